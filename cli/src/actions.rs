@@ -1,4 +1,4 @@
-//! What the commands have in common: change something, show a list, wait, ask before it happens.
+//! What the commands share: mutations, lists, waits and confirmations.
 
 pub(crate) mod browser;
 pub(crate) mod by_id;

@@ -1,6 +1,6 @@
-//! The command line's root: the nouns and the flags that hold for all of them.
+//! The root of the command tree: the nouns and the global flags.
 //!
-//! Parsing reads shapes only. Whether a value makes sense is decided afterwards, so that everything wrong is said at once.
+//! The parser checks only the form. Values are validated afterwards, so that all problems are reported at once.
 
 use std::ffi::OsString;
 
@@ -12,14 +12,14 @@ use crate::commands;
 use crate::global::Global;
 use crate::input::flags::Required;
 
-/// The colours of help texts.
+/// The colors of help texts.
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Send email from the command line, and look at what was sent.
+/// Send and manage email from the command line
 #[derive(Debug, Parser)]
 #[command(
     name = "posthaste",
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// One noun a variant.
+/// One variant per noun.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Help(commands::help::Args),
 }
 
-/// The verbs of one noun; built only where the command line names the noun, or asks for help.
+/// The verbs of one noun; built only if the command line names the noun or requests help.
 #[derive(Debug)]
 pub(crate) struct Noun<T>(pub(crate) T);
 
@@ -95,7 +95,7 @@ impl<T: FromArgMatches> FromArgMatches for Noun<T> {
 }
 
 impl Command {
-    /// Whether it decides itself what a signal means.
+    /// Whether the command handles signals itself.
     pub(crate) fn handles_signals(&self) -> bool {
         match self {
             Self::Webhooks(Noun(command)) => command.handles_signals(),
@@ -105,7 +105,7 @@ impl Command {
         }
     }
 
-    /// Whether it serves requests of many programs for a long time.
+    /// Whether the command is a long-running server.
     pub(crate) fn serves(&self) -> bool {
         match self {
             #[cfg(feature = "sandbox")]
@@ -114,7 +114,7 @@ impl Command {
         }
     }
 
-    /// Whether it goes on until a signal comes, which is then how it ends and no failure.
+    /// Whether the command runs until a signal stops it, which is then a normal exit.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
             Self::Received(Noun(command))
@@ -125,7 +125,7 @@ impl Command {
     }
 }
 
-/// Reads a command line. Only the noun that it names is built; the whole tree, for help and for what is wrong.
+/// Parses a command line. Builds only the noun that it names; the whole tree for help and errors.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     let matches = match matches_of_noun(&arguments) {
         Some(matches) => matches,
@@ -134,20 +134,20 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches)
 }
 
-/// Parses with the one noun that is named first. A command line that it accepts is one that the whole tree accepts: a noun that is the value
-/// of a flag is none, and what follows is then refused.
+/// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is
+/// rejected by what follows.
 fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
     let nouns = Command::augment_subcommands(clap::Command::new("posthaste"));
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
     let root = clap::Command::new("posthaste").disable_help_subcommand(true).subcommand_required(true);
     let mut root = Global::augment_args(root).subcommand(noun);
     let matches = root.try_get_matches_from_mut(arguments).ok();
-    // The program ends before their memory matters, and freeing them costs a fifth of the parsing.
+    // Leaked: freeing the tree would take a fifth of the parsing time, and the program exits soon.
     std::mem::forget((nouns, root));
     matches
 }
 
-/// The whole tree, every command with its own flags and the global ones, which its help leaves to a page of their own.
+/// The whole tree. Each command lists its own flags; its help refers to a page for the global ones.
 pub(crate) fn tree() -> clap::Command {
     let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
@@ -173,7 +173,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     }
 }
 
-/// The usage line of a command whose [`Required`] flags the parser takes for optional.
+/// The usage line of a command whose [`Required`] flags are optional for the parser.
 fn required_usage(command: &clap::Command, path: &str) -> Option<String> {
     let required = |arg: &&clap::Arg| arg.is_required_set() || arg.get::<Required>().is_some();
     command.get_arguments().find(|arg| arg.get::<Required>().is_some())?;
@@ -204,22 +204,22 @@ mod tests {
     }
 
     #[test]
-    fn a_projection_is_one_flag_with_commas() {
+    fn json_fields_are_one_flag_with_commas() {
         let cli = Cli::try_parse_from(["posthaste", "doctor", "--json=id,to"]).unwrap();
-        assert_eq!(cli.global.wishes(Form::Json).fields, ["id", "to"]);
+        assert_eq!(cli.global.options(Form::Json).fields, ["id", "to"]);
         assert_eq!(cli.global.flags().values, [("output", "json".to_owned())]);
         let cli = Cli::try_parse_from(["posthaste", "--json", "doctor"]).unwrap();
-        assert!(cli.global.json.is_some() && cli.global.wishes(Form::Json).fields.is_empty());
+        assert!(cli.global.json.is_some() && cli.global.options(Form::Json).fields.is_empty());
     }
 
     #[test]
-    fn the_short_help_counts_what_it_leaves_out() {
+    fn the_short_help_counts_the_hidden_options() {
         let root = tree();
         let send = root.find_subcommand("emails").unwrap().find_subcommand("send").unwrap();
         let hidden =
             send.get_arguments().filter(|arg| arg.is_hide_short_help_set() && !arg.is_global_set()).count();
-        let said = send.get_after_help().unwrap().to_string();
-        assert!(said.starts_with(&format!("{hidden} more options")), "{hidden}: {said}");
+        let help = send.get_after_help().unwrap().to_string();
+        assert!(help.starts_with(&format!("{hidden} more options")), "{hidden}: {help}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a command gets: the settings, a client that is built when it is needed, and where to write.
+//! What a command needs: settings, a client built on demand, and the output streams.
 
 #[cfg(feature = "sandbox")]
 pub(crate) mod embedded;
@@ -12,47 +12,47 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
 
-use crate::credentials::{self, Credentials, KeptKind, helper};
-use crate::diagnostics::{Fail, InFlight, Report};
+use crate::credentials::{self, CredentialKind, Credentials, helper};
+use crate::diagnostics::{Diagnostics, Fail, InFlight};
 use crate::global::Global;
 use crate::input::source::StdinReaders;
 use crate::output::pager::Pager;
-use crate::output::{Out, Terminal, Wishes, report, write_stderr, write_stderr_json};
+use crate::output::{Out, OutputOptions, Terminal, report, write_stderr, write_stderr_json};
 use crate::settings::env::Env;
 use crate::settings::{self, Credential, Settings, keys};
 
-/// Everything around one command.
+/// The context of one command.
 #[derive(Debug)]
 pub(crate) struct Context {
-    /// The flags that hold for all commands.
+    /// The global flags.
     pub(crate) global: Global,
     /// The environment.
     pub(crate) env: Env,
-    /// The two streams.
+    /// The output streams.
     pub(crate) out: Out,
-    /// What the command has begun and not yet reported.
+    /// What the command has started and not yet reported.
     pub(crate) in_flight: InFlight,
     settings: Result<Settings, RefCell<Option<Fail>>>,
     embedded: Option<Service>,
 }
 
-/// A credential that is kept on this machine.
+/// A credential stored on this machine.
 enum Stored {
     Key(SecretString),
     Login(Session),
 }
 
-/// A service to use instead of the one that is set.
+/// A service that overrides the configured one.
 #[derive(Debug, Clone)]
 pub(crate) struct Service {
-    /// Its address.
+    /// Its base URL.
     pub(crate) base_url: String,
-    /// The key it knows.
+    /// An API key that it accepts.
     pub(crate) api_key: String,
 }
 
 impl Context {
-    /// Reads the settings. A wrong one fails the command that asks for them, so that `config` and `help` work always.
+    /// Reads the settings. Invalid ones fail only commands that use them, so that `config` and `help` always work.
     pub(crate) fn new(global: Global, env: Env, in_flight: InFlight) -> Result<Self, Fail> {
         let settings = settings::load(&global.flags(), &env);
         let usual = settings.as_ref().ok();
@@ -63,21 +63,23 @@ impl Context {
             .or_else(|| global.form_choice(&env))
             .unwrap_or_default();
         let pager = if global.no_pager { None } else { Pager::choose(&env) };
-        let out = Out::new(Terminal::detect(&env, color), Wishes { pager, ..global.wishes(form) })?;
+        let out = Out::new(Terminal::detect(&env, color), OutputOptions { pager, ..global.options(form) })?;
         let settings = settings.map_err(|fail| RefCell::new(Some(fail)));
         Ok(Self { global, env, out, in_flight, settings, embedded: None })
     }
 
-    /// Every setting with its source; what is unknown in the file is told once, as a warning.
+    /// All settings with their sources; warns once about unknown settings in the file.
     pub(crate) fn settings(&self) -> Result<&Settings, Fail> {
-        self.settings.as_ref().map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Report::default())))
+        self.settings
+            .as_ref()
+            .map_err(|fail| fail.take().unwrap_or_else(|| Fail::Usage(Diagnostics::default())))
     }
 
-    /// Tells what is in the configuration file and means nothing, with its place.
-    pub(crate) fn warn_of_settings(&self) {
+    /// Warns about unknown settings in the configuration file, with their place.
+    pub(crate) fn warn_about_settings(&self) {
         let Ok(settings) = &self.settings else { return };
         for found in settings.warnings.iter().filter(|_| !self.out.is_quiet()) {
-            if self.out.says_json() {
+            if self.out.messages_are_json() {
                 write_stderr_json(&json!({ "warning": report::problem(found) }));
             } else {
                 write_stderr(&report::warning(found, &self.out.terminal));
@@ -85,13 +87,13 @@ impl Context {
         }
     }
 
-    /// Uses this service, whatever the settings say.
+    /// Uses this service, whatever the settings are.
     #[cfg(feature = "sandbox")]
     pub(crate) fn use_service(&mut self, service: Service) {
         self.embedded = Some(service);
     }
 
-    /// A client for the service that is set, with its credential.
+    /// A client for the configured service, with its credential.
     pub(crate) fn client(&self) -> Result<Client, Fail> {
         let settings = self.settings()?;
         if let Some(service) = &self.embedded {
@@ -103,7 +105,7 @@ impl Context {
         let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
-            None => match self.kept(base_url)? {
+            None => match self.stored_credential(base_url)? {
                 Stored::Key(key) => builder.api_key(key.expose_secret()),
                 Stored::Login(session) => builder.session(session),
             },
@@ -111,79 +113,79 @@ impl Context {
         Ok(builder.build()?)
     }
 
-    /// Says on standard error what was done, where nobody reads standard output any more; not even `--quiet` keeps it back.
+    /// Reports on standard error what was done if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
-        if let Some(begun) = self.in_flight.unreported() {
-            report::begun(&begun, self.out.says_json());
+        if let Some(operation) = self.in_flight.unreported() {
+            report::unreported(&operation, self.out.messages_are_json());
         }
     }
 
-    /// Who reads standard input: the flag that names the API key, perhaps.
+    /// The readers of standard input so far: perhaps the flag of the API key.
     pub(crate) fn stdin(&self) -> StdinReaders {
         StdinReaders::besides(self.global.api_key_file.as_deref())
     }
 
-    /// The address of the service, which has to be set.
+    /// The base URL; fails if it isn't set.
     pub(crate) fn base_url(&self) -> Result<&Url, Fail> {
         self.settings()?.base_url.as_ref().map(|base_url| &base_url.value).ok_or_else(|| {
-            Fail::Usage(Report {
-                summary: Some("the address of the service is not set; nothing was sent".to_owned()),
+            Fail::Usage(Diagnostics {
+                summary: Some("the base URL isn't set; nothing was sent".to_owned()),
                 missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".into()],
                 help: Some("posthaste config set base_url https://…, or try it with --sandbox".to_owned()),
-                ..Report::default()
+                ..Diagnostics::default()
             })
         })
     }
 
-    /// What is kept for the profile in use.
+    /// The stored credentials of the active profile.
     pub(crate) fn credentials(&self) -> Result<Credentials, Fail> {
         let profile = self.settings()?.profile.as_ref().map(|profile| profile.value.as_str());
         Credentials::of(&self.env, profile).map_err(|error| credentials::of_store(&error))
     }
 
-    /// The login that is kept, ready to be used; what its renewals have to say is told as a warning.
+    /// The stored login, ready for use; warnings of its token refreshes are printed.
     pub(crate) fn session(&self, credentials: &Credentials) -> Session {
         let warn = Arc::new(self.out.warner());
-        let (told, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
+        let (warn_of_event, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         Session::builder()
-            .on_event(move |notice| warn(&notice.to_string()))
-            .refresh_with(move |order| {
-                let (told, profile) = (Arc::clone(&told), profile.clone());
-                async move { helper::renew(profile, order, |text| told(text)).await }
+            .on_event(move |event| warn_of_event(&event.to_string()))
+            .refresh_with(move |request| {
+                let (warn, profile) = (Arc::clone(&warn), profile.clone());
+                async move { helper::renew(profile, request, |text| warn(text)).await }
             })
             .open(credentials.store(None))
     }
 
-    /// The credential that is kept for the profile in use, if this is the service that it is for.
-    fn kept(&self, base_url: &Url) -> Result<Stored, Fail> {
+    /// The stored credential of the active profile, if it belongs to this service.
+    fn stored_credential(&self, base_url: &Url) -> Result<Stored, Fail> {
         let credentials = self.credentials()?;
-        let Some(kept) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
+        let Some(overview) = credentials.overview().map_err(|error| credentials::of_store(&error))? else {
             return Err(Fail::Auth {
-                message: "there is no credential; nothing was sent".to_owned(),
+                message: "no credential; nothing was sent".to_owned(),
                 hint: Some(format!(
-                    "log in: {}; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH",
+                    "log in: {}; or set POSTHASTE_API_KEY, or pass --api-key-file PATH",
                     credentials::LOGIN
                 )),
             });
         };
         let asked = base_url.origin().ascii_serialization();
-        if kept.facts.origin != asked {
+        if overview.metadata.origin != asked {
             return Err(Fail::Auth {
                 message: format!(
-                    "what is kept for profile `{}` is for {}, not for {asked}; nothing was sent",
-                    kept.profile, kept.facts.origin
+                    "profile `{}` holds credentials for {}, not for {asked}; nothing was sent",
+                    overview.profile, overview.metadata.origin
                 ),
                 hint: Some(format!(
-                    "log in there as another profile: posthaste --profile NAME --base-url {asked} auth login"
+                    "log in there with another profile: posthaste --profile NAME --base-url {asked} auth login"
                 )),
             });
         }
-        match kept.facts.kind {
-            KeptKind::Login => Ok(Stored::Login(self.session(&credentials))),
-            KeptKind::ApiKey => {
+        match overview.metadata.kind {
+            CredentialKind::Login => Ok(Stored::Login(self.session(&credentials))),
+            CredentialKind::ApiKey => {
                 let key = credentials.api_key_here().map_err(|error| credentials::of_store(&error))?;
                 let gone = || Fail::Auth {
-                    message: "the API key that was kept is gone; nothing was sent".to_owned(),
+                    message: "the stored API key has disappeared; nothing was sent".to_owned(),
                     hint: Some(credentials::LOGIN.to_owned()),
                 };
                 key.map(|key| Stored::Key(key.key)).ok_or_else(gone)
@@ -191,7 +193,7 @@ impl Context {
         }
     }
 
-    /// A client that is good for looking at requests: it has no credential, and no address if none is set.
+    /// A client for previews: without a credential, and with a placeholder base URL if none is set.
     pub(crate) fn client_for_preview(&self) -> Result<Client, Fail> {
         let settings = self.settings()?;
         let base_url =
@@ -199,13 +201,13 @@ impl Context {
         Ok(Self::builder(settings).base_url(base_url).api_key("none").build()?)
     }
 
-    /// Whether the service is a sandbox: the one of this command, or one on this machine.
+    /// Whether the service is a sandbox: this command's own, or one on this machine.
     pub(crate) fn is_sandboxed(&self) -> Result<bool, Fail> {
         Ok(self.embedded.is_some() || keys::is_loopback(self.base_url()?))
     }
 
-    /// The command that shows an email which was just accepted; none when the service ends with this command.
-    pub(crate) fn where_to_look(&self, id: &str) -> Option<String> {
+    /// The command that shows an email just accepted; `None` if the service ends with this command.
+    pub(crate) fn show_command(&self, id: &str) -> Option<String> {
         if self.embedded.is_some() {
             return None;
         }
@@ -218,7 +220,7 @@ impl Context {
         })
     }
 
-    /// The client's settings that don't depend on the service.
+    /// The client settings that don't depend on the service.
     pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));

@@ -1,34 +1,34 @@
-//! Where logins and API keys are kept between two runs of the program.
+//! Stores logins and API keys between runs of the program.
 //!
-//! | file | idea |
+//! | file | purpose |
 //! |---|---|
-//! | `place` | which files, and what binds a record to its place |
-//! | `secure` | files that nobody else reads or replaces |
-//! | `lock` | one process at a time |
-//! | `kept` | what is kept: tokens, or an API key |
-//! | `state` | what can be told without the secrets; which store counts |
-//! | `keyring` | the store in the operating system's keyring |
-//! | `file` | the store in a file, by explicit choice |
-//! | `sealed`, `spill` | how a renewed record survives what goes wrong |
-//! | `store` | the two stores as the one that the session uses |
-//! | `helper` | the process that renews, so that no kill of a command stops it halfway |
-//! | `failpoint` | where tests kill the program |
+//! | `place` | the files of a profile, and the names that bind a record to them |
+//! | `private_file` | files that only their owner can read or replace |
+//! | `lock` | mutual exclusion between processes |
+//! | `stored` | the stored credential: tokens, or an API key |
+//! | `state` | metadata without secrets, such as the store in use |
+//! | `keyring` | the store in the system keyring |
+//! | `file` | the store in a file, only by explicit choice |
+//! | `encrypted`, `fallback_file` | how a refreshed record survives failures |
+//! | `store` | both stores behind the interface that sessions use |
+//! | `helper` | the process that refreshes tokens, so that killing a command doesn't interrupt it |
+//! | `failpoint` | points at which tests kill the program |
 //!
-//! All files of a login are in `credentials/` beside `config.toml`, the lock too: whoever shares the login shares its lock, whatever the other
-//! folders of two processes are.
+//! All files of a login, including the lock, are in `credentials/` beside `config.toml`: processes that share the login share its lock, even if
+//! their other folders differ.
 
+mod encrypted;
 mod failpoint;
+mod fallback_file;
 mod file;
 pub(crate) mod helper;
-mod kept;
 mod keyring;
 mod lock;
 mod place;
-mod sealed;
-mod secure;
-mod spill;
+mod private_file;
 mod state;
 mod store;
+mod stored;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,27 +37,27 @@ use jiff::Timestamp;
 use posthaste::auth::StoreError;
 use secrecy::SecretString;
 
-pub(crate) use self::kept::{Kept, KeptKey};
 pub(crate) use self::lock::Holder;
-pub(crate) use self::state::{Facts, KeptKind};
+pub(crate) use self::state::{CredentialKind, CredentialMetadata};
 pub(crate) use self::store::{Copied, ProfileStore};
+pub(crate) use self::stored::{StoredCredential, StoredKey};
 
-use self::keyring::Ring;
-use self::keyring::vault::SystemKeyring;
+use self::keyring::KeyringStore;
+use self::keyring::backend::SystemKeyring;
 use self::place::Place;
-use self::store::{Locked, elsewhere, recorded};
+use self::store::{Locked, recorded, run_blocking};
 use crate::diagnostics::Fail;
 use crate::output::report;
 pub(crate) use crate::settings::StoreKind;
 use crate::settings::env::Env;
 
-/// How long a login or a logout waits for a renewal that is under way.
-const PATIENCE: Duration = Duration::from_secs(75);
+/// How long a login or logout waits for a token refresh in progress.
+const TIMEOUT: Duration = Duration::from_secs(75);
 
-/// What to do when a login is needed.
+/// The hint if a login is needed.
 pub(crate) const LOGIN: &str = "posthaste auth login";
 
-/// A failure of the place where secrets are kept.
+/// A failure of the credential store.
 pub(crate) fn of_store(error: &StoreError) -> Fail {
     let message = report::chain(error);
     match error {
@@ -67,34 +67,34 @@ pub(crate) fn of_store(error: &StoreError) -> Fail {
     }
 }
 
-/// What one profile keeps, and where. Making one touches nothing.
+/// The credentials of one profile. Creating this touches nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct Credentials {
     place: Place,
-    /// What the last look at a file found: the store's first read needs no other one.
-    looked: Arc<Mutex<Option<Kept>>>,
+    /// The credential found by the last read of a file, reused by the store's first read.
+    peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
-/// What can be told of a profile's login without its secrets.
+/// Metadata of a profile's credential, without secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct Overview {
-    /// The profile; `default` where none is named.
+    /// The profile; `default` if none is named.
     pub(crate) profile: String,
-    /// Where its secrets are.
+    /// The store that holds the secrets.
     pub(crate) store: StoreKind,
-    /// The file, if they are in one.
+    /// The file, if that store is a file.
     pub(crate) path: Option<std::path::PathBuf>,
-    /// What is kept.
-    pub(crate) facts: Facts,
+    /// The credential's metadata.
+    pub(crate) metadata: CredentialMetadata,
 }
 
-/// A profile, and what is kept of it or why that can't be read.
+/// A profile with its credential's metadata, or the reason why that can't be read.
 pub(crate) type Listed = (String, Result<Overview, StoreError>);
 
 impl Credentials {
-    /// Those of a profile. The error names the variable that is wrong where there is no folder for them.
+    /// The credentials of a profile. If there is no folder for them, the error names the invalid variable.
     pub(crate) fn of(env: &Env, profile: Option<&str>) -> Result<Self, StoreError> {
-        Place::of(env, profile).map(|place| Self { place, looked: Arc::default() })
+        Place::of(env, profile).map(|place| Self { place, peeked: Arc::default() })
     }
 
     /// The profile's name.
@@ -102,90 +102,93 @@ impl Credentials {
         self.place.profile()
     }
 
-    /// What is kept, as far as it can be told without the keyring; `None` if nothing is.
+    /// Metadata without opening the keyring; `None` if nothing is stored.
     pub(crate) fn overview(&self) -> Result<Option<Overview>, StoreError> {
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
-        let (facts, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
-            (Some(state.facts), None)
+        let (metadata, path) = if let (StoreKind::Keyring, Some(state)) = (store, state) {
+            (Some(state.metadata), None)
         } else {
-            let record = file::look(&self.place)?;
-            let facts = record.as_ref().map(|record| Facts::of(&record.kept));
-            *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = record.map(|record| record.kept);
-            (facts, Some(self.place.file(place::Part::Cred)))
+            let record = file::peek(&self.place)?;
+            let metadata = record.as_ref().map(|record| CredentialMetadata::of(&record.credential));
+            *self.peeked.lock().unwrap_or_else(PoisonError::into_inner) =
+                record.map(|record| record.credential);
+            (metadata, Some(self.place.file(place::FileKind::Cred)))
         };
         let profile = self.place.profile().to_owned();
-        Ok(facts.map(|facts| Overview { profile, store, path, facts }))
+        Ok(metadata.map(|metadata| Overview { profile, store, path, metadata }))
     }
 
-    /// Who holds the lock of this login right now.
+    /// The current holder of this login's lock.
     pub(crate) fn holder(&self) -> Option<Holder> {
         lock::holder(&self.place)
     }
 
-    /// Tries a store before somebody is sent to a browser: writes, reads and deletes something that means nothing.
+    /// Tests a store before the browser opens: writes, reads and deletes a dummy value.
     pub(crate) async fn probe(&self, store: StoreKind) -> Result<(), StoreError> {
         let place = self.place.clone();
-        elsewhere(move || {
+        run_blocking(move || {
             place.prepare()?;
             match store {
-                StoreKind::Keyring => Ring { place: &place, vault: &SystemKeyring::for_a_probe() }.probe(),
+                StoreKind::Keyring => {
+                    KeyringStore { place: &place, backend: &SystemKeyring::for_a_probe() }.probe()
+                }
                 StoreKind::File => {
-                    // A name of its own: two logins may try at once.
+                    // A unique name: two logins may probe at the same time.
                     let path = place
-                        .file(place::Part::Mark)
+                        .file(place::FileKind::Temporary)
                         .with_extension(uuid::Uuid::new_v4().simple().to_string());
-                    secure::Coming::reserve(&path, secure::ROOM).map(drop)?;
-                    secure::remove(&path)
+                    private_file::StagedFile::reserve(&path, private_file::RESERVED_BYTES).map(drop)?;
+                    private_file::remove(&path)
                 }
             }
         })
         .await
     }
 
-    /// The store for a session. A new login goes where `wanted` says, or where the last one was, or to the keyring.
+    /// The store for a session. A new login is written to `wanted`, else to the store of the last login, else to the keyring.
     pub(crate) fn store(&self, wanted: Option<StoreKind>) -> ProfileStore {
-        let (place, looked) = (self.place.clone(), Arc::clone(&self.looked));
-        ProfileStore { place, wanted, vault: Arc::new(SystemKeyring::new()), looked }
+        let (place, peeked) = (self.place.clone(), Arc::clone(&self.peeked));
+        ProfileStore { place, wanted, backend: Arc::new(SystemKeyring::new()), peeked }
     }
 
-    /// The API key that is kept, if one is.
-    pub(crate) async fn api_key(&self) -> Result<Option<KeptKey>, StoreError> {
+    /// The stored API key, if any.
+    pub(crate) async fn api_key(&self) -> Result<Option<StoredKey>, StoreError> {
         let credentials = self.clone();
-        elsewhere(move || credentials.api_key_here()).await
+        run_blocking(move || credentials.api_key_here()).await
     }
 
-    /// The same on this thread, for where a client is made.
-    pub(crate) fn api_key_here(&self) -> Result<Option<KeptKey>, StoreError> {
-        Ok(match self.store(None).look()? {
-            Some(Kept::ApiKey(key)) => Some(key),
+    /// The same, blocking, for the construction of a client.
+    pub(crate) fn api_key_here(&self) -> Result<Option<StoredKey>, StoreError> {
+        Ok(match self.store(None).peek()? {
+            Some(StoredCredential::ApiKey(key)) => Some(key),
             _ => None,
         })
     }
 
-    /// Keeps an API key in place of whatever is kept.
-    pub(crate) async fn keep_api_key(
+    /// Stores an API key in place of any other credential.
+    pub(crate) async fn store_api_key(
         &self,
         wanted: Option<StoreKind>,
         origin: &str,
         key: SecretString,
     ) -> Result<(), StoreError> {
-        let key = KeptKey { origin: origin.to_owned(), key, since: Timestamp::now() };
-        let mut locked = Locked(Some(self.store(wanted).turn(PATIENCE).await?));
-        locked.with(move |inside| inside.write(Kept::ApiKey(key))).await
+        let key = StoredKey { origin: origin.to_owned(), key, since: Timestamp::now() };
+        let mut locked = Locked(Some(self.store(wanted).lock_profile(TIMEOUT).await?));
+        locked.with(move |locked_profile| locked_profile.write(StoredCredential::ApiKey(key))).await
     }
 
-    /// Removes whatever is kept; revokes nothing.
+    /// Removes the stored credential; revokes nothing.
     pub(crate) async fn remove(&self) -> Result<(), StoreError> {
-        let mut locked = Locked(Some(self.store(None).turn(PATIENCE).await?));
-        locked.with(store::Inside::remove).await
+        let mut locked = Locked(Some(self.store(None).lock_profile(TIMEOUT).await?));
+        locked.with(store::LockedProfile::remove).await
     }
 
-    /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
+    /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(crate) async fn copy_to(&self, other: &Self) -> Result<Option<Copied>, StoreError> {
         self.store(None).copy_to(other.store(None)).await
     }
 
-    /// What is kept of all profiles, by name; the error of one that can't be read stands in its place.
+    /// The credentials of all profiles, by name; each as metadata or error.
     pub(crate) fn list(env: &Env) -> Result<Vec<Listed>, StoreError> {
         let profiles = Place::profiles(env)?.into_iter();
         let each = profiles.filter_map(|profile| {

@@ -1,9 +1,9 @@
-//! What can go wrong: a problem with its place, a failure with its exit code, and what was under way when it came.
+//! Errors: problems with their places, failures with their exit codes, and the state of calls in flight.
 
 mod fail;
 mod in_flight;
 mod problem;
 
 pub(crate) use fail::{EXIT_CODES, Fail, Kind, Signal};
-pub(crate) use in_flight::{Begun, InFlight};
-pub(crate) use problem::{Found, Missing, Origin, Problem, Report, place};
+pub(crate) use in_flight::{InFlight, Operation};
+pub(crate) use problem::{Diagnostic, Diagnostics, Missing, Origin, Problem, place};

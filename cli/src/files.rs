@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// How many files of one name a folder may hold.
+/// Maximum number of files with the same base name in a folder.
 const MAX_OF_A_NAME: usize = 1_000;
 
 /// A file under construction. Its content appears with [`commit`](Self::commit), complete or not at all; a device or pipe receives it at once.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// The temporary file, and the path that it gets.
+    /// The temporary file, and its destination.
     Staged(NamedTempFile, PathBuf),
-    /// Something that can't be replaced.
+    /// A device or pipe, which can't be replaced.
     InPlace(File),
 }
 
@@ -23,7 +23,7 @@ impl Output {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let existing = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => Some(metadata.permissions()),
-            // A folder fails here with the system's error.
+            // Fails for a folder with the system's error.
             Ok(_) => return Ok(Self::InPlace(OpenOptions::new().write(true).open(path)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -36,7 +36,7 @@ impl Output {
         Ok(Self::Staged(file, path))
     }
 
-    /// The same off the runtime's thread: opening a pipe waits for its reader, and a signal has to end the command meanwhile.
+    /// The same outside the runtime's thread: opening a pipe blocks until it has a reader, and signals must still end the command.
     pub(crate) async fn open(path: &Path) -> io::Result<Self> {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || Self::create(&path))
@@ -101,7 +101,7 @@ pub(crate) fn write_new(
             Err(error) => return Err(error.error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files have that name")))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files with this name exist")))
 }
 
 /// Reads a file of limited size; `None` if there is none. Devices are refused, and pipes unless `pipes` is set: neither has to end.
@@ -113,16 +113,12 @@ pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Ve
         Err(error) => return Err(error),
     };
     if !(metadata.is_file() || pipes && is_pipe(&metadata)) {
-        return refused(if pipes {
-            "it is neither a regular file nor a pipe"
-        } else {
-            "it is not a regular file"
-        });
+        return refused(if pipes { "not a regular file or pipe" } else { "not a regular file" });
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return refused(&format!("it is larger than {} MiB", limit >> 20));
+        return refused(&format!("larger than {} MiB", limit >> 20));
     }
     Ok(Some(bytes))
 }
@@ -134,7 +130,7 @@ fn is_pipe(metadata: &std::fs::Metadata) -> bool {
     return !metadata.is_file() && !metadata.is_dir();
 }
 
-/// Makes a folder (0700) with all that it lies in.
+/// Creates a folder and its parents (0700).
 pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -143,7 +139,7 @@ pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Where symbolic links lead, also if nothing exists there yet.
+/// Resolves symbolic links, even if the target doesn't exist yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match (path.canonicalize(), path.read_link()) {
         (Err(error), Ok(link)) if error.kind() == io::ErrorKind::NotFound => target(&folder(path).join(link)),
@@ -152,12 +148,12 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// The folder that a file is in.
+/// The folder of a file.
 pub(crate) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A rename is durable only once its folder is on the disk.
+/// A rename is durable only after its folder is synced.
 fn sync(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
@@ -168,7 +164,7 @@ fn sync(folder: &Path) -> io::Result<()> {
 
 fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
     match std::fs::symlink_metadata(path) {
-        Ok(facts) if facts.is_file() && facts.len() == content.len() as u64 => {
+        Ok(metadata) if metadata.is_file() && metadata.len() == content.len() as u64 => {
             Ok(std::fs::read(path)? == content)
         }
         Ok(_) => Ok(false),
@@ -177,7 +173,7 @@ fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The program that is running, also when its file was replaced in the meantime.
+/// The path of the running program, even if its file has been replaced.
 pub(crate) fn this_program() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }

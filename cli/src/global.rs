@@ -1,93 +1,93 @@
-//! The flags that every command takes, before or after its name.
+//! The global flags, accepted before or after the command.
 
 use crate::input::flags::Choices;
-use crate::output::Wishes;
+use crate::output::OutputOptions;
 use crate::settings::env::Env;
 use crate::settings::{ColorChoice, Flags, Form};
 
-/// The flags that every command takes, before or after its name.
+/// The global flags, accepted before or after the command.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Global {
-    /// Profile of the configuration file
+    /// Profile from the configuration file
     #[arg(short, long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Address of the service: https, or http for this machine
+    /// Base URL of the service: https, or http for this machine
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// File that holds the API key; - is standard input
+    /// File with the API key; - reads standard input
     ///
-    /// One line end after the key is not part of it. There is no flag for the key itself: other users of the machine can
-    /// read a command line.
+    /// A trailing line ending is ignored. There is no flag for the key itself because other users of the machine can see
+    /// command lines.
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) api_key_file: Option<String>,
-    /// Use a sandbox of this command's own: no account, no network
+    /// Use a temporary sandbox: no account, no network
     ///
-    /// The service runs inside this program for as long as the command does. Emails go nowhere; on standard error it says
-    /// what would have left.
+    /// The service runs inside this program while the command runs. Emails are captured instead of delivered, and listed on
+    /// standard error.
     #[cfg(feature = "sandbox")]
     #[arg(long, global = true)]
     pub(crate) sandbox: bool,
-    /// Form of results: human, json, ndjson or tsv
-    #[arg(short, long, global = true, value_name = "FORM", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
+    /// Output format: human, json, ndjson or tsv
+    #[arg(short, long, global = true, value_name = "FORMAT", value_parser = Choices(&["human", "json", "ndjson", "tsv"]), hide_possible_values = true)]
     pub(crate) output: Option<String>,
-    /// Results as JSON; with =FIELDS only those, separated by commas
+    /// Print JSON; with =FIELDS only those fields, comma-separated
     #[arg(long, global = true, value_name = "FIELDS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) json: Option<String>,
-    /// Filter the JSON with an expression of the jq language
+    /// Filter the JSON with a jq expression
     #[arg(long, global = true, value_name = "EXPR")]
     pub(crate) jq: Option<String>,
-    /// Columns of a list, separated by commas
+    /// Columns of a list, comma-separated
     #[arg(long, global = true, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// No notes and no progress; errors stay
+    /// Suppress notes and progress; errors are still shown
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// Say more: once requests and causes, twice headers, three times bodies
+    /// Increase verbosity: -v requests and causes, -vv headers, -vvv bodies
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// When to colour: auto, always or never
+    /// When to use color: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", value_parser = Choices(&["auto", "always", "never"]), hide_possible_values = true)]
     pub(crate) color: Option<String>,
-    /// Never show a long table in a pager
+    /// Never use a pager for long tables
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
-    /// Never ask anything
+    /// Never prompt
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
-    /// Answer yes where a question would be asked
+    /// Answer yes to all prompts
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
-    /// Limit of the whole call, with its retries: 30s, 2m
-    #[arg(long, global = true, value_name = "TIME", allow_hyphen_values = true)]
+    /// Timeout of a request including retries: 30s, 2m
+    #[arg(long, global = true, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
-    /// Further attempts where repeating does no harm
+    /// Maximum number of retries, where retrying is safe
     #[arg(long, global = true, value_name = "N", allow_hyphen_values = true)]
     pub(crate) retries: Option<String>,
-    /// Progress of an upload: auto, plain, json or none
-    #[arg(long, global = true, value_name = "HOW", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
+    /// Upload progress: auto, plain, json or none
+    #[arg(long, global = true, value_name = "STYLE", value_parser = Choices(&["auto", "plain", "json", "none"]), hide_possible_values = true)]
     pub(crate) progress: Option<String>,
-    /// Whether the profile need not exist yet: the command makes it.
+    /// Whether the profile may not exist yet because the command creates it.
     #[arg(skip)]
     pub(crate) makes_profile: bool,
 }
 
 impl Global {
-    /// Whether the command brings its own service.
+    /// Whether the command has its own sandbox.
     #[cfg(feature = "sandbox")]
     pub(crate) fn has_sandbox(&self) -> bool {
         self.sandbox
     }
 
-    /// Whether the command brings its own service; never, without the feature.
+    /// Whether the command has its own sandbox: never, without the feature.
     #[cfg(not(feature = "sandbox"))]
-    #[expect(clippy::unused_self, reason = "asked in the same way with the feature")]
+    #[expect(clippy::unused_self, reason = "same signature as with the feature")]
     pub(crate) fn has_sandbox(&self) -> bool {
         false
     }
 
-    /// The flags that stand for settings.
+    /// The flags that override settings.
     pub(crate) fn flags(&self) -> Flags {
         let json = self.json.is_some().then(|| "json".to_owned());
         let no_input = self.no_input.then(|| "true".to_owned());
@@ -108,10 +108,10 @@ impl Global {
         }
     }
 
-    /// The flags about output; the form is decided with the other settings.
-    pub(crate) fn wishes(&self, form: Form) -> Wishes {
+    /// The output flags; the format is resolved with the other settings.
+    pub(crate) fn options(&self, form: Form) -> OutputOptions {
         let fields = self.json.iter().flat_map(|fields| fields.split(',')).map(str::trim);
-        Wishes {
+        OutputOptions {
             form,
             fields: fields.filter(|field| !field.is_empty()).map(str::to_owned).collect(),
             jq: self.jq.clone(),
@@ -122,14 +122,14 @@ impl Global {
         }
     }
 
-    /// The form that the flags or the environment ask for, as far as it makes sense.
+    /// The format set by flags or environment, if valid.
     pub(crate) fn form_choice(&self, env: &Env) -> Option<Form> {
         let json = self.json.is_some().then_some("json");
         let word = self.output.as_deref().or(json).or_else(|| env.get("POSTHASTE_OUTPUT"))?;
         clap::ValueEnum::from_str(word, false).ok()
     }
 
-    /// The colour that the flag asks for, as far as it makes sense.
+    /// The color choice set by the flag, if valid.
     pub(crate) fn color_choice(&self) -> Option<ColorChoice> {
         clap::ValueEnum::from_str(self.color.as_deref()?, false).ok()
     }

@@ -1,4 +1,4 @@
-//! The program `posthaste`: email from the command line.
+//! The `posthaste` program: email from the command line.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What a command shows: results on standard output, everything said to a person on standard error.
+//! Output: results on standard output, messages for people on standard error.
 
 pub(crate) mod color;
 pub(crate) mod hidden;
@@ -16,5 +16,5 @@ pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod time;
 
-pub(crate) use out::{Out, Wishes, write_stderr, write_stderr_json, write_stdout};
+pub(crate) use out::{Out, OutputOptions, write_stderr, write_stderr_json, write_stdout};
 pub(crate) use terminal::Terminal;

@@ -1,4 +1,4 @@
-//! From arguments to exit code: parse, run one command, tell its failure. The only place where a failure becomes a number.
+//! From arguments to exit code: parses, runs one command, reports its failure. The only place that turns a failure into a number.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,19 +14,19 @@ use crate::cli::{self, Cli, Command, Noun};
 use crate::commands;
 use crate::context::Context;
 use crate::credentials::helper;
-use crate::diagnostics::{Fail, Found, InFlight, Origin, Problem, Report, Signal};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, InFlight, Origin, Problem, Signal};
 use crate::output::terminal::safe_lines;
 use crate::output::{Terminal, hidden, jq, report, write_stderr, write_stderr_json, write_stdout};
 use crate::settings::{ColorChoice, env::Env};
 use crate::signals::Signals;
 
-/// The stack of a command, whatever `ulimit -s` says; jq expressions and JSON nest within bounds that fit it.
+/// Stack size of the command's thread, independent of `ulimit -s`; the nesting limits of jq and JSON fit it.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// How long a command has to give up after a signal; one that reads standard input or waits for a disk can't.
+/// How long a command may take to stop after a signal; one that blocks on standard input or a disk can't.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How a command ended, and whether its settings ask for JSON, if it came so far as to read them.
+/// A command's result, and whether its settings select JSON, if it got as far as reading them.
 type Ended = (Result<(), Fail>, Option<bool>);
 
 /// Runs the program.
@@ -35,7 +35,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
     if commands::completions::answer::run(&arguments, &env, cli::tree) {
         return ExitCode::SUCCESS;
     }
-    // No arguments: the overview is what was asked for.
+    // Without arguments, print the overview.
     let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
-    // Asked by scripts and package managers, and needs no parser.
+    // Handled first: scripts and package managers use it, and it needs no parser.
     if let [_, version] = arguments.as_slice()
         && (version == "--version" || version == "-V")
     {
@@ -61,28 +61,28 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
         matches!(&cli.command, Command::Auth(Noun(command)) if command.makes_profile());
     let (color, verbose) = (cli.global.color_choice(), cli.global.verbose > 0);
     let in_flight = InFlight::default();
-    let (result, asks_json) = carry_out(cli, env, &in_flight);
-    // A signal may have cut off the reading of a secret.
+    let (result, asks_json) = execute(cli, env, &in_flight);
+    // A signal may have interrupted the prompt for a secret.
     hidden::show();
     let Err(fail) = result else { return 0 };
-    // The configuration file has a say in it, too.
+    // The configuration file may select JSON too.
     let json = asks_json.unwrap_or(json);
-    let under_way = in_flight.unreported();
-    match (&fail, &under_way) {
-        (Fail::BrokenPipe, Some(begun)) => report::begun(begun, json),
+    let in_flight = in_flight.unreported();
+    match (&fail, &in_flight) {
+        (Fail::BrokenPipe, Some(operation)) => report::unreported(operation, json),
         (Fail::BrokenPipe, None) => {}
         (Fail::Child { message: None, .. }, _) if json => {}
-        _ if json => write_stderr_json(&report::json(&fail, under_way.as_ref())),
+        _ if json => write_stderr_json(&report::json(&fail, in_flight.as_ref())),
         _ => {
             let terminal = Terminal::detect(env, color.unwrap_or_default());
-            write_stderr(&report::human(&fail, under_way.as_ref(), &terminal, verbose));
+            write_stderr(&report::human(&fail, in_flight.as_ref(), &terminal, verbose));
         }
     }
     fail.exit_code()
 }
 
-/// Runs the command; one that talks to nobody does without a runtime.
-fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
+/// Runs the command; without a runtime if it needs no network.
+fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     let Cli { global, command } = cli;
     let (env, in_flight) = (env.clone(), in_flight.clone());
     let context = move || Context::new(global, env, in_flight);
@@ -98,25 +98,25 @@ fn carry_out(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
             let runtime = match runtime(&networked) {
                 Ok(runtime) => runtime,
                 Err(error) => {
-                    return (Err(Fail::local("the program cannot wait for the network", error)), None);
+                    return (Err(Fail::local("couldn't start the async runtime", error)), None);
                 }
             };
             let ended = runtime.block_on(until_signal(networked, context));
-            // A thread that waits for a lock or a resolver holds up nothing.
+            // Threads blocked on a lock or resolver don't delay the exit.
             runtime.shutdown_background();
             ended
         }
     }
 }
 
-/// One thread is enough for a client; the sandbox answers requests side by side.
+/// One thread is enough for a client; the sandbox serves requests concurrently.
 fn runtime(command: &Command) -> io::Result<Runtime> {
     let mut builder =
         if command.serves() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build()
 }
 
-/// Whether the program may open as many files as it needs, after it has asked for them.
+/// Raises the limit of open files if needed; fails if it stays too low.
 #[cfg(unix)]
 fn enough_files() -> Result<(), Fail> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -126,8 +126,7 @@ fn enough_files() -> Result<(), Fail> {
     if allowed >= NEEDED || setrlimit(Resource::Nofile, wanted).is_ok() {
         return Ok(());
     }
-    let message =
-        format!("the program may have {allowed} files open at once and needs {NEEDED}; nothing was done");
+    let message = format!("the limit of open files is {allowed}, but {NEEDED} are needed; nothing was done");
     Err(Fail::Local { message, source: None, hint: Some(format!("raise the limit: ulimit -n {NEEDED}")) })
 }
 
@@ -141,13 +140,13 @@ fn here(
     run: impl FnOnce(&Context) -> Result<(), Fail>,
 ) -> Ended {
     match context() {
-        Ok(context) => (run(&context), Some(context.out.says_json())),
+        Ok(context) => (run(&context), Some(context.out.messages_are_json())),
         Err(fail) => (Err(fail), None),
     }
 }
 
-/// Runs the command on a thread of its own, so that a signal ends it even while it reads standard input or a slow disk. A second signal
-/// ends the program at once.
+/// Runs the command on its own thread, so that a signal ends it even while it blocks on standard input or a slow disk. A second signal
+/// exits at once.
 async fn until_signal(
     command: Command,
     context: impl FnOnce() -> Result<Context, Fail> + Send + 'static,
@@ -166,7 +165,7 @@ async fn until_signal(
             Ok(context) => context,
             Err(fail) => return end.send((Err(fail), None)),
         };
-        let json = context.out.says_json();
+        let json = context.out.messages_are_json();
         let result = runtime.block_on(async {
             tokio::select! {
                 result = with_service(command, context) => result,
@@ -176,15 +175,15 @@ async fn until_signal(
         end.send((result, Some(json)))
     });
     if let Err(error) = started {
-        return (Err(Fail::local("the program cannot start a thread", error)), None);
+        return (Err(Fail::local("couldn't start a thread", error)), None);
     }
-    // A panic has said what it is.
+    // The panic hook has already reported it.
     let panicked = |_| (Err(Fail::Child { code: 1, message: None }), None);
     let Some(signals) = &mut signals else { return ended.await.unwrap_or_else(panicked) };
     let result = tokio::select! {
         result = &mut ended => result.unwrap_or_else(panicked),
         signal = signals.next() => {
-            // Its end is not awaited by a command that has just ended.
+            // Not awaited: the command has just ended.
             let _ = stop.send(signal);
             tokio::select! {
                 result = &mut ended => result.unwrap_or_else(panicked),
@@ -193,12 +192,12 @@ async fn until_signal(
             }
         }
     };
-    // Tokens of a new login may be on their way to the store.
-    signals.when_free().await;
+    // The tokens of a new login may not be stored yet.
+    signals.when_released().await;
     result
 }
 
-/// With `--sandbox` the command gets a service of its own, which tells at the end what it captured.
+/// With `--sandbox`, starts a service for the command and lists the captured emails at the end.
 async fn with_service(
     command: Command,
     #[cfg_attr(not(feature = "sandbox"), expect(unused_mut))] mut context: Context,
@@ -206,14 +205,14 @@ async fn with_service(
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
         if matches!(command, Command::Sandbox(_)) {
-            let rule = "starts a service for this command alone, and `sandbox` commands need one that runs";
+            let rule = "starts a service for this command only, but `sandbox` commands need a running one";
             let origin =
                 Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
             let help =
                 Some("posthaste sandbox serve, and in another terminal: posthaste sandbox …".to_owned());
-            return Err(Fail::Usage(Report {
+            return Err(Fail::Usage(Diagnostics {
                 help,
-                ..Report::one(Problem::new("", "exclusive", rule), Some(origin))
+                ..Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))
             }));
         }
         let embedded = crate::context::embedded::Embedded::start().await?;
@@ -226,7 +225,7 @@ async fn with_service(
 }
 
 async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
-    context.warn_of_settings();
+    context.warn_about_settings();
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
         Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
@@ -248,19 +247,19 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
-        // The others have run without a network.
+        // All other commands have already run without a network.
         _ => Ok(()),
     }
 }
 
-/// Prints what was asked of the program itself.
+/// Prints help or the version.
 fn print(text: &str, env: &Env) -> u8 {
     let Err(fail) = write_stdout(text.as_bytes()) else { return 0 };
     write_stderr(&report::human(&fail, None, &Terminal::detect(env, ColorChoice::Auto), false));
     fail.exit_code()
 }
 
-/// Help, version, or a command line that means nothing.
+/// Handles help, version, and invalid command lines.
 fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
     let terminal = Terminal::detect(env, ColorChoice::Auto);
     let rendered = error.render();
@@ -272,7 +271,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
         write_stderr_json(&report::json(&usage(error), None));
     } else {
         let plain = rendered.to_string();
-        // An argument may hold what a terminal would obey; then nothing of the text is trusted.
+        // An argument may contain control sequences; then the text is sanitized.
         let shown = safe_lines(&plain);
         write_stderr(&if terminal.color_stderr && shown == plain {
             rendered.ansi().to_string()
@@ -283,7 +282,7 @@ fn refused(error: &clap::Error, env: &Env, json: bool) -> u8 {
     2
 }
 
-/// The parser's error in the form of every other one.
+/// Converts the parser's error to the common format.
 fn usage(error: &clap::Error) -> Fail {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -303,14 +302,14 @@ fn usage(error: &clap::Error) -> Fail {
         .find_map(text)
         .map(|meant| format!("did you mean `{meant}`?"));
     let problem = Problem::new("", "usage", sentence.clone());
-    Fail::Usage(Report {
+    Fail::Usage(Diagnostics {
         summary: Some(sentence),
-        found: vec![Found { problem, origin: flag, hint }],
-        ..Report::default()
+        found: vec![Diagnostic { problem, origin: flag, hint }],
+        ..Diagnostics::default()
     })
 }
 
-/// Whether errors are wanted as JSON, decided before anything is parsed: also a wrong command line has to say so.
+/// Whether errors are wanted as JSON, decided before parsing: an invalid command line needs it too.
 fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     let is_json = |form: &str| matches!(form, "json" | "ndjson");
     let mut wants = env.get("POSTHASTE_OUTPUT").is_some_and(is_json);
@@ -336,7 +335,7 @@ fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     wants
 }
 
-/// A bug says that it is one.
+/// Reports a panic as a bug.
 fn report_panics(json: bool) {
     std::panic::set_hook(Box::new(move |panic| {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
@@ -350,9 +349,7 @@ fn report_panics(json: bool) {
             let error = json!({"kind": "error", "exit_code": 1, "message": sentence, "outcome": null, "retryable": false});
             format!("{}\n", json!({ "error": error }))
         } else {
-            format!(
-                "error: {sentence}\nhelp: please report it with the command that you ran and its output with -v\n"
-            )
+            format!("error: {sentence}\nhelp: please report it with the command and its output with -v\n")
         });
     }));
 }
@@ -368,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_recognised_before_the_command_line_is_parsed() {
+    fn json_is_detected_before_the_command_line_is_parsed() {
         for yes in [
             &["--json"][..],
             &["x", "--json=id"],

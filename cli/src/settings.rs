@@ -1,4 +1,4 @@
-//! The program's settings and where each came from.
+//! The program's settings and their sources.
 
 pub(crate) mod credential;
 pub(crate) mod env;

@@ -1,4 +1,4 @@
-//! The signals that ask the program to stop, and the moments when it has to finish something first.
+//! Signals that stop the program, and critical sections that must finish first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,63 +7,63 @@ use tokio::sync::Notify;
 use crate::diagnostics::{Fail, Signal};
 use crate::output::{pager, write_stderr};
 
-/// How many things are being done that a signal must not cut off.
-static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Told when the last of them is done.
-static FREE: Notify = Notify::const_new();
+/// The number of critical sections in progress.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+/// Notified when the last of them ends.
+static RELEASED: Notify = Notify::const_new();
 
-/// While it lives, the program finishes before it stops.
+/// A critical section: while this exists, signals don't stop the program.
 #[derive(Debug)]
-pub(crate) struct Held(());
+pub(crate) struct CriticalSection(());
 
-/// Delays the end by a signal: between the exchange of a code and the save a response may hold the only copy of new tokens.
-pub(crate) fn hold() -> Held {
-    HELD.fetch_add(1, Ordering::SeqCst);
-    Held(())
+/// Delays termination by a signal: between the exchange of a code and the save, a response may hold the only copy of new tokens.
+pub(crate) fn hold() -> CriticalSection {
+    ACTIVE.fetch_add(1, Ordering::SeqCst);
+    CriticalSection(())
 }
 
-impl Drop for Held {
+impl Drop for CriticalSection {
     fn drop(&mut self) {
-        if HELD.fetch_sub(1, Ordering::SeqCst) == 1 {
-            FREE.notify_waiters();
+        if ACTIVE.fetch_sub(1, Ordering::SeqCst) == 1 {
+            RELEASED.notify_waiters();
         }
     }
 }
 
-/// Listens from the moment it is made: a signal that arrives before anybody waits for it is not lost, and does not end
-/// the program.
+/// Handles signals from its creation on: a signal that arrives before anyone waits for it is not lost and doesn't
+/// end the program.
 #[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
-    /// None for a program that was told not to heed it (nohup).
+    /// `None` if the program was started to ignore it (nohup).
     #[cfg(unix)]
     hangup: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Installs the handlers.
     pub(crate) fn listen() -> Result<Self, Fail> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
             let all = || {
-                let hangup = if heeds_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
+                let hangup = if handles_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
                 Ok(Self {
                     interrupt: signal(SignalKind::interrupt())?,
                     terminate: signal(SignalKind::terminate())?,
                     hangup,
                 })
             };
-            all().map_err(|error: std::io::Error| Fail::local("the program cannot listen for signals", error))
+            all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
         }
         #[cfg(not(unix))]
         Ok(Self {})
     }
 
-    /// Waits for the next one. Ctrl-C while a pager is open is the pager's.
+    /// Waits for the next signal. While a pager is open, Ctrl-C belongs to the pager.
     pub(crate) async fn next(&mut self) -> Signal {
         loop {
             let signal = self.any().await;
@@ -95,16 +95,16 @@ impl Signals {
         }
     }
 
-    /// Waits until nothing is held any more, or until another signal.
-    pub(crate) async fn when_free(&mut self) {
+    /// Waits until all critical sections have ended, or for another signal.
+    pub(crate) async fn when_released(&mut self) {
         let mut announced = false;
         loop {
-            let free = FREE.notified();
-            if HELD.load(Ordering::SeqCst) == 0 {
+            let free = RELEASED.notified();
+            if ACTIVE.load(Ordering::SeqCst) == 0 {
                 return;
             }
             if !announced {
-                write_stderr("saving the login, at most 30 s; interrupt again to stop at once\n");
+                write_stderr("saving the login, for up to 30 s; interrupt again to stop at once\n");
                 announced = true;
             }
             tokio::select! {
@@ -115,9 +115,9 @@ impl Signals {
     }
 }
 
-/// Whether a hangup ends the program. Listening for it would undo what nohup(1) did.
+/// Whether a hangup ends the program. Handling it would undo the effect of nohup(1).
 #[cfg(target_os = "linux")]
-fn heeds_hangup() -> bool {
+fn handles_hangup() -> bool {
     let ignored = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim().to_owned();
@@ -126,8 +126,8 @@ fn heeds_hangup() -> bool {
     ignored().is_some_and(|mask| mask & 1 == 0)
 }
 
-/// Where it can't be found out, the system does what it always does.
+/// Not detectable on this system: keep its default behavior.
 #[cfg(all(unix, not(target_os = "linux")))]
-fn heeds_hangup() -> bool {
+fn handles_hangup() -> bool {
     false
 }

@@ -1,16 +1,16 @@
-//! Opening the page in a browser, where there is one and somebody who looks at it.
+//! Opens pages in a browser, if there is one and a person to use it.
 
 use webbrowser::{Browser, BrowserOptions};
 
 use crate::context::Context;
 
-/// Why no browser is opened; none where one is.
-pub(crate) fn why_not(no_browser: bool, context: &Context) -> Option<&'static str> {
+/// Why no browser is opened; `None` if one is.
+pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<&'static str> {
     let set = |name| context.env.raw(name).is_some();
     if no_browser {
         return Some("--no-browser");
     }
-    // Whoever names a browser has one, wherever this runs.
+    // An explicitly configured browser is used anywhere.
     if set("BROWSER") {
         return None;
     }
@@ -22,17 +22,17 @@ pub(crate) fn why_not(no_browser: bool, context: &Context) -> Option<&'static st
     if !has_display {
         return Some("there is no display");
     }
-    (!context.out.terminal.stderr).then_some("nobody is there to see it")
+    (!context.out.terminal.stderr).then_some("the session isn't interactive")
 }
 
-/// Opens the page, on a thread of its own: some openers wait until the browser is closed. What fails is said; the address was printed anyway.
+/// Opens the page on its own thread: some openers block until the browser is closed. Failures are only noted, since the address was printed.
 pub(crate) fn open(url: &str, context: &Context) {
     let (url, say) = (url.to_owned(), context.out.noter());
     std::thread::spawn(move || {
         let mut options = BrowserOptions::new();
         options.with_suppress_output(true);
         if webbrowser::open_browser_with_options(Browser::Default, &url, &options).is_err() {
-            say("no browser could be opened; open the page yourself");
+            say("couldn't open a browser; open the page yourself");
         }
     });
 }

@@ -1,20 +1,20 @@
-//! Arguments of commands about one thing with an ID. What each command does, and its examples, stand at its variant: a doc comment here would
-//! take their place.
+//! Arguments of commands that take an ID. Their descriptions and examples are at each command's variant: a doc comment here would replace
+//! them.
 
 use super::mutation::DryRunFlag;
 
-// Commands that show.
+// For commands that read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ById {
-    /// Its ID
+    /// ID of the resource
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 }
 
-// Commands that change or delete.
+// For commands that change or delete.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ChangeById {
-    /// Its ID
+    /// ID of the resource
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     #[command(flatten)]

@@ -1,37 +1,40 @@
-//! Questions before something that can't be taken back.
+//! Confirmation before irreversible operations.
 
 use std::io::BufRead as _;
 
 use tokio::sync::oneshot;
 
 use crate::context::Context;
-use crate::diagnostics::{Fail, Problem, Report, Signal};
+use crate::diagnostics::{Diagnostics, Fail, Problem, Signal};
 use crate::output::write_stderr;
 
-/// Asks whether to go on; no is the answer that needs no typing.
+/// Asks for confirmation; the default answer is no.
 ///
-/// Where nobody can be asked, `--yes` has to say it: without a terminal, with `--no-input`, in CI, where JSON is wanted.
+/// If the session isn't interactive, `--yes` is required: without a terminal, with `--no-input`, in CI, with JSON output.
 pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fail> {
     if context.global.yes {
         return Ok(());
     }
-    if !may_ask(context)? {
-        let problem =
-            Problem::new("", "required", format!("this needs an answer and nobody can be asked: {question}"));
-        let mut report = Report::one(problem, None);
-        report.help = Some("say it with --yes".to_owned());
+    if !is_interactive(context)? {
+        let problem = Problem::new(
+            "",
+            "required",
+            format!("confirmation required, but the session isn't interactive: {question}"),
+        );
+        let mut report = Diagnostics::one(problem, None);
+        report.help = Some("to confirm, pass --yes".to_owned());
         return Err(Fail::Usage(report));
     }
-    let (send, answer) = oneshot::channel();
-    // A thread of its own: a signal ends the program while it waits for a line.
+    let (send, receive) = oneshot::channel();
+    // On its own thread: a signal ends the program while it waits for input.
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line);
-        // Nobody waits for the answer of a program that is ending.
+        // The receiver is gone only if the program is exiting.
         let _ = send.send(read.map(|_| line));
     });
     write_stderr(&format!("{} [y/N] ", crate::output::terminal::safe(question)));
-    let line = answer.await.ok().and_then(Result::ok).unwrap_or_default();
+    let line = receive.await.ok().and_then(Result::ok).unwrap_or_default();
     if matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
         return Ok(());
     }
@@ -39,8 +42,8 @@ pub(crate) async fn confirm(question: &str, context: &Context) -> Result<(), Fai
     Err(Fail::Interrupted(Signal::Interrupt))
 }
 
-/// Whether somebody is there to answer.
-pub(crate) fn may_ask(context: &Context) -> Result<bool, Fail> {
+/// Whether the session is interactive.
+pub(crate) fn is_interactive(context: &Context) -> Result<bool, Fail> {
     let terminal = &context.out.terminal;
     let wanted = !context.settings()?.no_input.value && !context.out.is_quiet() && !context.out.is_json();
     let alone = context.env.get("CI").is_some() || context.env.get("TERM") == Some("dumb");

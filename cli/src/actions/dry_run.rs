@@ -1,4 +1,4 @@
-//! What a dry run shows: the request as it would leave, without the credential, and of an attachment its size and hash.
+//! Dry runs: print the request as it would be sent, without the credential, and with the size and hash of each attachment.
 
 use std::{fmt::Write as _, fs::File, io, path::PathBuf};
 
@@ -14,7 +14,7 @@ use crate::input::flags::DryRun;
 /// The content of an attachment.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// A file, read when it is needed.
+    /// A file, read on demand.
     File(PathBuf),
     /// Bytes in memory.
     Bytes(Vec<u8>),
@@ -23,7 +23,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Its size and its SHA-256.
+    /// Its size in bytes and its SHA-256.
     fn digest(&self) -> io::Result<(u64, String)> {
         let mut hash = Sha256::new();
         let bytes = match self {
@@ -40,7 +40,7 @@ impl Content {
         };
         let mut hex = String::with_capacity(64);
         for byte in hash.finalize() {
-            // Writing to a String cannot fail.
+            // Writing to a String can't fail.
             let _ = write!(hex, "{byte:02x}");
         }
         Ok((bytes, hex))
@@ -52,7 +52,7 @@ impl Content {
             Self::File(path) => {
                 let read = std::fs::read(path);
                 let bytes =
-                    read.map_err(|error| Fail::local(format!("{} can't be read", path.display()), error))?;
+                    read.map_err(|error| Fail::local(format!("couldn't read {}", path.display()), error))?;
                 Ok(STANDARD.encode(bytes))
             }
             Self::Bytes(bytes) => Ok(STANDARD.encode(bytes)),
@@ -61,7 +61,7 @@ impl Content {
     }
 }
 
-/// Writes the request to standard output. `contents` are the attachments' in the order in which the body holds them.
+/// Writes the request to standard output. `contents` are the attachments in the order of the body.
 pub(crate) fn show(
     preview: &Preview,
     contents: &[Content],
@@ -92,9 +92,9 @@ fn headers(preview: &Preview) -> Value {
     Value::Object(headers)
 }
 
-/// The body as JSON, each attachment's content told by size and hash.
+/// The body as JSON, with each attachment's content replaced by its size and hash.
 fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> {
-    // No content can be mistaken for this: `:` is not a character of Base64.
+    // Can't collide with content: `:` isn't a Base64 character.
     let mark = |n: usize| format!("attachment:{n}");
     let (mut text, mut encoded) = (Vec::new(), 0);
     for part in preview.body_parts() {
@@ -116,13 +116,13 @@ fn body(preview: &Preview, contents: &[Content]) -> Result<Option<Value>, Fail> 
         items.into_iter().flatten().filter(|item| item.get("content").is_some()).zip(contents)
     {
         let digest = content.digest();
-        let (bytes, sha256) = digest.map_err(|error| Fail::local("an attachment can't be read", error))?;
+        let (bytes, sha256) = digest.map_err(|error| Fail::local("couldn't read an attachment", error))?;
         item["content"] = json!({"bytes": bytes, "sha256": sha256});
     }
     Ok(Some(body))
 }
 
-/// A command that sends the request. A body with attachments comes through a pipe, which has no limit, and reads their files when it runs.
+/// A curl command that sends the request. A body with attachments is piped, which has no size limit, and their files are read at run time.
 fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<String, Fail> {
     let base = context.settings().ok().and_then(|settings| settings.base_url.as_ref());
     let address = match base {
@@ -162,7 +162,7 @@ fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<St
     Ok(command)
 }
 
-/// One word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -172,12 +172,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_for_the_shell_holds_any_character() {
+    fn any_text_can_be_quoted_for_a_shell() {
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
     }
 
     #[test]
-    fn the_same_bytes_have_the_same_hash_wherever_they_are() {
+    fn file_memory_and_base64_content_have_the_same_hash() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "abc").unwrap();
         let abc = (3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned());

@@ -1,7 +1,7 @@
-//! What every command that changes something does: show it, or do it and report what came of it.
+//! The common part of all commands that change something: show the request, or send it and report the result.
 //!
-//! While a change is under way it is noted in the context's [`InFlight`](crate::diagnostics::InFlight). An interrupt, a full disk or a filter that
-//! fails then ends with the ID, the outcome and the idempotency key, whatever else was asked to be quiet.
+//! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
+//! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
 use posthaste::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
 use serde::de::DeserializeOwned;
@@ -15,34 +15,34 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 use crate::output::record;
 
-// The flag of every command that changes something; no doc comment, which would take the place of a command's own.
+// The flag of every command that changes something; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)]
 pub(crate) struct DryRunFlag {
-    /// Check everything and show the request, but send nothing; =curl shows a command
+    /// Validate everything and show the request without sending it; =curl shows a curl command
     ///
-    /// Needs neither a credential nor an address of the service.
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
+    /// Needs neither a credential nor a base URL.
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     pub(crate) dry_run: Option<String>,
 }
 
-/// A change: one call, and what to say of it if it is cut off.
+/// A change: one call, and the message in case its outcome is unknown.
 #[derive(Debug)]
 pub(crate) struct Mutation<'a> {
-    /// Show the request instead.
+    /// Print the request instead of sending it.
     pub(crate) dry_run: Option<DryRun>,
-    /// What to say when a signal comes between, or when nobody knows what the service has done:
-    /// `the template may have been created; look: posthaste templates list`.
-    pub(crate) doubt: &'a str,
-    /// The key that makes repeating it harmless.
+    /// The message if a signal interrupts the call or its outcome is unknown:
+    /// `the template may have been created; check: posthaste templates list`.
+    pub(crate) unknown_outcome: &'a str,
+    /// The idempotency key, if any.
     pub(crate) key: Option<&'a IdempotencyKey>,
     /// The attachments, for a dry run.
     pub(crate) contents: &'a [Content],
 }
 
 impl Mutation<'_> {
-    /// Carries out the call that `make` describes, or shows it; then there is no response. The response has to be [reported](report).
-    pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+    /// Executes the call that `make` builds, or prints it and returns no response. The response must be [reported](report).
+    pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
         &self,
         context: &Context,
         make: impl Fn(&Client) -> Call<T>,
@@ -53,32 +53,32 @@ impl Mutation<'_> {
             return Ok(None);
         }
         let client = context.client()?;
-        context.in_flight.begin(self.doubt, self.key.map(IdempotencyKey::as_str));
-        match trace::carry_out(context, || make(&client)).await {
-            Ok(answer) => {
-                context.in_flight.accepted(ids(&document(&answer)));
-                Ok(Some((client, answer)))
+        context.in_flight.begin(self.unknown_outcome, self.key.map(IdempotencyKey::as_str));
+        match trace::execute(context, || make(&client)).await {
+            Ok(response) => {
+                context.in_flight.accepted(ids(&document(&response)));
+                Ok(Some((client, response)))
             }
             Err(error) => {
                 context.in_flight.finish();
-                Err(Fail::of_call(error, self.doubt))
+                Err(Fail::of_call(error, self.unknown_outcome))
             }
         }
     }
 }
 
-/// Carries out a change without a key, or shows it.
-pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+/// Executes a change without an idempotency key, or prints it.
+pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     dry_run: Option<DryRun>,
-    doubt: &str,
+    unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<Option<WithResponse<T>>, Fail> {
-    let done = Mutation { dry_run, doubt, key: None, contents: &[] }.carry_out(context, make).await?;
-    Ok(done.map(|(_, answer)| answer))
+    let done = Mutation { dry_run, unknown_outcome, key: None, contents: &[] }.execute(context, make).await?;
+    Ok(done.map(|(_, response)| response))
 }
 
-/// Prints what came of a change. A reader that went away doesn't undo the change: it is reported on standard error then, and the command goes on.
+/// Prints the result of a change. If standard output is closed, the change stands: it is reported on standard error, and the command continues.
 pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>) -> Result<(), Fail> {
     match print() {
         Err(Fail::BrokenPipe) => context.report_unread(),
@@ -89,15 +89,15 @@ pub(crate) fn report(context: &Context, print: impl FnOnce() -> Result<(), Fail>
     Ok(())
 }
 
-/// Carries out, or shows, what needs nothing but an id and answers with one; and prints that.
+/// Executes or prints a call that takes only an ID and returns one; prints the returned ID.
 pub(crate) async fn by_id<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     dry_run: &DryRunFlag,
-    doubt: &str,
+    unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<Reference<I>>,
 ) -> Result<(), Fail> {
-    match carry_out(dry_run.plan()?, doubt, context, make).await? {
-        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
+        Some(response) => print(response.value.id.as_ref(), &response, context),
         None => Ok(()),
     }
 }
@@ -105,18 +105,18 @@ pub(crate) async fn by_id<I: AsRef<str> + DeserializeOwned + Send + 'static>(
 /// The same for a deletion.
 pub(crate) async fn delete<I: AsRef<str> + DeserializeOwned + Send + 'static>(
     dry_run: &DryRunFlag,
-    doubt: &str,
+    unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<Deleted<I>>,
 ) -> Result<(), Fail> {
     confirm_delete(dry_run.dry_run.is_some(), context, &make).await?;
-    match carry_out(dry_run.plan()?, doubt, context, make).await? {
-        Some(answer) => print(answer.value.id.as_ref(), &answer, context),
+    match execute(dry_run.plan()?, unknown_outcome, context, make).await? {
+        Some(response) => print(response.value.id.as_ref(), &response, context),
         None => Ok(()),
     }
 }
 
-/// Asks a person at a terminal before a deletion: `delete domain d91cd9bd-…?`
+/// Asks for confirmation at a terminal before a deletion: `Delete domain d91cd9bd-…?`
 pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
     dry_run: bool,
     context: &Context,
@@ -131,7 +131,7 @@ pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
     let noun = noun
         .strip_suffix("ies")
         .map_or_else(|| noun.trim_end_matches('s').to_owned(), |stem| format!("{stem}y"));
-    confirm::confirm(&format!("delete {noun} {id}?"), context).await
+    confirm::confirm(&format!("Delete {noun} {id}?"), context).await
 }
 
 /// Asks for confirmation at a terminal before an irreversible change.
@@ -140,11 +140,11 @@ pub(crate) async fn confirm(dry_run: bool, question: &str, context: &Context) ->
 }
 
 fn asks(context: &Context) -> Result<bool, Fail> {
-    Ok(!context.global.yes && confirm::may_ask(context)?)
+    Ok(!context.global.yes && confirm::is_interactive(context)?)
 }
 
 impl DryRunFlag {
-    /// Reads it where no other flag can be wrong.
+    /// For commands in which no other flag can be invalid.
     fn plan(&self) -> Result<Option<DryRun>, Fail> {
         let mut flags = Flags::default();
         let dry_run = flags.dry_run(self.dry_run.as_deref());
@@ -153,28 +153,28 @@ impl DryRunFlag {
     }
 }
 
-/// Shows one thing as the service tells it.
+/// Fetches and prints one resource.
 pub(crate) async fn show<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
     let client = context.client()?;
-    let record = trace::carry_out(context, || make(&client)).await?;
+    let record = trace::execute(context, || make(&client)).await?;
     let document = document(&record);
     context.out.result(&record::lines(&document), &document)
 }
 
-/// Reports a change: the id that people want, and the whole answer for programs.
-pub(crate) fn print<T>(id: &str, answer: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
-    report(context, || context.out.result(&[id.to_owned()], &document(answer)))
+/// Prints the result of a change: the ID for people, the whole response for programs.
+pub(crate) fn print<T>(id: &str, response: &WithResponse<T>, context: &Context) -> Result<(), Fail> {
+    report(context, || context.out.result(&[id.to_owned()], &document(response)))
 }
 
-/// The answer as the service wrote it.
-pub(crate) fn document<T>(answer: &WithResponse<T>) -> Value {
-    serde_json::from_slice(&answer.body).unwrap_or_default()
+/// The response's JSON, unchanged.
+pub(crate) fn document<T>(response: &WithResponse<T>) -> Value {
+    serde_json::from_slice(&response.body).unwrap_or_default()
 }
 
-/// The IDs in a response: of one thing, or of a list.
+/// The IDs in a response: of one resource, or of a list.
 fn ids(document: &Value) -> Vec<String> {
     let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     std::iter::once(document)

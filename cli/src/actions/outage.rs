@@ -1,4 +1,4 @@
-//! What a command that goes on until a signal does while the service doesn't respond.
+//! Retries of long-running commands while the service is unreachable.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::context::Context;
 use crate::diagnostics::{Fail, Kind};
 use crate::output::report;
 
-/// The first pause while the service does not respond, and the longest.
+/// The first and the maximum delay while the service is unreachable.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// While the service does not respond.
+/// The state of an outage.
 #[derive(Default)]
 pub(crate) struct Outage {
-    /// The last pause; none if all is well.
+    /// The last delay; `None` if the service responds.
     pause: Option<Duration>,
 }
 
@@ -22,11 +22,11 @@ impl Outage {
     /// The service has responded.
     pub(crate) fn is_over(&mut self, context: &Context) {
         if self.pause.take().is_some() {
-            context.out.note("the service answers again");
+            context.out.note("the service responds again");
         }
     }
 
-    /// Pauses after a transient failure; returns any other one.
+    /// Waits after a transient failure; returns any other.
     pub(crate) async fn wait_out(&mut self, fail: Fail, context: &Context) -> Result<(), Fail> {
         let Some(error) = fail.sdk().filter(|_| matches!(fail.kind(), Kind::Unavailable | Kind::Limited))
         else {
@@ -36,7 +36,7 @@ impl Outage {
         self.pause = Some(pause);
         let pause = pause.max(error.retry_after().unwrap_or_default());
         let message = report::sdk_message(error);
-        context.out.warn(&format!("{message}; looking again in {} s", pause.as_secs()));
+        context.out.warn(&format!("{message}; retrying in {} s", pause.as_secs()));
         sleep(pause).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `--limit`, `--all`, `--after`, `--before`: one page, or page after page, as one result.
+//! `--limit`, `--all`, `--after`, `--before`: one page or several, shown as one result.
 
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, List, page::Item};
@@ -6,37 +6,37 @@ use serde_json::{Value, json};
 
 use crate::actions::trace;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Problem, Report};
-use crate::input::draft::flag_origin;
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::input::body_builder::flag_origin;
 use crate::output::table::{Column, Columns, at};
 use crate::output::terminal::safe;
 use crate::settings::Form;
 
-/// The most items of one page.
+/// Maximum items per page.
 const PAGE: usize = 100;
 
-// Which part of a list; no doc comment, which would take the place of a command's own.
+// The paging flags; no doc comment, which would replace the command's own.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
     #[command(flatten)]
     older: OlderArgs,
-    /// Only what precedes this one: newer
+    /// Only items before this ID: newer ones
     #[arg(long, value_name = "ID")]
     before: Option<String>,
 }
 
-// Which part of a list that knows no newer items.
+// The paging flags of a list that can't be read towards newer items.
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(crate) struct OlderArgs {
-    /// How many; above 100 several pages are asked for [default: 20]
+    /// Maximum number of items; above 100, several pages are fetched [default: 20]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<String>,
-    /// Everything, page after page
+    /// All items, over all pages
     #[arg(long)]
     all: bool,
-    /// Only what follows this one: older
+    /// Only items after this ID: older ones
     #[arg(long, value_name = "ID")]
     after: Option<String>,
 }
@@ -47,10 +47,10 @@ impl From<OlderArgs> for Args {
     }
 }
 
-/// A part of a list that makes sense.
+/// A validated part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
-    /// How many items; none is the service's own idea of a page.
+pub(crate) struct ListRange {
+    /// Number of items; `None` for the service's default page.
     limit: Option<usize>,
     all: bool,
     start: Option<Start>,
@@ -63,54 +63,54 @@ enum Start {
 }
 
 impl Args {
-    /// Everything that is wrong is said at once.
-    pub(crate) fn plan(self) -> Result<Part, Report> {
+    /// Validates the flags and reports all problems.
+    pub(crate) fn plan(self) -> Result<ListRange, Diagnostics> {
         let Self { older: OlderArgs { limit, all, after }, before } = self;
         let mut found = Vec::new();
         let mut wrong = |code, rule: &str, flag: &str, value: &str| {
             let origin = Some(flag_origin(flag, 1, value));
-            found.push(Found { problem: Problem::new("", code, rule), origin, hint: None });
+            found.push(Diagnostic { problem: Problem::new("", code, rule), origin, hint: None });
         };
         let number = limit.as_deref().and_then(|text| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             let number = text.parse().ok().filter(|&number: &usize| digits && number > 0);
             if number.is_none() {
-                wrong("range", "--limit is a whole number above 0", "--limit", text);
+                wrong("range", "--limit must be a whole number above 0", "--limit", text);
             }
             number
         });
         if let (Some(text), true) = (&limit, all) {
-            wrong("exclusive", "--limit and --all exclude each other", "--limit", text);
+            wrong("exclusive", "--limit and --all can't be used together", "--limit", text);
         }
         if let (Some(_), Some(before)) = (&after, &before) {
-            wrong("exclusive", "--after and --before exclude each other", "--before", before);
+            wrong("exclusive", "--after and --before can't be used together", "--before", before);
         }
         for (flag, id) in [("--after", &after), ("--before", &before)] {
             if id.as_deref() == Some("") {
-                wrong("empty", &format!("{flag} is the id of an item"), flag, "");
+                wrong("empty", &format!("{flag} must not be empty"), flag, "");
             }
         }
         if !found.is_empty() {
-            return Err(Report { found, ..Report::default() });
+            return Err(Diagnostics { found, ..Diagnostics::default() });
         }
         let start = after.map(Start::After).or(before.map(Start::Before));
-        Ok(Part { limit: number, all, start })
+        Ok(ListRange { limit: number, all, start })
     }
 }
 
 /// What was shown of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
-    /// How many items.
+    /// Number of items.
     pub(crate) items: usize,
-    /// What goes on behind them, as flags: `--after 7be1…`.
+    /// The flags for the next part: `--after 7be1…`.
     pub(crate) next: Option<String>,
 }
 
-/// Asks for the part and writes it. With `keep`, only such items count.
+/// Fetches and prints the part. With `keep`, only matching items count.
 pub(crate) async fn show<T: Item>(
     list: List<T>,
-    part: &Part,
+    part: &ListRange,
     keep: Option<&dyn Fn(&Value) -> bool>,
     columns: &Columns,
     context: &Context,
@@ -126,7 +126,7 @@ pub(crate) async fn show<T: Item>(
             Some(limit) => list.page_size(limit),
             None => list,
         };
-        let envelope = trace::carry_out(context, || list.call().typed::<Value>()).await?.value;
+        let envelope = trace::execute(context, || list.call().typed::<Value>()).await?.value;
         context.out.list(&envelope, columns)?;
         let data = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let more = envelope.get("has_more").and_then(Value::as_bool).unwrap_or_default();
@@ -137,12 +137,12 @@ pub(crate) async fn show<T: Item>(
 
 async fn walk(
     list: List<Value>,
-    part: &Part,
+    part: &ListRange,
     keep: Option<&dyn Fn(&Value) -> bool>,
     columns: &Columns,
     context: &Context,
 ) -> Result<Shown, Fail> {
-    // With a filter and no limit, as many as the service would show on a page of its own.
+    // With a filter and no limit, as many items as the service's default page.
     let wanted = if part.all { usize::MAX } else { part.limit.unwrap_or(20) };
     let newer = matches!(part.start, Some(Start::Before(_)));
     let streams = context.out.streams();
@@ -154,11 +154,11 @@ async fn walk(
         let has_more = page.has_more;
         let mut rows = page.data;
         if newer {
-            // The walk goes towards newer items, so the oldest of a page come first.
+            // Reads towards newer items, so the oldest of a page come first.
             rows.reverse();
         }
         let mut cut = false;
-        let mut kept = Vec::new();
+        let mut matching = Vec::new();
         for row in rows {
             if count == wanted {
                 cut = true;
@@ -167,13 +167,13 @@ async fn walk(
             seen = vec![row.clone()];
             if keep.is_none_or(|keep| keep(&row)) {
                 count += 1;
-                kept.push(row);
+                matching.push(row);
             }
         }
         if streams {
-            context.out.rows(&kept, columns)?;
+            context.out.rows(&matching, columns)?;
         } else {
-            merged.extend(kept);
+            merged.extend(matching);
         }
         more = cut || has_more;
         if count == wanted {
@@ -190,7 +190,7 @@ async fn walk(
     Ok(Shown { items: count, next: part.next(&seen, more) })
 }
 
-impl Part {
+impl ListRange {
     fn next(&self, data: &[Value], more: bool) -> Option<String> {
         if !more {
             return None;
@@ -202,18 +202,18 @@ impl Part {
     }
 }
 
-/// What a list command shows: the columns that it has, how many of them by itself, and what to say when there is nothing.
+/// The columns of a list command, how many of them are shown by default, and the message for an empty list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
-    /// All columns; the first ones are shown by themselves.
+    /// All columns; the default ones come first.
     pub(crate) columns: &'static [Column],
-    /// How many are shown by themselves.
+    /// How many are shown by default.
     pub(crate) shown: usize,
-    /// `no templates yet`.
+    /// The message for an empty list: `no templates yet`.
     pub(crate) nothing: &'static str,
 }
 
-/// A whole list command that has no flags but those of paging.
+/// Runs a list command that has only the paging flags.
 pub(crate) async fn list<T: Item>(
     args: Args,
     table: &Table,
@@ -227,7 +227,7 @@ pub(crate) async fn list<T: Item>(
     Ok(())
 }
 
-/// One item of a list that is followed: at a terminal a line of these fields.
+/// Prints one item of a followed list: at a terminal, as a line of these fields.
 pub(crate) fn item(row: &Value, columns: &Columns, fields: &[&str], context: &Context) -> Result<(), Fail> {
     let out = &context.out;
     match out.form() {
@@ -241,21 +241,21 @@ pub(crate) fn item(row: &Value, columns: &Columns, fields: &[&str], context: &Co
 }
 
 impl Table {
-    /// The columns that were asked for, or those that are shown by themselves.
+    /// The requested columns, or the default ones.
     pub(crate) fn columns(&self, context: &Context) -> Result<Columns, Fail> {
         let by_themselves = context.global.columns.is_empty();
         context.out.columns(if by_themselves { &self.columns[..self.shown] } else { self.columns })
     }
 }
 
-/// Says below a list what it doesn't show.
+/// Notes below a list what it doesn't show.
 pub(crate) fn footer(shown: &Shown, nothing: &str, context: &Context) {
     if context.out.is_json() {
         return;
     }
     match (&shown.next, shown.items) {
         (Some(next), items) => {
-            context.out.note(&format!("{items} shown, more exist · next: {next} · everything: --all"));
+            context.out.note(&format!("{items} shown, more available · next: {next} · all: --all"));
         }
         (None, 0) => context.out.note(nothing),
         (None, _) => {}
@@ -285,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn both_cursors_are_refused_and_everything_wrong_is_said_at_once() {
+    fn both_cursors_are_refused_and_all_problems_are_reported_at_once() {
         // LIST-09, 5.1.32
         let report = args(Some("0"), true, Some("a"), Some("b")).plan().unwrap_err();
         let codes: Vec<_> = report.found.iter().map(|found| found.problem.code).collect();
         assert_eq!(codes, ["range", "exclusive", "exclusive"]);
-        assert_eq!(report.found[2].problem.message, "--after and --before exclude each other");
+        assert_eq!(report.found[2].problem.message, "--after and --before can't be used together");
     }
 }

@@ -1,14 +1,14 @@
-//! Commands of the user's that a command runs through the shell.
+//! Runs shell commands given by the user.
 
 use std::process::{ExitStatus, Stdio};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
-/// How much of the command's standard error is quoted.
-const TAIL: usize = 1_000;
+/// How many bytes of the command's standard error are quoted.
+const MAX_QUOTED_BYTES: usize = 1_000;
 
-/// Runs a command through the shell. Dropped before its end, as by a signal, it ends the command and all that it has started.
+/// A running shell command. Dropping it kills the command and all its child processes.
 pub(crate) struct Shell {
     child: Child,
 }
@@ -21,22 +21,22 @@ impl Shell {
         #[cfg(unix)]
         shell.process_group(0);
         set(&mut shell);
-        Ok(Self { child: shell.spawn().map_err(|error| format!("the shell can't be started: {error}"))? })
+        Ok(Self { child: shell.spawn().map_err(|error| format!("couldn't start the shell: {error}"))? })
     }
 
-    /// Gives a command its input and waits for it; it writes to standard error.
+    /// Passes a command its input and waits for it; its output goes to standard error.
     pub(crate) async fn feed(command: &str, input: &[u8], variable: (&str, &str)) -> Result<(), String> {
         let mut shell = Self::start(command, |shell| {
             shell.stdin(Stdio::piped()).stdout(std::io::stderr()).env(variable.0, variable.1);
         })?;
         if let Some(mut stdin) = shell.child.stdin.take() {
-            // A command need not read its input.
+            // The command may exit without reading its input.
             let _ = stdin.write_all(input).await;
         }
         succeeded(shell.child.wait().await, "")
     }
 
-    /// What a command writes to standard output.
+    /// Returns the standard output of a command.
     pub(crate) async fn output(command: &str, limit: u64) -> Result<String, String> {
         let mut shell = Self::start(command, |shell| {
             shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -54,7 +54,7 @@ impl Shell {
             if let Some(mut stderr) = stderr {
                 while let Ok(n @ 1..) = stderr.read(&mut part).await {
                     tail.extend_from_slice(&part[..n]);
-                    tail.drain(..tail.len().saturating_sub(TAIL));
+                    tail.drain(..tail.len().saturating_sub(MAX_QUOTED_BYTES));
                 }
             }
             String::from_utf8_lossy(&tail)
@@ -67,14 +67,14 @@ impl Shell {
         let text = async {
             let text = read.await.map_err(|error| error.to_string())?;
             if text.len() as u64 > limit {
-                Err(format!("the command writes more than {limit} bytes"))
+                Err(format!("the command's output exceeds {limit} bytes"))
             } else {
                 Ok(text)
             }
         };
         let (text, tail) = tokio::try_join!(text, async { Ok(tail.await) })?;
         succeeded(shell.child.wait().await, &tail)?;
-        String::from_utf8(text).map_err(|_| "its output is not UTF-8 text".to_owned())
+        String::from_utf8(text).map_err(|_| "the command's output isn't UTF-8 text".to_owned())
     }
 }
 
@@ -84,14 +84,14 @@ impl Drop for Shell {
         if let Some(group) =
             self.child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw)
         {
-            // It may have just ended.
+            // It may have just exited.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
         }
     }
 }
 
-fn succeeded(status: std::io::Result<ExitStatus>, said: &str) -> Result<(), String> {
+fn succeeded(status: std::io::Result<ExitStatus>, stderr: &str) -> Result<(), String> {
     let status = status.map_err(|error| error.to_string())?;
-    let colon = if said.is_empty() { "" } else { ": " };
-    if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{said}")) }
+    let colon = if stderr.is_empty() { "" } else { ": " };
+    if status.success() { Ok(()) } else { Err(format!("the command failed ({status}){colon}{stderr}")) }
 }

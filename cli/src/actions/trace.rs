@@ -1,4 +1,4 @@
-//! One call, with a note for every retry. `-v`: tells a request as it leaves and its answer as it comes, with headers at `-vv` and bodies at `-vvv`. Secrets are covered.
+//! Executes a call, noting every retry. `-v` traces requests and responses, `-vv` also headers, `-vvv` also bodies. Secrets are redacted.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::output::secret;
 
-/// Of a body no more is shown.
-const SHOWN: usize = 4_000;
-/// Carries out the call that `make` describes, and tells of it as `-v` asks.
-pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
+/// Maximum bytes shown of a body.
+const MAX_SHOWN_BYTES: usize = 4_000;
+/// Executes the call that `make` builds, with the trace that `-v` selects.
+pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
 ) -> posthaste::Result<WithResponse<T>> {
@@ -21,30 +21,32 @@ pub(crate) async fn carry_out<T: DeserializeOwned + Send + 'static>(
     let make = || {
         let note = context.out.noter();
         make().on_retry(move |retry| {
-            note(&format!("{}; trying again in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
+            note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
         })
     };
     if level == 0 {
         return make().with_response().await;
     }
-    // A call that can't be previewed fails below, and is told then.
+    // A call that can't be previewed fails below and is reported there.
     if let Ok(preview) = make().preview() {
         context.out.trace(&request(&preview, level));
     }
-    let begun = Instant::now();
-    let answer = make().with_response().await;
-    let took = begun.elapsed();
-    match &answer {
+    let started = Instant::now();
+    let result = make().with_response().await;
+    let took = started.elapsed();
+    match &result {
         Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),
         Err(Error::Api(error)) => {
             context.out.trace(&response(error.status, &error.headers, &error.body, took, level));
         }
-        Err(error) => context.out.trace(&format!("< no whole answer in {} ms: {error}", took.as_millis())),
+        Err(error) => {
+            context.out.trace(&format!("< no complete response after {} ms: {error}", took.as_millis()));
+        }
     }
-    answer
+    result
 }
 
-/// Tells of a walk over the pages of a list: where it begins, and each page as it comes.
+/// Traces the pages of a list: the request, and each page as it arrives.
 #[derive(Debug)]
 pub(crate) struct Pages<'a> {
     context: &'a Context,
@@ -52,7 +54,7 @@ pub(crate) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    /// The walk begins.
+    /// Starts the trace.
     pub(crate) fn begin<T: Item>(context: &'a Context, list: &List<T>) -> Self {
         if context.global.verbose > 0
             && let Ok(preview) = list.call().preview()
@@ -62,10 +64,10 @@ impl<'a> Pages<'a> {
         Self { context, asked: Instant::now() }
     }
 
-    /// A page has come.
+    /// Traces a page.
     pub(crate) fn page(&mut self, items: usize, has_more: bool) {
         if self.context.global.verbose > 0 {
-            let more = if has_more { "more follow" } else { "the last" };
+            let more = if has_more { "more available" } else { "last page" };
             self.context
                 .out
                 .trace(&format!("< {items} items in {} ms, {more}", self.asked.elapsed().as_millis()));
@@ -116,7 +118,7 @@ fn headers(sign: char, headers: &HeaderMap) -> impl Iterator<Item = String> {
     })
 }
 
-/// The body with what is secret covered; nothing if there is none.
+/// The body with secrets redacted; `None` if it is empty.
 fn shown(sign: char, body: &[u8]) -> Option<String> {
     if body.is_empty() {
         return None;
@@ -128,7 +130,7 @@ fn shown(sign: char, body: &[u8]) -> Option<String> {
         }
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
-    let cut = text.floor_char_boundary(SHOWN);
+    let cut = text.floor_char_boundary(MAX_SHOWN_BYTES);
     let more = if cut < text.len() { "…" } else { "" };
     Some(format!("{sign} {}{more}", &text[..cut]))
 }
@@ -140,16 +142,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_covered_in_headers_and_at_every_depth_of_a_body() {
+    fn secrets_are_redacted_in_headers_and_at_every_depth_of_a_body() {
         // 5.7.8
         let headers = HeaderMap::from_iter([
             (header::SET_COOKIE, HeaderValue::from_static("sentinel")),
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),
         ]);
         let body = br#"{"data":[{"signing_secret":"sentinel","id":"1"}],"access_token":"sentinel"}"#;
-        let told = response(StatusCode::OK, &headers, body, Duration::from_millis(7), 3);
+        let shown = response(StatusCode::OK, &headers, body, Duration::from_millis(7), 3);
         assert_eq!(
-            told,
+            shown,
             "< 200 OK in 7 ms\n< set-cookie: [redacted]\n< content-type: application/json\n\
              < {\"data\":[{\"signing_secret\":\"[redacted]\",\"id\":\"1\"}],\"access_token\":\"[redacted]\"}"
         );
@@ -157,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_body_is_cut_between_two_characters() {
-        let told = shown('<', "é".repeat(10_000).as_bytes()).unwrap();
-        assert!(told.ends_with("é…") && told.len() <= SHOWN + 8);
+    fn a_large_body_is_cut_at_a_character_boundary() {
+        let text = shown('<', "é".repeat(10_000).as_bytes()).unwrap();
+        assert!(text.ends_with("é…") && text.len() <= MAX_SHOWN_BYTES + 8);
     }
 }

@@ -1,4 +1,4 @@
-//! `api`: any operation of the service, authenticated as the other commands are.
+//! `api`: any operation of the service, with the credentials that the other commands use.
 
 mod plan;
 
@@ -14,10 +14,10 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun};
 use crate::output::terminal::safe;
 
-/// Ask the service for any operation, by method and path
+/// Make an authenticated API request
 ///
-/// PATH is relative to the address of the service: /emails, or emails/{id} with --path id=…, which is percent-encoded. The method is always
-/// said: nothing is sent because a field was given. The answer's JSON goes to standard output as it came.
+/// PATH is relative to the service's base URL: /emails, or emails/{id} with --path id=…, which is percent-encoded. The method is always
+/// explicit: adding a field never turns a GET into a POST. The JSON response is written to standard output unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste api GET /emails -Q limit=5 --jq '.data[].subject'\n  \
@@ -32,38 +32,38 @@ pub(crate) struct Args {
     /// Path of the operation, such as /emails or /emails/{id}
     #[arg(value_name = "PATH")]
     path: String,
-    /// Text field of the JSON body; repeat it
+    /// Add a text field to the JSON body; repeatable
     #[arg(short = 'f', long, value_name = "NAME=TEXT")]
     field: Vec<String>,
-    /// JSON field of the body, or @file with its text; repeat it
+    /// Add a JSON field to the body, or text from @file; repeatable
     ///
-    /// `-F n=7` is a number, `-F html=@body.html` the text of a file, `@-` of standard input.
+    /// `-F n=7` adds a number, `-F html=@body.html` the contents of a file, `@-` those of standard input.
     #[arg(short = 'F', long, value_name = "NAME=JSON")]
     json_field: Vec<String>,
-    /// Parameter of the query; repeat it
+    /// Query parameter; repeatable
     #[arg(short = 'Q', long, value_name = "NAME=VALUE")]
     query: Vec<String>,
-    /// Header of the request; repeat it
+    /// Request header; repeatable
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// Value for {NAME} in the path; repeat it
+    /// Value of {NAME} in the path; repeatable
     #[arg(long = "path", value_name = "NAME=VALUE", id = "segment")]
     segment: Vec<String>,
-    /// JSON body from a file; - is standard input. Fields are laid over it
+    /// JSON body from a file; - reads standard input. Fields override it
     #[arg(long, value_name = "PATH")]
     input: Option<String>,
-    /// Show status and headers of the answer, too
+    /// Include the response's status and headers
     #[arg(short = 'i', long)]
     include: bool,
-    /// Ask for page after page of a list and show it as one
+    /// Fetch all pages of a list and show them as one
     #[arg(long)]
     all: bool,
-    /// Check everything and show the request, but send nothing; =curl shows a command
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
+    /// Validate everything and show the request without sending it; =curl shows a curl command
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json")]
     dry_run: Option<String>,
 }
 
-/// What is to be asked.
+/// A validated request.
 #[derive(Debug)]
 struct Plan {
     method: Method,
@@ -97,7 +97,7 @@ impl Plan {
     }
 }
 
-/// Asks, and shows the answer.
+/// Sends the request and prints the response.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan::plan(args, context)?;
     let client = if plan.dry_run.is_some() { context.client_for_preview()? } else { context.client()? };
@@ -108,28 +108,28 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         return pages(&plan, &client, context).await;
     }
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
-    let answer = if changes {
-        let doubt = "it may have been done; look before you repeat it";
+    let response = if changes {
+        let unknown_outcome = "the request may have been processed; check before you repeat it";
         let key = plan.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
         let key = key.and_then(|(_, value)| IdempotencyKey::new(value.as_str()).ok());
-        let mutation = Mutation { dry_run: None, doubt, key: key.as_ref(), contents: &[] };
-        let Some((_, answer)) = mutation.carry_out(context, |client| plan.call(client, &[])).await? else {
+        let mutation = Mutation { dry_run: None, unknown_outcome, key: key.as_ref(), contents: &[] };
+        let Some((_, response)) = mutation.execute(context, |client| plan.call(client, &[])).await? else {
             return Ok(());
         };
-        answer
+        response
     } else {
-        trace::carry_out(context, || plan.call(&client, &[])).await?
+        trace::execute(context, || plan.call(&client, &[])).await?
     };
     mutation::report(context, || {
         if plan.include {
-            let head = head(answer.status, &answer.headers, context.out.terminal.stdout);
+            let head = head(response.status, &response.headers, context.out.terminal.stdout);
             context.out.bytes(head.as_bytes())?;
         }
-        if answer.body.is_empty() { Ok(()) } else { context.out.document(&answer.value) }
+        if response.body.is_empty() { Ok(()) } else { context.out.document(&response.value) }
     })
 }
 
-/// Status and headers as HTTP writes them.
+/// Status line and headers in HTTP syntax.
 fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
     let mut head = format!("{:?} {status}\n", Version::HTTP_11);
     for (name, value) in headers {
@@ -141,7 +141,7 @@ fn head(status: StatusCode, headers: &HeaderMap, terminal: bool) -> String {
     head
 }
 
-/// A list page by page, shown as one.
+/// Fetches a list page by page and prints it as one.
 async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fail> {
     let limit = plan.query.iter().find(|(name, _)| name == "limit").map_or("100", |(_, value)| value);
     let direction = if plan.query.iter().any(|(name, _)| name == "before") { "before" } else { "after" };
@@ -149,12 +149,12 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
     loop {
         let mut more = vec![("limit", limit)];
         more.extend(cursor.as_deref().map(|id| (direction, id)));
-        let page = trace::carry_out(context, || plan.call(client, &more)).await?.value;
+        let page = trace::execute(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
                 return Err(posthaste::Error::from(PagingError::EmptyPage).into());
             }
-            context.out.warn("the answer is no list; --all changes nothing");
+            context.out.warn("the response isn't a list; --all has no effect");
             return context.out.document(&page);
         };
         let edge = if direction == "before" { items.first() } else { items.last() };

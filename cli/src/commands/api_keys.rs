@@ -1,4 +1,4 @@
-//! `api-keys`: make credentials for applications, and take them back.
+//! `api-keys`: credentials for applications.
 
 use posthaste::{ApiKeyId, Client, NewApiKey};
 use serde_json::Value;
@@ -13,31 +13,31 @@ use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 use crate::output::{report, secret};
 
-/// Make API keys, and take them back
+/// Manage API keys
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     /// List API keys, newest first, without the keys themselves
     ///
-    /// Without --limit, the service shows all of them.
+    /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
         Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
     List(pages::Args),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
-    /// Delete an API key: whoever still uses it is refused from then on
+    /// Delete an API key; requests that use it fail from then on
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
     Delete(ChangeById),
 }
 
-/// Make an API key, and print it
+/// Create an API key and print it
 ///
-/// The key is told once: it is printed on standard output, or written into --token-file. Its id is said on standard error.
+/// The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("name", |name| name.help("What the key is for")), after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.help("Name of the key")), after_help = "Examples:\n  \
     posthaste api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
     POSTHASTE_API_KEY=$(posthaste api-keys create CI)")]
 pub(crate) struct CreateArgs {
@@ -46,21 +46,21 @@ pub(crate) struct CreateArgs {
     /// full_access, or sending_access for a key that may only send [default: full_access]
     #[arg(long, value_name = "PERMISSION", value_parser = Choices(&["full_access", "sending_access"]), hide_possible_values = true)]
     permission: Option<String>,
-    /// With sending_access, the one domain that it may send from
+    /// With sending_access, the only domain the key may send from
     #[arg(long, value_name = "ID")]
     domain_id: Option<String>,
-    /// New file for the key, readable by its owner alone
+    /// New file for the key, readable only by its owner
     #[arg(long, value_name = "PATH")]
     token_file: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Give an API key another name
+/// Rename an API key
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
 pub(crate) struct RenameArgs {
-    /// Id of the key
+    /// ID of the key
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
@@ -77,12 +77,12 @@ const TABLE: Table = Table {
         Column::new("created_at", "MADE", Kind::Time),
     ],
     shown: 4,
-    nothing: "no API keys were made here yet",
+    nothing: "no API keys yet",
 };
 
-const LOOK: &str = "posthaste api-keys list";
+const LIST_COMMAND: &str = "posthaste api-keys list";
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
@@ -93,20 +93,20 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             match &name {
                 None => flags.missing("NAME"),
                 Some(name) if name.trim().is_empty() => {
-                    flags.wrong("empty", "a name has at least one character", "NAME", name);
+                    flags.wrong("empty", "a name must not be empty", "NAME", name);
                 }
                 Some(_) => {}
             }
             let name = name.unwrap_or_default();
             flags.finish()?;
-            let doubt = format!("the key may have been renamed; look: {LOOK}");
+            let unknown_outcome = format!("the key may have been renamed; check: {LIST_COMMAND}");
             let make = |client: &Client| client.api_keys().rename(args.id.as_str(), name.as_str());
-            mutation::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let doubt = format!("the key may be deleted; look: {LOOK}");
+            let unknown_outcome = format!("the key may have been deleted; check: {LIST_COMMAND}");
             let make = |client: &Client| client.api_keys().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
@@ -122,51 +122,57 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
         None | Some("full_access") => false,
         Some("sending_access") => true,
         Some(other) => {
-            flags.wrong("type", "a permission is full_access or sending_access", "--permission", other);
+            flags.wrong(
+                "type",
+                "the permission must be full_access or sending_access",
+                "--permission",
+                other,
+            );
             true
         }
     };
     match (domain_id, sending) {
         (Some(domain), true) => key = key.domain(domain),
         (Some(domain), false) => {
-            let rule = "--domain-id goes with --permission sending_access only";
+            let rule = "--domain-id requires --permission sending_access";
             flags.wrong("exclusive", rule, "--domain-id", &domain);
         }
         (None, true) => key = key.sending_access(),
         (None, false) => {}
     }
-    flags.judge(key.check());
+    flags.add_problems(key.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = token_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
-    let doubt = format!("a key may have been made that nobody knows; look, and delete it: {LOOK}");
-    let done = mutation::carry_out(dry_run, &doubt, context, |client| client.api_keys().create(&key));
-    let Some(answer) = done.await? else { return Ok(()) };
-    let (id, token) = (answer.value.id.as_str(), answer.value.token.expose());
-    let mut shown = document(&answer);
+    let unknown_outcome =
+        format!("a key whose value is lost may have been created; find and delete it: {LIST_COMMAND}");
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| client.api_keys().create(&key));
+    let Some(response) = done.await? else { return Ok(()) };
+    let (id, token) = (response.value.id.as_str(), response.value.token.expose());
+    let mut shown = document(&response);
     let Some((file, path)) = file.zip(token_file.as_ref()) else {
         if let Err(fail) = context.out.result(&[token.to_owned()], &shown) {
-            return Err(revoke(answer.value.id, fail, context).await);
+            return Err(revoke(response.value.id, fail, context).await);
         }
         context.in_flight.finish();
-        context.out.note(&format!("id {id} · the key is not told again"));
+        context.out.note(&format!("id {id} · this key won't be shown again"));
         return Ok(());
     };
     if let Err(fail) = file.write(token) {
-        return Err(revoke(answer.value.id, fail, context).await);
+        return Err(revoke(response.value.id, fail, context).await);
     }
     if let Some(fields) = shown.as_object_mut() {
         fields.insert("token".to_owned(), Value::Null);
     }
     mutation::report(context, || context.out.result(&[id.to_owned()], &shown))?;
-    context.out.note(&format!("the key is in {path}; it is not told again"));
+    context.out.note(&format!("the key is in {path}; it won't be shown again"));
     Ok(())
 }
 
-/// Revokes a key that could not be shown: it would stay valid although its value is lost.
+/// Revokes a key that couldn't be shown: it would stay valid although its value is lost.
 async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
     let cause = match cause {
-        Fail::BrokenPipe => "nobody reads standard output".to_owned(),
+        Fail::BrokenPipe => "standard output was closed".to_owned(),
         cause => report::message(&cause),
     };
     let revoked = match context.client() {
@@ -174,10 +180,10 @@ async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
         Err(fail) => Err(fail),
     };
     let (message, hint) = match revoked {
-        Ok(()) => (format!("the new API key {id} was revoked, because it could not be shown: {cause}"), None),
+        Ok(()) => (format!("the new API key {id} was revoked, because it couldn't be shown: {cause}"), None),
         Err(fail) => (
             format!(
-                "the new API key {id} could not be shown ({cause}) and not be revoked: {}",
+                "the new API key {id} couldn't be shown ({cause}), and revoking it failed: {}",
                 report::message(&fail)
             ),
             Some(format!("it is still valid; delete it: posthaste api-keys delete {id}")),

@@ -11,18 +11,18 @@ use crate::diagnostics::Fail;
 pub(crate) enum Command {
     /// Deprecated: list segments under their former name; use `segments list`
     ///
-    /// It shows the same records. The service will remove it.
+    /// Shows the same records. The service will remove this operation.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
     List(pages::Args),
 }
 
-/// Runs it, with a warning.
+/// Runs the command, with a warning.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     let Command::List(args) = command;
     context.out.warn(
-        "`audiences list` is deprecated: audiences are called segments now; use `posthaste segments list`",
+        "`audiences list` is deprecated: audiences are now called segments; use `posthaste segments list`",
     );
-    #[expect(deprecated, reason = "the deprecated command shows what the deprecated operation answers")]
+    #[expect(deprecated, reason = "the deprecated command shows the deprecated operation's response")]
     pages::list(args, &segments::TABLE, context, |client| client.audiences().list()).await
 }

@@ -1,4 +1,4 @@
-//! `auth`: who is asking. Logins in a browser, API keys that are kept, and whom access was given to.
+//! `auth`: browser logins, stored API keys and OAuth grants.
 
 use posthaste::auth::{AuthError, OAuthErrorCode};
 
@@ -15,9 +15,9 @@ mod profile;
 mod rename;
 mod status;
 mod token;
-mod using;
+mod use_profile;
 
-/// Log in, log out, and look at who is logged in
+/// Log in, log out and manage profiles
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -27,20 +27,20 @@ pub(crate) enum Command {
     Token(token::Args),
     #[command(visible_alias = "ls")]
     List(list::Args),
-    Use(using::Args),
+    Use(use_profile::Args),
     Rename(rename::Args),
     #[command(subcommand)]
     Grants(grants::Command),
 }
 
 impl Command {
-    /// Whether the profile that it names need not exist yet.
+    /// Whether the profile named by the command may not exist yet.
     pub(crate) fn makes_profile(&self) -> bool {
         matches!(self, Self::Login(_))
     }
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Login(args) => login::run(args, context).await,
@@ -48,13 +48,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Status(args) => status::run(&args, context),
         Command::Token(args) => token::run(&args, context).await,
         Command::List(args) => list::run(&args, context),
-        Command::Use(args) => using::run(&args, context),
+        Command::Use(args) => use_profile::run(&args, context),
         Command::Rename(args) => rename::run(&args, context).await,
         Command::Grants(command) => grants::run(command, context).await,
     }
 }
 
-/// A failure of a login, told as one.
+/// A failure of a login attempt.
 fn failed(error: posthaste::Error) -> Fail {
     match error {
         posthaste::Error::Auth(error) if !matches!(*error, AuthError::NotSaved(_)) => refused(&error),
@@ -67,29 +67,31 @@ fn refused(error: &AuthError) -> Fail {
     let text = report::chain(error);
     match error {
         AuthError::Refused(refusal) => match refusal.code {
-            OAuthErrorCode::AccessDenied => auth("you declined; nothing was stored".to_owned(), LOGIN),
+            OAuthErrorCode::AccessDenied => {
+                auth("access was denied in the browser; nothing was stored".to_owned(), LOGIN)
+            }
             OAuthErrorCode::ServerError | OAuthErrorCode::TemporarilyUnavailable => Fail::Unavailable {
-                message: format!("the service failed: {text}; nothing was stored"),
+                message: format!("the service reported an error: {text}; nothing was stored"),
                 hint: Some(format!("try again: {LOGIN}")),
             },
             OAuthErrorCode::InvalidScope => {
-                auth(format!("the service refuses the scope: {text}"), "ask for another one: --scope SCOPE")
+                auth(format!("the service rejected the scope: {text}"), "ask for another one: --scope SCOPE")
             }
             OAuthErrorCode::InvalidClient | OAuthErrorCode::UnauthorizedClient => auth(
-                format!("the service refuses this program: {text}"),
-                "name another client id: --client-id ID",
+                format!("the service rejected this OAuth client: {text}"),
+                "pass another client ID: --client-id ID",
             ),
-            _ => auth(format!("the service refuses: {text}"), LOGIN),
+            _ => auth(format!("the service rejected the login: {text}"), LOGIN),
         },
         AuthError::RedirectTimeout { .. } => auth(
             format!("{text}; nothing was stored"),
-            "for more time: --login-timeout 15m; does the browser show an error about the client? then: --client-id ID; else try again",
+            "for more time, pass --login-timeout 15m; if the browser shows an error about the client, pass --client-id ID; otherwise try again",
         ),
         AuthError::ListenFailed(_) => Fail::Local {
             message: text,
             source: None,
             hint: Some(
-                "name a free port with --port, or keep an API key: posthaste auth login --with-token"
+                "choose a free port with --port, or store an API key: posthaste auth login --with-token"
                     .to_owned(),
             ),
         },

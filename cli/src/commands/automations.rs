@@ -1,4 +1,4 @@
-//! `automations`: what happens by itself when an event is sent.
+//! `automations`: workflows triggered by custom events.
 
 mod definition;
 mod runs;
@@ -17,7 +17,7 @@ use crate::input::flags::{Choices, Flags};
 use crate::output::record;
 use crate::output::table::{Column, Columns, Kind};
 
-/// Make automations, switch them on and off, and look at their runs
+/// Manage automations and inspect their runs
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -26,7 +26,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show one automation with its definition
     ///
-    /// The JSON of its steps and connections is what `automations create --definition` takes.
+    /// The JSON of its steps and connections has the form that `automations create --definition` reads.
     #[command(after_help = "Examples:\n  \
         posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
         posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
@@ -42,7 +42,7 @@ pub(crate) enum Command {
 
 /// List automations, newest first
 ///
-/// Without --limit, the service shows 20.
+/// Without --limit, the service returns 20.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, name, status, updated_at, created_at\n\n\
     Examples:\n  \
@@ -51,14 +51,14 @@ pub(crate) enum Command {
 pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,
-    /// Only automations of this status: enabled or disabled
+    /// Only automations with this status: enabled or disabled
     #[arg(long, value_name = "STATUS", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     status: Option<String>,
 }
 
 /// Disable an automation and cancel its runs
 ///
-/// `automations update ID --status disabled` lets the runs go on that are on their way.
+/// To let runs in progress finish, use `automations update ID --status disabled` instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste automations stop c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct StopArgs {
@@ -66,7 +66,7 @@ pub(crate) struct StopArgs {
     one: OneArgs,
 }
 
-/// Copy an automation; the copy is disabled
+/// Duplicate an automation; the copy is disabled
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste automations duplicate c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct DuplicateArgs {
@@ -74,7 +74,7 @@ pub(crate) struct DuplicateArgs {
     one: OneArgs,
 }
 
-/// Delete an automation with its runs
+/// Delete an automation and its runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste automations delete c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct DeleteArgs {
@@ -85,14 +85,14 @@ pub(crate) struct DeleteArgs {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct OneArgs {
-    /// Id of the automation
+    /// ID of the automation
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// What a list of automations can show.
+/// Columns of a list of automations.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -105,7 +105,7 @@ const TABLE: Table = Table {
     nothing: "no automations",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => definition::create(args, context).await,
@@ -114,14 +114,14 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => definition::update(args, context).await,
         Command::Stop(args) => stop(args.one, context).await,
         Command::Duplicate(args) => {
-            let doubt = "the automation may have been copied; look: posthaste automations list";
+            let unknown_outcome = "the automation may have been copied; check: posthaste automations list";
             let make = |client: &Client| client.automations().duplicate(args.one.id.as_str());
-            mutation::by_id(&args.one.dry_run, doubt, context, make).await
+            mutation::by_id(&args.one.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let doubt = "the automation may be deleted; look: posthaste automations list";
+            let unknown_outcome = "the automation may have been deleted; check: posthaste automations list";
             let make = |client: &Client| client.automations().delete(args.one.id.as_str());
-            mutation::delete(&args.one.dry_run, doubt, context, make).await
+            mutation::delete(&args.one.dry_run, unknown_outcome, context, make).await
         }
         Command::Runs(args) => runs::list(args, context).await,
         Command::Run(args) => runs::get(args, context).await,
@@ -133,7 +133,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let status = args.status.as_deref().map(|word| AutomationStatus::from(word.to_owned()));
     if let Some(status @ AutomationStatus::Unknown(_)) = &status {
-        flags.wrong("type", "a status is enabled or disabled", "--status", status.as_str());
+        flags.wrong("type", "the status must be enabled or disabled", "--status", status.as_str());
     }
     let part = flags.take(args.part.plan());
     flags.finish()?;
@@ -150,7 +150,7 @@ async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
 
 async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let automation = trace::carry_out(context, || client.automations().get(args.id.as_str())).await?;
+    let automation = trace::execute(context, || client.automations().get(args.id.as_str())).await?;
     let document = document(&automation);
     let lines = with_tables(&document, &[("steps", &STEPS), ("connections", &CONNECTIONS)]);
     context.out.result(&lines, &document)
@@ -168,9 +168,9 @@ const CONNECTIONS: [Column; 3] = [
     Column::new("type", "WHEN", Kind::State),
 ];
 
-/// A record whose lists of objects stand below it as tables.
+/// Renders a record, with its lists of objects as tables below it.
 fn with_tables(document: &Value, tables: &[(&str, &'static [Column])]) -> Vec<String> {
-    /// Wide enough for any configuration that people read.
+    /// Wide enough for any configuration meant for people.
     const WIDTH: usize = 1_000;
     let mut rest = document.clone();
     let mut below = Vec::new();
@@ -192,10 +192,10 @@ async fn stop(args: OneArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = "the automation may be stopped; look: posthaste automations list";
+    let unknown_outcome = "the automation may have been stopped; check: posthaste automations list";
     let make = |client: &Client| client.automations().stop(args.id.as_str());
-    match mutation::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! `broadcasts`: one email for all contacts of a segment.
 
+mod confirm_send;
 mod content;
 mod create;
-mod departure;
 mod send;
 mod update;
 
@@ -15,14 +15,14 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Send one email to all contacts of a segment, at once or later
+/// Send one email to all contacts of a segment, now or later
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
     /// List broadcasts, newest first
     ///
-    /// Without --limit, the service shows all of them.
+    /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(
         after_help = "Columns: id, name, status, scheduled_at, sent_at, segment_id, topic_id, created_at\n\n\
@@ -38,21 +38,21 @@ pub(crate) enum Command {
     Get(ById),
     Update(Box<update::Args>),
     Send(send::Args),
-    /// Take a broadcast back that has not gone out
+    /// Cancel a broadcast before it is sent
     ///
-    /// A scheduled one becomes a draft again. One that is going out stops, for good. A draft, or one that has gone out, is refused.
+    /// A scheduled broadcast becomes a draft again. A broadcast being sent stops, permanently. Drafts and sent broadcasts can't be canceled.
     #[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Cancel(ChangeById),
-    /// Make a draft with the content of a broadcast, and print its id
+    /// Copy a broadcast's content into a new draft, and print its ID
     #[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Duplicate(ChangeById),
-    /// Delete a draft, or a scheduled broadcast and its schedule
+    /// Delete a draft, or a scheduled broadcast with its schedule
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Delete(ChangeById),
 }
 
-/// What a list of broadcasts can show; the first five by itself.
+/// Columns of a list of broadcasts; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -68,7 +68,7 @@ const TABLE: Table = Table {
     nothing: "no broadcasts yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
@@ -79,24 +79,27 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => update::run(*args, context).await,
         Command::Send(args) => send::run(args, context).await,
         Command::Cancel(args) => {
-            let doubt = format!("the broadcast may have been taken back; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the broadcast may have been canceled; check: {}", show_command(&args.id));
             let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
-            mutation::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
         Command::Duplicate(args) => {
-            let doubt = "the copy may have been made; look: posthaste broadcasts list --limit 1";
+            let unknown_outcome =
+                "the copy may have been created; check: posthaste broadcasts list --limit 1";
             let make = |client: &Client| client.broadcasts().duplicate(args.id.as_str());
-            mutation::by_id(&args.dry_run, doubt, context, make).await
+            mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let doubt = format!("the broadcast may be deleted; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the broadcast may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.broadcasts().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
 
-/// The command that shows one broadcast.
-fn look(id: &str) -> String {
+/// The command that shows one broadcast, for hints.
+fn show_command(id: &str) -> String {
     format!("posthaste broadcasts get {id}")
 }

@@ -1,4 +1,4 @@
-//! `completions`: scripts with which a shell asks this program for the words that fit.
+//! `completions`: shell scripts that ask this program for completions.
 
 pub(crate) mod answer;
 
@@ -13,15 +13,15 @@ use crate::files;
 use crate::settings::env::Env;
 use crate::settings::paths;
 
-/// The variable by which a script asks.
+/// The variable through which a script requests completions.
 pub(crate) const VARIABLE: &str = "POSTHASTE_COMPLETE";
 
-/// Zsh loads the script on the first completion and runs it as the completion function; without this line that first Tab completes nothing.
+/// Zsh loads the script on the first completion and runs it as the completion function; without this line the first Tab would complete nothing.
 const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _posthaste ]] || _clap_dynamic_completer_posthaste \"$@\"\n";
 
-/// Print completions for a shell, or install them
+/// Print or install shell completions
 ///
-/// Commands, flags, the values of flags, profiles, and IDs: those are requested from the service, within a second, and cached for a minute.
+/// Completes commands, flags, their values, profiles and IDs. IDs are requested from the service, within a second, and cached for a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste completions bash --install\n  \
@@ -31,12 +31,12 @@ pub(crate) struct Args {
     /// The shell
     #[arg(value_name = "SHELL", value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
     shell: String,
-    /// Write them to the user's folder for completions: bash, zsh or fish
+    /// Install into the user's completions folder: bash, zsh or fish
     #[arg(long)]
     install: bool,
 }
 
-/// Prints or installs them.
+/// Prints or installs the script.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .completer(&args.shell)
         .ok_or_else(|| std::io::Error::other("unknown shell"))
         .and_then(|shell| shell.write_registration(VARIABLE, name, name, name, &mut script));
-    written.map_err(|error| Fail::local("the completions can't be written", error))?;
+    written.map_err(|error| Fail::local("couldn't write the completions", error))?;
     if args.shell == "zsh" {
         script.extend_from_slice(FIRST_CALL);
     }
@@ -54,16 +54,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     let path = path(&args.shell, &context.env)?;
     files::write(&path, &script)
-        .map_err(|error| Fail::local(format!("{} can't be written", path.display()), error))?;
+        .map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
     installed(&path, context)?;
     if args.shell == "zsh" {
         let folder = files::folder(&path).display();
-        context.out.note(&format!("in ~/.zshrc, before compinit: fpath=({folder} $fpath)"));
+        context.out.note(&format!("add to ~/.zshrc, before compinit: fpath=({folder} $fpath)"));
     }
     Ok(())
 }
 
-/// Where the shell looks for the completions of a user.
+/// The folder that the shell loads a user's completions from.
 fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
     let (base, file) = match shell {
         "bash" => (paths::data_home(env)?, "bash-completion/completions/posthaste"),
@@ -71,9 +71,11 @@ fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
         "fish" => (paths::config_home(env)?, "fish/completions/posthaste.fish"),
         other => {
             return Err(Fail::Local {
-                message: format!("{other} has no folder for completions"),
+                message: format!("{other} has no completions folder"),
                 source: None,
-                hint: Some(format!("print them and load them in its profile: posthaste completions {other}")),
+                hint: Some(format!(
+                    "print them and load them from the shell's profile: posthaste completions {other}"
+                )),
             });
         }
     };

@@ -1,38 +1,38 @@
-//! `config`: the settings, where they come from, and the file that holds them.
+//! `config`: settings, their sources and the configuration file.
 
 use clap::Subcommand;
 
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 use crate::settings::file::ConfigFile;
 use crate::settings::keys::{self, ConfigKey, KEYS};
 use crate::settings::store;
 
-mod change;
 mod edit;
 mod list;
+mod set;
 
-/// Look at the settings and change them
+/// Show and change settings
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     List(list::Args),
     Get(list::GetArgs),
-    Set(change::SetArgs),
-    Unset(change::UnsetArgs),
+    Set(set::SetArgs),
+    Unset(set::UnsetArgs),
     /// Print the path of the configuration file
     #[command(after_help = "Example:\n  cat \"$(posthaste config path)\"")]
     Path,
     Edit(edit::Args),
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list::run(&args, context),
         Command::Get(args) => list::get(&args, context),
-        Command::Set(args) => change::set(&args, context),
-        Command::Unset(args) => change::unset(&args, context),
+        Command::Set(args) => set::set(&args, context),
+        Command::Unset(args) => set::unset(&args, context),
         Command::Path => {
             let path = store::path(&context.env)?.display().to_string();
             context.out.result(std::slice::from_ref(&path), &serde_json::json!({ "path": path }))
@@ -41,7 +41,7 @@ pub(crate) fn run(command: Command, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// The setting of that name, `default_profile` included.
+/// Looks up a setting by name, including `default_profile`.
 fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
     if name == "default_profile" {
         return Ok(None);
@@ -51,28 +51,28 @@ fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
         let secret = ["api_key", "access_token"].contains(&name);
         let rule = if secret {
             format!(
-                "`{name}` is not kept here: the configuration file holds no secrets, so that it can be shared"
+                "`{name}` can't be set here: the configuration file holds no secrets, so that it can be shared"
             )
         } else {
-            format!("there is no setting `{name}`; there are: {}", names().collect::<Vec<_>>().join(", "))
+            format!("unknown setting `{name}`; the settings are: {}", names().collect::<Vec<_>>().join(", "))
         };
         let hint = if secret {
             Some(
-                "set POSTHASTE_API_KEY, or keep the key in a file of its own: --api-key-file PATH".to_owned(),
+                "set POSTHASTE_API_KEY, or store the key in its own file: --api-key-file PATH".to_owned(),
             )
         } else {
             keys::nearest(name, names()).map(|meant| format!("did you mean `{meant}`?"))
         };
         let origin = Origin::Flag { name: "KEY".to_owned(), n: 1, value: name.to_owned(), span: None };
         let problem = Problem::new("", "unknown", rule);
-        Fail::Usage(Report {
-            found: vec![Found { problem, origin: Some(origin), hint }],
-            ..Report::default()
+        Fail::Usage(Diagnostics {
+            found: vec![Diagnostic { problem, origin: Some(origin), hint }],
+            ..Diagnostics::default()
         })
     })
 }
 
-/// The profile that a change is for: the flag, the environment, or the file's usual one; none is `[defaults]`.
+/// The profile that a change applies to: from the flag, the environment or the file's default; `None` stands for `[defaults]`.
 fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
     let named =
         context.global.profile.clone().or_else(|| context.env.get("POSTHASTE_PROFILE").map(str::to_owned));

@@ -1,4 +1,4 @@
-//! `contacts`: whom broadcasts go to.
+//! `contacts`: the recipients of broadcasts.
 
 mod create;
 mod export;
@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
-/// Keep the people whom broadcasts go to, and their segments
+/// Manage contacts and their segment memberships
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -39,7 +39,7 @@ pub(crate) enum Command {
 
 /// List contacts, newest first
 ///
-/// Without --limit, the service shows all of them.
+/// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
     Examples:\n  \
@@ -53,28 +53,28 @@ pub(crate) struct ListArgs {
     part: pages::Args,
 }
 
-/// Show one contact with its properties
+/// Show one contact and its properties
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste contacts get ada@example.com\n  \
     posthaste contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value")]
 pub(crate) struct GetArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
 }
 
-/// Delete a contact, and with it its memberships and its choices
+/// Delete a contact, including its segment memberships and topic subscriptions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste contacts delete ada@example.com")]
 pub(crate) struct DeleteArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
@@ -102,16 +102,17 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("the contact may be deleted; look: {}", look(&args.contact));
+    let unknown_outcome =
+        format!("the contact may have been deleted; check: {}", show_command(&args.contact));
     let make = |client: &Client| client.contacts().delete(&args.contact);
     mutation::confirm_delete(dry_run.is_some(), context, &make).await?;
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.contact.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.contact.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
-/// The command that shows one contact.
-fn look(contact: &str) -> String {
+/// The command that shows one contact, for hints.
+fn show_command(contact: &str) -> String {
     format!("posthaste contacts get {contact}")
 }

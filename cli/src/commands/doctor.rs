@@ -1,4 +1,4 @@
-//! `doctor`: is everything in place to send? Each check is a line, and says what to do if not.
+//! `doctor`: checks whether everything is ready to send. Prints one line per check, with a hint if it fails.
 
 mod stored;
 
@@ -15,23 +15,23 @@ use crate::output::terminal::safe;
 use crate::output::{color, report, snippet};
 use crate::settings::{Settings, paths};
 
-/// More than this, and signatures and schedules go wrong.
-const SKEW: i64 = 60;
-/// A service that takes longer is not there.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// With more clock skew than this, signatures and schedules fail.
+const MAX_CLOCK_SKEW: i64 = 60;
+/// A service that takes longer is reported as unreachable.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Check the settings, the credential and the way to the service
+/// Check the settings, the credential and the connection to the service
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste doctor\n  posthaste doctor --jq '.checks[] | select(.state != \"ok\") | .message'"
 )]
 pub(crate) struct Args {
-    /// Only look at this machine; ask nobody
+    /// Check only this machine; send nothing
     #[arg(long)]
     offline: bool,
 }
 
-/// The outcome of one look.
+/// The outcome of one check.
 struct Check {
     name: &'static str,
     state: State,
@@ -56,7 +56,7 @@ impl State {
     }
 }
 
-/// Runs every check and ends with 1 if one failed.
+/// Runs all checks; exits with 1 if one fails.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut checks = Vec::new();
     match context.settings() {
@@ -88,7 +88,7 @@ fn check(name: &'static str, state: State, message: String, hint: Option<&str>) 
     Check { name, state, message, hint: hint.map(str::to_owned) }
 }
 
-/// What keeps the settings from being used: every problem, by where it was written.
+/// Settings that can't be used: reports each problem with its source.
 fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
     let Fail::Usage(report) = fail else {
         return checks.push(check("config", State::Error, report::message(fail), None));
@@ -112,13 +112,13 @@ fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
     }
 }
 
-/// The file: whether there is one, what is unknown in it, who may write it.
+/// Checks the configuration file: whether it exists, has unknown settings, or is writable by others.
 fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     let Ok(Some(path)) = paths::config_file(&context.env) else {
         return checks.push(check(
             "config",
             State::Warning,
-            "there is no home folder".to_owned(),
+            "there is no home directory".to_owned(),
             Some("set POSTHASTE_CONFIG_DIR"),
         ));
     };
@@ -132,24 +132,24 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     for found in &settings.warnings {
         checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
     }
-    // Others may read it: it holds no secrets. Who may write it decides where the credential is sent.
+    // Others may read it: it holds no secrets. But whoever can write it decides where the credential is sent.
     if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
-        let message = format!("{shown} can be changed by others (mode {mode:03o})");
+        let message = format!("{shown} is writable by others (mode {mode:03o})");
         checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
     }
 }
 
-/// The address and the credential, as far as they can be judged without asking.
+/// Checks the base URL and the credential, as far as possible offline.
 async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     if context.global.has_sandbox() {
-        return checks.push(check("base url", State::Ok, "a sandbox of this command's own".to_owned(), None));
+        return checks.push(check("base url", State::Ok, "this command's own sandbox".to_owned(), None));
     }
     checks.push(match &settings.base_url {
         Some(set) => check("base url", State::Ok, format!("{} ({})", set.value, set.source), None),
         None => check(
             "base url",
             State::Error,
-            "the address of the service is not set".to_owned(),
+            "the base URL isn't set".to_owned(),
             Some("posthaste config set base_url https://…, or POSTHASTE_BASE_URL"),
         ),
     });
@@ -159,7 +159,7 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
     }
 }
 
-/// What stands between this machine and the service.
+/// Reports proxies between this machine and the service.
 fn proxy(context: &Context, checks: &mut Vec<Check>) {
     let names = [
         "HTTPS_PROXY",
@@ -172,7 +172,7 @@ fn proxy(context: &Context, checks: &mut Vec<Check>) {
         "no_proxy",
     ];
     let set: Vec<_> = names.into_iter().filter(|name| context.env.raw(name).is_some()).collect();
-    // The values can hold passwords.
+    // The values may contain passwords.
     let message = if set.is_empty() {
         "none".to_owned()
     } else {
@@ -181,44 +181,44 @@ fn proxy(context: &Context, checks: &mut Vec<Check>) {
     checks.push(check("proxy", State::Ok, message, None));
 }
 
-/// One small read tells whether the service is there, what it thinks of the credential, and what time it is.
+/// One small request shows whether the service is reachable, accepts the credential, and agrees on the time.
 async fn network(context: &Context, checks: &mut Vec<Check>) {
     let Ok(client) = context.client() else { return };
     let asked = client
         .request(Method::GET, "/emails")
         .query("limit", "1")
         .retry(RetryPolicy::never())
-        .timeout(PATIENCE);
+        .timeout(TIMEOUT);
     let before = Timestamp::now();
     let answer = asked.with_response().await;
     let middle = before + Timestamp::now().duration_since(before) / 2;
     let reached = |state, message: String, hint| check("service", state, message, hint);
     match &answer {
         Ok(raw) => {
-            checks.push(reached(State::Ok, format!("answers ({})", raw.status.as_u16()), None));
+            checks.push(reached(State::Ok, format!("reachable ({})", raw.status.as_u16()), None));
             skew(&raw.headers, middle, checks);
         }
         Err(posthaste::Error::Api(error)) => {
-            // A key that may only send is refused here, and is a fine key.
+            // A sending-only key is refused here, but is valid.
             let sends = matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
             checks.push(match error.kind() {
-                _ if sends => reached(State::Ok, "answers; the credential may only send".to_owned(), None),
+                _ if sends => reached(State::Ok, "reachable; the credential may only send".to_owned(), None),
                 ApiErrorKind::Authentication | ApiErrorKind::Permission => reached(
                     State::Error,
-                    format!("refuses the credential: {error}"),
-                    Some("is it the key of this service, and whole?"),
+                    format!("the credential was rejected: {error}"),
+                    Some("check that the key is complete and belongs to this service"),
                 ),
                 _ => reached(
                     State::Error,
-                    format!("answers with an error: {error}"),
-                    Some("is the base URL right?"),
+                    format!("the service returned an error: {error}"),
+                    Some("check the base URL"),
                 ),
             });
             skew(&error.headers, middle, checks);
         }
         Err(error) => {
             let fail = report::sdk_message(error);
-            checks.push(reached(State::Error, fail, Some("is the base URL right, and the network there?")));
+            checks.push(reached(State::Error, fail, Some("check the base URL and the network")));
         }
     }
 }
@@ -227,11 +227,11 @@ fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Vec<Check>) {
     let date = headers.get(http::header::DATE).and_then(|date| date.to_str().ok());
     let Some(date) = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()) else { return };
     let seconds = now.as_second() - date.timestamp().as_second();
-    checks.push(if seconds.abs() <= SKEW {
-        check("clock", State::Ok, "agrees with the service's".to_owned(), None)
+    checks.push(if seconds.abs() <= MAX_CLOCK_SKEW {
+        check("clock", State::Ok, "agrees with the service's clock".to_owned(), None)
     } else {
         let side = if seconds > 0 { "ahead of" } else { "behind" };
-        let message = format!("this machine's is {} s {side} the service's", seconds.abs());
+        let message = format!("this machine's clock is {} s {side} the service's", seconds.abs());
         check("clock", State::Warning, message, Some("set the clock: schedules and signatures depend on it"))
     });
 }

@@ -1,4 +1,4 @@
-//! `domains`: what one sends from and receives at.
+//! `domains`: domains for sending and receiving.
 
 mod create;
 mod records;
@@ -17,14 +17,14 @@ use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 
-/// Register domains, publish their DNS records and have them checked
+/// Manage domains and their DNS records
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
     /// List domains, newest first
     ///
-    /// Without --limit, the service shows all of them. Their DNS records are shown by `domains get`.
+    /// Without --limit, the service returns all of them. To see DNS records, use `domains get`.
     #[command(visible_alias = "ls")]
     #[command(
         after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
@@ -33,7 +33,7 @@ pub(crate) enum Command {
         posthaste domains list --json --jq '.data[] | select(.status != \"verified\").name'"
     )]
     List(pages::Args),
-    /// Show one domain with its DNS records
+    /// Show one domain and its DNS records
     #[command(after_help = "Examples:\n  \
         posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
         posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
@@ -47,7 +47,7 @@ pub(crate) enum Command {
     Delete(ChangeById),
 }
 
-/// What a list of domains can show; the first five by itself.
+/// Columns of a list of domains; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -64,7 +64,7 @@ const TABLE: Table = Table {
     nothing: "no domains yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
@@ -74,16 +74,17 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => update::run(args, context).await,
         Command::Verify(args) => verify::run(args, context).await,
         Command::Delete(args) => {
-            let doubt = format!("the domain may be deleted; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the domain may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.domains().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
 
 async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
     let document = document(&domain);
     let mut rest = document.clone();
     if let Some(fields) = rest.as_object_mut() {
@@ -98,7 +99,7 @@ async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
     context.out.result(&lines, &document)
 }
 
-/// The command that shows one domain.
-fn look(id: &str) -> String {
+/// The command that shows one domain, for hints.
+fn show_command(id: &str) -> String {
     format!("posthaste domains get {id}")
 }

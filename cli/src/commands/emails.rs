@@ -1,4 +1,4 @@
-//! `emails`: send one, send a batch, look at those that were sent, change those that wait for their time.
+//! `emails`: send, list, reschedule and cancel emails.
 
 pub(crate) mod batch;
 pub(crate) mod get;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Send emails, and look at those that were sent
+/// Send emails and inspect sent ones
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -22,12 +22,12 @@ pub(crate) enum Command {
     Get(get::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
-    /// Read emails that came in: the same as `received`
+    /// Read received emails; same as `received`
     #[command(subcommand, hide = true)]
     Receiving(super::received::Command),
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Send(args) => send::run(send::plan(*args, context).await?, context).await,
@@ -40,7 +40,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// What a list of emails can show; the first five by itself.
+/// Columns of a list of emails; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),

@@ -11,17 +11,18 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::json;
+use crate::input::name::NameArg;
 use crate::input::pair::Pair;
 use crate::output::table::{Column, Kind};
 
-/// Define custom events, and say that one has happened
+/// Define and send custom events
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
-    /// List the kinds of events, newest first
+    /// List event definitions, newest first
     ///
-    /// Without --limit, the service shows all of them.
+    /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
         Example:\n  posthaste events list --json --jq '.data[].name'")]
@@ -33,18 +34,17 @@ pub(crate) enum Command {
     Send(send::Args),
 }
 
-/// Define a kind of event
+/// Define an event
 ///
-/// An event need not be defined to be sent. Once it has fields, what is sent must fit them. It prints the id.
+/// Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.help("Name of the event, referenced by automations")), after_help = "Examples:\n  \
     posthaste events create user.created\n  \
     posthaste events create user.created --field plan=string --field seats=number")]
 pub(crate) struct CreateArgs {
-    /// Name of the event, by which automations know it
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// What a field of the payload holds: string, number, boolean or date
+    #[command(flatten)]
+    name: NameArg,
+    /// Payload field and its type: string, number, boolean or date; repeatable
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
     /// All fields as one JSON object: {"plan": "string", "seats": "number"}
@@ -54,42 +54,42 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Show a kind of event
+/// Show an event definition
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste events get user.created --jq .schema")]
 pub(crate) struct GetArgs {
-    /// Id or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    /// ID or name of the event
+    #[arg(value_name = "ID|NAME")]
     event: String,
 }
 
-/// Give a kind of event other fields
+/// Change the fields of an event definition
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste events update user.created --field plan=string --field seats=number\n  \
     posthaste events update user.created --clear schema")]
 pub(crate) struct UpdateArgs {
-    /// Id or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    /// ID or name of the event
+    #[arg(value_name = "ID|NAME")]
     event: String,
-    /// What a field of the payload holds: string, number, boolean or date; in the place of all that were named before
+    /// Payload field and its type: string, number, boolean or date; replaces all previous fields; repeatable
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
-    /// What to take away: schema, so that the payload may be anything
-    #[arg(long, value_name = "WHAT", value_parser = Choices(&["schema"]), hide_possible_values = true)]
+    /// Clear the schema, so that any payload is accepted
+    #[arg(long, value_name = "FIELD", value_parser = Choices(&["schema"]), hide_possible_values = true)]
     clear: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Delete a kind of event
+/// Delete an event definition
 ///
-/// Automations that it triggers stay.
+/// Automations triggered by the event aren't deleted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste events delete user.created")]
 pub(crate) struct DeleteArgs {
-    /// Id or name of the event
-    #[arg(value_name = "ID_OR_NAME")]
+    /// ID or name of the event
+    #[arg(value_name = "ID|NAME")]
     event: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
@@ -104,10 +104,10 @@ const TABLE: Table = Table {
         Column::new("updated_at", "CHANGED", Kind::Time),
     ],
     shown: 4,
-    nothing: "no events are defined",
+    nothing: "no events defined",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create(args, context).await,
@@ -115,9 +115,9 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.events().get(&args.event)).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
-            let doubt = "the event may be deleted; look: posthaste events list";
+            let unknown_outcome = "the event may have been deleted; check: posthaste events list";
             let make = |client: &posthaste::Client| client.events().delete(&args.event);
-            mutation::delete(&args.dry_run, doubt, context, make).await
+            mutation::delete(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Send(args) => send::run(args, context).await,
     }
@@ -125,29 +125,36 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    flags.field("/name", "NAME", Some(&args.name));
-    let mut event = NewEvent::new(&args.name);
+    flags.help("posthaste events create user.created");
+    let name = args.name.read(&mut flags);
+    if name.is_none() {
+        flags.missing("NAME");
+    }
+    // A placeholder if the name is missing, which has been reported.
+    let mut event = NewEvent::new(name.unwrap_or_else(|| "missing".to_owned()));
     if let Some(text) = &args.schema {
         if let Some(field) = args.field.first() {
-            flags.wrong("exclusive", "--schema and --field exclude each other", "--field", field);
+            flags.wrong("exclusive", "--schema and --field can't be used together", "--field", field);
         }
         for (key, holds) in flags.object("--schema", 1, text) {
             flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
             match holds {
                 Value::String(holds) => event = event.field(key, PayloadType::from(holds)),
-                _ => flags.wrong("type", format!("the type of `{key}` is a text"), "--schema", text),
+                _ => flags.wrong("type", format!("the type of `{key}` must be a string"), "--schema", text),
             }
         }
     }
     for (key, holds) in fields(&args.field, &mut flags) {
         event = event.field(key, holds);
     }
-    flags.judge(event.check());
+    flags.add_problems(event.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = "the event may have been defined; look: posthaste events list --limit 1";
-    match mutation::carry_out(dry_run, doubt, context, |client| client.events().create(&event)).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    let unknown_outcome = "the event may have been defined; check: posthaste events list --limit 1";
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().create(&event))
+        .await?
+    {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -164,38 +171,43 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
         None => EventPatch::schema(fields),
         Some("schema") if args.field.is_empty() => EventPatch::clear_schema(),
         Some("schema") => {
-            flags.wrong("exclusive", "--field and --clear schema exclude each other", "--clear", "schema");
+            flags.wrong(
+                "exclusive",
+                "--field and --clear schema can't be used together",
+                "--clear",
+                "schema",
+            );
             EventPatch::clear_schema()
         }
         Some(other) => {
-            flags.wrong("type", "what can be taken away is schema", "--clear", other);
+            flags.wrong("type", "--clear must be schema", "--clear", other);
             EventPatch::clear_schema()
         }
     };
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = "the event may have been changed; look: posthaste events list";
+    let unknown_outcome = "the event may have been changed; check: posthaste events list";
     let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
-    match mutation::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
-/// `KEY=TYPE`; the types are judged with the whole.
+/// Parses `KEY=TYPE`; types are validated with the whole request.
 fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
     let mut fields: Vec<(String, PayloadType)> = Vec::new();
     for (i, text) in given.iter().enumerate() {
         match Pair::read(text, '=') {
             Some(pair) if fields.iter().any(|(key, _)| key == pair.name) => {
-                flags.wrong_nth("exclusive", "this field was named already", "--field", i + 1, text);
+                flags.wrong_nth("exclusive", "this field is given twice", "--field", i + 1, text);
             }
             Some(pair) => {
                 flags.field(&format!("/schema{}", json::pointer(pair.name)), "--field", Some(text));
                 fields.push((pair.name.to_owned(), PayloadType::from(pair.value.to_owned())));
             }
-            None => flags.wrong_nth("type", "a field is KEY=TYPE", "--field", i + 1, text),
+            None => flags.wrong_nth("type", "a field must be KEY=TYPE", "--field", i + 1, text),
         }
     }
     fields

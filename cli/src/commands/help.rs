@@ -1,15 +1,15 @@
-//! `help`: a command's help, a topic, or the whole tree for programs.
+//! `help`: the help of a command or topic, or the whole command tree as JSON.
 
 use clap::builder::ValueRange;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::diagnostics::{EXIT_CODES, Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, EXIT_CODES, Fail, Origin, Problem};
 use crate::input::flags::Required;
 use crate::output::color;
 use crate::settings::keys::{self, KEYS};
 
-/// A page that belongs to no command.
+/// A help page that isn't about a command.
 struct Topic {
     name: &'static str,
     about: &'static str,
@@ -17,19 +17,11 @@ struct Topic {
 }
 
 static TOPICS: &[Topic] = &[
-    Topic {
-        name: "config",
-        about: "the configuration file and its profiles",
-        text: include_str!("help/config.md"),
-    },
-    Topic {
-        name: "environment",
-        about: "every variable that is read",
-        text: include_str!("help/environment.md"),
-    },
+    Topic { name: "config", about: "configuration file and profiles", text: include_str!("help/config.md") },
+    Topic { name: "environment", about: "environment variables", text: include_str!("help/environment.md") },
     Topic {
         name: "exit-codes",
-        about: "what the exit code tells a script",
+        about: "exit codes and their meaning",
         text: include_str!("help/exit-codes.md"),
     },
     Topic {
@@ -37,32 +29,32 @@ static TOPICS: &[Topic] = &[
         about: "tables, JSON, --jq and pipes",
         text: include_str!("help/formatting.md"),
     },
-    Topic { name: "input", about: "where values can come from", text: include_str!("help/input.md") },
+    Topic { name: "input", about: "where values can be read from", text: include_str!("help/input.md") },
     Topic {
         name: "json-schema",
-        about: "the JSON of this program's own",
+        about: "JSON objects defined by this program",
         text: include_str!("help/json-schema.md"),
     },
     Topic {
         name: "options",
-        about: "the flags that every command takes",
+        about: "flags that every command accepts",
         text: include_str!("help/options.md"),
     },
 ];
 
-/// Print the help of a command, or a topic
+/// Show help for a command or topic
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Topics: config, environment, exit-codes, formatting, input, json-schema, options\n\n\
     Examples:\n  posthaste help emails send\n  posthaste help exit-codes\n  posthaste help --json"
 )]
 pub(crate) struct Args {
-    /// A command, as `emails send`, or a topic
+    /// Command, such as `emails send`, or topic
     #[arg(value_name = "COMMAND|TOPIC")]
     of: Vec<String>,
 }
 
-/// Prints it.
+/// Prints the page.
 pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     if let [name] = args.of.as_slice()
         && let Some(topic) = TOPICS.iter().find(|topic| topic.name == name)
@@ -88,7 +80,7 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
     context.out.bytes(lines.join("\n").as_bytes())
 }
 
-/// The command under that path, and how it is typed: `posthaste emails send`.
+/// Returns the command at that path, and its full name: `posthaste emails send`.
 pub(crate) fn find<'a>(
     root: &'a clap::Command,
     path: &[String],
@@ -99,14 +91,14 @@ pub(crate) fn find<'a>(
             let known = command.get_subcommands().map(clap::Command::get_name);
             let known = known.chain(TOPICS.iter().map(|topic| topic.name).filter(|_| path.len() == 1));
             let hint = keys::nearest(part, known).map(|meant| format!("did you mean `{meant}`?"));
-            let problem = Problem::new("", "unknown", format!("there is no command or topic `{part}`"));
+            let problem = Problem::new("", "unknown", format!("unknown command or topic `{part}`"));
             let origin = Origin::Flag { name: "help".to_owned(), n: 1, value: part.clone(), span: None };
             let summary = Some(problem.message.clone());
-            return Err(Fail::Usage(Report {
+            return Err(Fail::Usage(Diagnostics {
                 summary,
-                found: vec![Found { problem, origin: Some(origin), hint }],
+                found: vec![Diagnostic { problem, origin: Some(origin), hint }],
                 help: Some("posthaste help".to_owned()),
-                ..Report::default()
+                ..Diagnostics::default()
             }));
         };
         command = child;
@@ -115,7 +107,7 @@ pub(crate) fn find<'a>(
     Ok((command, name))
 }
 
-/// Puts tables that are data elsewhere into a topic.
+/// Inserts generated tables into a topic's text.
 fn fill(text: &str, root: &clap::Command) -> String {
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let names = width(&mut EXIT_CODES.iter().map(|row| row.name.len()));
@@ -153,7 +145,7 @@ fn value_name(arg: &clap::Arg) -> String {
         .map_or_else(|| "VALUE".to_owned(), ToString::to_string)
 }
 
-/// A command and all below it, for programs.
+/// Describes a command and its subcommands as JSON.
 fn describe(command: &clap::Command, path: &str) -> Value {
     let own = |arg: &&clap::Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
     let arguments: Vec<Value> = command
@@ -225,7 +217,7 @@ mod tests {
     use super::*;
     use crate::cli::tree;
 
-    /// Commands that a person can run, with their path.
+    /// All commands without subcommands, with their path.
     fn leaves(command: &clap::Command, path: &str, found: &mut Vec<(String, clap::Command)>) {
         if command.get_subcommands().next().is_none() {
             found.push((path.to_owned(), command.clone()));
@@ -236,11 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn every_command_says_what_it_does_and_names_its_values() {
+    fn every_command_and_argument_has_help() {
         let mut found = Vec::new();
         leaves(&tree(), "posthaste", &mut found);
         for (path, command) in found {
-            assert!(command.get_about().is_some(), "{path} has no sentence");
+            assert!(command.get_about().is_some(), "{path} has no description");
             for arg in command.get_arguments() {
                 assert!(arg.get_help().is_some(), "{path} {} has no help", arg.get_id());
             }
@@ -248,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_topic_is_filled_and_fits_a_terminal() {
+    fn every_topic_is_complete_and_fits_a_terminal() {
         let root = tree();
         for topic in TOPICS {
             let text = fill(topic.text, &root);
@@ -260,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tree_for_programs_has_types_and_exit_codes() {
+    fn the_json_tree_has_types_and_exit_codes() {
         let root = describe(&tree(), "posthaste");
         assert_eq!(root["exit_codes"].as_array().unwrap().len(), EXIT_CODES.len());
         let shell = &root["commands"]

@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::actions::by_id::ById;
 use crate::actions::mutation;
-use crate::actions::pages::{self, Part, Table};
+use crate::actions::pages::{self, ListRange, Table};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Report};
+use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, Kind};
 
-/// Look at the service's log of API requests
+/// Show the service's log of API requests
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Show one API request with its bodies
+    /// Show one API request with its request and response bodies
     #[command(
         after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
     )]
@@ -27,7 +27,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it goes on until a signal comes.
+    /// Whether the command runs until a signal stops it.
     pub(crate) fn ends_by_signal(&self) -> bool {
         matches!(self, Self::Tail(_))
     }
@@ -35,8 +35,8 @@ impl Command {
 
 /// List API requests, newest first
 ///
-/// The service has no filter: --status and --method choose here, from as many pages as it takes to find --limit of them (20 if it is not
-/// given) or to reach the end.
+/// The service doesn't filter: --status and --method are applied here, over as many pages as needed to find --limit matches (default 20) or to
+/// reach the end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
     Examples:\n  \
@@ -50,14 +50,14 @@ pub(crate) struct ListArgs {
     filter: FilterArgs,
 }
 
-/// Which requests
+/// Filter
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct FilterArgs {
-    /// Only answers with this status: 422, 4xx
+    /// Only responses with this status: 422, 4xx
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
-    /// Only requests with this method: POST
+    /// Only requests with this method, such as POST
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 }
@@ -75,17 +75,17 @@ const TABLE: Table = Table {
     nothing: "no requests yet",
 };
 
-/// What is to be shown.
+/// A validated list request.
 #[derive(Debug)]
 struct Plan {
-    part: Part,
+    part: ListRange,
     columns: Columns,
     filter: Filter,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Filter {
-    /// The first and the last status.
+    /// The first and last status, inclusive.
     status: Option<(u64, u64)>,
     method: Option<String>,
 }
@@ -102,7 +102,7 @@ impl Filter {
     }
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     let args = match command {
         Command::List(args) => args,
@@ -116,7 +116,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     let keep = |row: &Value| filter.keeps(row);
     let keep: Option<&dyn Fn(&Value) -> bool> = if filter == Filter::default() { None } else { Some(&keep) };
     let shown = pages::show(client.logs().list(), &part, keep, &columns, context).await?;
-    pages::footer(&shown, if keep.is_some() { "no such requests" } else { TABLE.nothing }, context);
+    pages::footer(&shown, if keep.is_some() { "no matching requests" } else { TABLE.nothing }, context);
     Ok(())
 }
 
@@ -126,7 +126,7 @@ fn plan(args: ListArgs, context: &Context) -> Result<Plan, Fail> {
     let part = flags.take(args.part.plan());
     let filter = args.filter.read(&mut flags);
     flags.finish()?;
-    let part = part.ok_or_else(|| Fail::Usage(Report::default()))?;
+    let part = part.ok_or_else(|| Fail::Usage(Diagnostics::default()))?;
     Ok(Plan { part, columns, filter })
 }
 
@@ -135,18 +135,18 @@ impl FilterArgs {
         let Self { status, method } = self;
         let range = status.as_deref().and_then(statuses);
         if let (Some(text), None) = (&status, range) {
-            let rule = "a status is a number such as 422, or a class such as 4xx";
+            let rule = "--status must be a number such as 422 or a class such as 4xx";
             flags.wrong("type", rule, "--status", text);
         }
         let word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
         if let Some(method) = method.as_deref().filter(|method| !word(method)) {
-            flags.wrong("type", "a method is a word such as POST", "--method", method);
+            flags.wrong("type", "--method must be a method such as POST", "--method", method);
         }
         Filter { status: range, method }
     }
 }
 
-/// `422` is one status, `4xx` a hundred.
+/// Parses a status: `422` is one, `4xx` a class.
 fn statuses(text: &str) -> Option<(u64, u64)> {
     let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
     let number = |text: &str, digits| (text.len() == digits).then(|| text.parse::<u64>().ok()).flatten();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_one_or_a_class() {
+    fn a_status_filter_is_a_number_or_a_class() {
         assert_eq!(statuses("422"), Some((422, 422)));
         assert_eq!(statuses("4xx"), Some((400, 499)));
         for wrong in ["", "4x", "xx", "600", "0xx", "42", "4xxx", "abc", "-42"] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_has_to_match_all_that_was_asked() {
+    fn an_entry_must_match_every_filter() {
         let filter = Filter { status: statuses("4xx"), method: Some("post".into()) };
         assert!(filter.keeps(&json!({"response_status": 422, "method": "POST"})));
         assert!(!filter.keeps(&json!({"response_status": 200, "method": "POST"})));

@@ -1,4 +1,4 @@
-//! `man`: the manual, a page for each command, made from the same tree as `--help`.
+//! `man`: manual pages, generated from the same command tree as `--help`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use crate::settings::paths;
     posthaste man emails send | man -l -\n  \
     posthaste man --install")]
 pub(crate) struct Args {
-    /// The command: `emails send`
+    /// Command, such as `emails send`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write every page to this folder instead [default: ~/.local/share/man/man1]
+    /// Write all pages to this folder [default: ~/.local/share/man/man1]
     #[arg(long, value_name = "DIR", num_args = 0..=1, conflicts_with = "command")]
     #[expect(clippy::option_option, reason = "absent, without a folder, with one")]
     install: Option<Option<PathBuf>>,
 }
 
-/// The first page.
+/// The name of the first page.
 const ROOT: &str = "posthaste";
 
-/// Prints a page or writes all.
+/// Prints one page or writes all.
 pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
     if let Some(folder) = &args.install {
         let folder = match folder {
@@ -42,11 +42,11 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
         return installed(&folder, context);
     }
     let (command, name) = help::find(root, &args.command)?;
-    let page = page(command, &name).map_err(|error| Fail::local("the page cannot be made", error))?;
+    let page = page(command, &name).map_err(|error| Fail::local("couldn't generate the page", error))?;
     context.out.bytes(&page)
 }
 
-/// Prints where something was installed.
+/// Prints the path that was written.
 pub(super) fn installed(path: &Path, context: &Context) -> Result<(), Fail> {
     let path = path.display().to_string();
     context.out.result(std::slice::from_ref(&path), &json!({ "path": path }))
@@ -58,7 +58,7 @@ fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usi
         std::fs::write(folder.join(format!("{}.1", name.replace(' ', "-"))), page(command, name)?)
     };
     save().map_err(|error| {
-        Fail::local(format!("the page of `{name}` cannot be written to {}", folder.display()), error)
+        Fail::local(format!("couldn't write the page of `{name}` to {}", folder.display()), error)
     })?;
     *written += 1;
     for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
@@ -67,12 +67,12 @@ fn install(command: &clap::Command, name: &str, folder: &Path, written: &mut usi
     Ok(())
 }
 
-/// One page, with the exit codes that every command shares. The flags that they share are on the first page only.
+/// Renders one page with the common exit codes. Only the first page lists the global flags.
 fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
     let root = name == ROOT;
     let page_of = command.clone().name(name.replace(' ', "-")).bin_name(name.to_owned());
     let page_of = page_of.version(env!("CARGO_PKG_VERSION"));
-    // What the short help leaves out belongs here.
+    // Includes the options that the short help omits.
     let page_of = page_of.mut_args(|arg| {
         let shared = arg.is_global_set() && !root;
         let required = arg.is_required_set() || arg.get::<Required>().is_some();
@@ -85,7 +85,7 @@ fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
         writeln!(page, ".TP\n\\fB{}\\fR {}\n{}", row.code, row.name, row.meaning)?;
     }
     if !root {
-        writeln!(page, ".SH \"SEE ALSO\"\n\\fBposthaste\\fR(1), for the options of every command")?;
+        writeln!(page, ".SH \"SEE ALSO\"\n\\fBposthaste\\fR(1), for the global options")?;
     }
     Ok(page)
 }

@@ -1,4 +1,4 @@
-//! `properties`: what else can be known of a contact.
+//! `properties`: custom contact fields.
 
 mod create;
 mod fallback;
@@ -15,7 +15,7 @@ use crate::diagnostics::Fail;
 use crate::output::record;
 use crate::output::table::{Column, Kind};
 
-/// Make properties that contacts can have and broadcasts can show
+/// Manage contact properties, the custom fields of contacts
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -31,13 +31,13 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  posthaste properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
     Get(ById),
     Update(update::Args),
-    /// Delete a contact property, and what contacts have under its key
+    /// Delete a contact property and its values on all contacts
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
     Delete(ChangeById),
 }
 
-/// What a list of contact properties can show: all of it.
+/// Columns of a list of contact properties; all are shown.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -50,7 +50,7 @@ const TABLE: Table = Table {
     nothing: "no contact properties yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
@@ -60,20 +60,21 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => {
             let client = context.client()?;
             let property =
-                trace::carry_out(context, || client.contact_properties().get(args.id.as_str())).await?;
+                trace::execute(context, || client.contact_properties().get(args.id.as_str())).await?;
             let document = document(&property);
             context.out.result(&record::lines(&document), &document)
         }
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {
-            let doubt = format!("the property may be deleted; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the property may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.contact_properties().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
 
-/// The command that shows one property.
-fn look(id: &str) -> String {
+/// The command that shows one property, for hints.
+fn show_command(id: &str) -> String {
     format!("posthaste properties get {id}")
 }

@@ -1,4 +1,4 @@
-//! `received`: emails that came in, and what is attached to them, one by one or as they come.
+//! `received`: received emails and their attachments, listed or watched.
 
 mod attachments;
 pub(crate) mod file_name;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Read emails that came in, and save what is attached to them
+/// Read received emails and save their attachments
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -26,7 +26,7 @@ pub(crate) enum Command {
     List(pages::Args),
     /// Show one received email with its bodies
     ///
-    /// A stranger wrote it: the sender that it names may be anybody.
+    /// Treat it as untrusted: the sender address can be forged.
     #[command(after_help = "Examples:\n  \
         posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
         posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --json=text,headers")]
@@ -36,13 +36,13 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether a signal is how it ends, and no failure.
+    /// Whether the command normally ends by a signal.
     pub(crate) fn ends_by_signal(&self) -> bool {
         matches!(self, Self::Watch(_))
     }
 }
 
-/// What a list of received emails can show; the first four by itself.
+/// Columns of a list of received emails; the first four are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -57,10 +57,10 @@ const TABLE: Table = Table {
         Column::new("message_id", "MESSAGE ID", Kind::Text),
     ],
     shown: 4,
-    nothing: "nothing was received yet",
+    nothing: "no received emails yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => pages::list(args, &TABLE, context, |client| client.received().list()).await,

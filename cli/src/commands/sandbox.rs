@@ -1,4 +1,4 @@
-//! `sandbox`: the whole service on this machine, where emails go nowhere.
+//! `sandbox`: the whole service on this machine; emails are captured instead of delivered.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use posthaste_reference_server::Settings;
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::input::size::size;
 use crate::output::report::lost_by;
 use crate::settings::Source;
@@ -19,23 +19,23 @@ mod clock;
 mod export;
 mod fail;
 mod forward;
-mod house;
 mod inbox;
 mod receive;
 mod reset;
 mod run;
 mod serve;
+mod server;
 mod trigger;
 mod wait;
 
-/// The port that is used where nobody names one.
+/// The default port.
 const PORT: u16 = 4010;
-/// The least `--max-memory`: emails with attachments need a share of it that they fit into.
+/// The least `--max-memory`: emails with attachments have to fit into a share of it.
 const MIN_MEMORY: usize = 16 << 20;
-/// The key that is used where nobody names one; any key that begins with `sb_` is a tenant of its own.
+/// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
 
-/// The whole service on this machine: emails are accepted, shown, and go nowhere
+/// Run the whole service on this machine; emails are captured, never delivered
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -52,59 +52,59 @@ pub(crate) enum Command {
     Reset(reset::Args),
 }
 
-/// How the service behaves, for `serve` and `run`.
+/// The behavior of the service, for `serve` and `run`.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Behaviour {
-    /// Requests a second for each key; more are answered 429. Off unless given
+pub(crate) struct ServerArgs {
+    /// Rate limit in requests per second and key; requests above it get 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate_limit: Option<u32>,
-    /// Refuse senders whose domain has not been verified
+    /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
-    /// Refuse attachments that are given as a `path`, instead of fetching them from any http or https address, this machine's included
+    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's
     #[arg(long)]
     no_fetch: bool,
-    /// How many emails are remembered; the oldest go first
+    /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
-    /// Maximum memory for everything that is remembered: 512MiB, 2GB, or a number of bytes from 16MiB
+    /// Maximum memory for stored data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
     /// Emails have 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails that wait for hosted attachments 2/16; the
-    /// requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries go first; records beyond their share are refused. A
-    /// request body has at most 1/8 of it. The program itself, its connections and requests in flight come on top.
+    /// request log, the API log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted; records beyond their share are
+    /// refused. A request body has at most 1/8 of it. The program itself, its connections and requests in flight need memory of their own.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
-    /// Address for the links that the sandbox hands out, where it is reached by another name
+    /// Base URL for links in responses, if clients reach the sandbox under another address
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Serve SMTP with STARTTLS on this port of 127.0.0.1; 0 is any that is free
+    /// Serve SMTP with STARTTLS on this port of 127.0.0.1; 0 picks any free port
     ///
-    /// The password of AUTH is an API key. With the user resend, or any other, a mail is sent as by the API; with the user inbound it is
-    /// received by the account of the key, and without AUTH by sb_local.
+    /// The AUTH password is an API key. Mail from the user resend, or any other user, is sent as through the API; mail from the user inbound is
+    /// received by the key's account, and mail without AUTH by sb_local.
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
-    /// Serve SMTP over TLS on this port of 127.0.0.1, with a self-signed certificate of the run; 0 is any that is free
+    /// Serve SMTP over TLS on this port of 127.0.0.1, with a self-signed certificate per run; 0 picks any free port
     #[arg(long, value_name = "N")]
     smtp_tls_port: Option<u16>,
-    /// Send every captured email on to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
+    /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
     ///
-    /// Others can read a command line; say an address with a password in the variable.
+    /// Command lines are visible to other users; put a URL with a password in the variable.
     #[arg(long, value_name = "URL", env = "POSTHASTE_SANDBOX_FORWARD", hide_env_values = true)]
     smtp: Option<String>,
-    /// Keep everything in this folder, and go on from there at the next start; without it all is forgotten at the end
+    /// Persist state in this folder and resume from it at the next start; without it, state is lost on exit
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
 
-/// Reads `--max-memory`.
+/// Parses `--max-memory`.
 fn max_memory(text: &str) -> Result<usize, String> {
     let bytes = size(text).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
-        "it must be a number of bytes from 16MiB, with a unit such as MB or MiB if need be".to_owned()
+        "it must be a number of bytes from 16MiB, optionally with a unit such as MB or MiB".to_owned()
     })
 }
 
-impl Behaviour {
+impl ServerArgs {
     fn settings(&self) -> Settings {
         Settings {
             rate_limit: self.rate_limit,
@@ -119,18 +119,18 @@ impl Behaviour {
 }
 
 impl Command {
-    /// Whether it decides itself what a signal means.
+    /// Whether the command handles signals itself.
     pub(crate) fn handles_signals(&self) -> bool {
         matches!(self, Self::Serve(_) | Self::Run(_))
     }
 
-    /// Whether it answers requests in parallel.
+    /// Whether the command serves requests, for which it needs several threads.
     pub(crate) fn serves(&self) -> bool {
         matches!(self, Self::Serve(_))
     }
 }
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Serve(args) => serve::run(&args, context).await,
@@ -146,15 +146,15 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// A client for the sandbox that runs: at the address that is set, or where `serve` is by default.
+/// A client for the running sandbox: at the configured base URL, or at the default port.
 ///
-/// Only this machine is asked. The address may be that of the service itself, whose key must not be shown around and
-/// which knows nothing of these routes.
+/// Only loopback addresses are allowed: the base URL might be that of the real service, which must not receive these requests and doesn't
+/// have these routes.
 fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, Context::builder(context.settings()?))
 }
 
-/// The same for a command that waits: `--timeout` is the limit of its wait, and no call may end at just that moment.
+/// The same for a command that waits: `--timeout` limits the whole wait, not each request.
 fn patient_client(context: &Context) -> Result<Client, Fail> {
     connect(context, Context::builder(context.settings()?).timeout(Duration::MAX))
 }
@@ -165,14 +165,14 @@ fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
         None => builder.base_url(format!("http://127.0.0.1:{PORT}")),
         Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),
         Some(set) => {
-            let rule = format!("{} is not on this machine, and a sandbox is", set.value);
+            let rule = format!("{} isn't a loopback address, and sandboxes run on this machine", set.value);
             let origin = match &set.source {
                 Source::Env(name) => Some(Origin::Env { name: name.clone() }),
                 _ => None,
             };
-            return Err(Fail::Usage(Report {
+            return Err(Fail::Usage(Diagnostics {
                 help: Some(format!("posthaste --base-url http://127.0.0.1:{PORT} sandbox …")),
-                ..Report::one(Problem::new("", "sandbox", rule), origin)
+                ..Diagnostics::one(Problem::new("", "sandbox", rule), origin)
             }));
         }
     };
@@ -184,12 +184,12 @@ fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
     Ok(builder.build()?)
 }
 
-/// What to do when nobody answers.
+/// The error for a sandbox that can't be reached.
 fn unreachable(error: posthaste::Error) -> Fail {
     if let posthaste::Error::Unreachable(lost) = &error {
         return Fail::Unavailable {
-            message: format!("there is no sandbox: {}", lost_by(lost)),
-            hint: Some("posthaste sandbox serve, or posthaste sandbox run -- COMMAND".to_owned()),
+            message: format!("couldn't reach the sandbox: {}", lost_by(lost)),
+            hint: Some("start one: posthaste sandbox serve, or posthaste sandbox run -- COMMAND".to_owned()),
         };
     }
     Fail::Sdk(error)

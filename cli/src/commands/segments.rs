@@ -12,14 +12,14 @@ use crate::input::flags::Flags;
 use crate::input::name::NameArg;
 use crate::output::table::{Column, Kind};
 
-/// Group contacts, so that a broadcast can go to them
+/// Manage segments, the groups of contacts that receive broadcasts
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(CreateArgs),
     /// List segments, newest first
     ///
-    /// Without --limit, the service shows all of them.
+    /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(
         after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste segments list --columns id,name"
@@ -30,18 +30,18 @@ pub(crate) enum Command {
     Get(ById),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
-    /// Delete a segment; its contacts stay
+    /// Delete a segment; its contacts aren't deleted
     ///
-    /// The service answers the same for a segment that does not exist.
+    /// The service returns the same response for a segment that doesn't exist.
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
     Delete(ChangeById),
     Contacts(ContactsArgs),
 }
 
-/// Make a segment that nobody is in, and print its id
+/// Create an empty segment and print its ID
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
+#[command(mut_arg("name", |name| name.help("Name of the segment")), after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
@@ -49,13 +49,13 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Give a segment another name
+/// Rename a segment
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  posthaste segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"
 )]
 pub(crate) struct RenameArgs {
-    /// Id of the segment
+    /// ID of the segment
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
@@ -66,19 +66,19 @@ pub(crate) struct RenameArgs {
 
 /// List the contacts in a segment, newest first
 ///
-/// Without --limit, the service shows all of them.
+/// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
     Example:\n  posthaste segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10")]
 pub(crate) struct ContactsArgs {
-    /// Id of the segment
+    /// ID of the segment
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     part: pages::Args,
 }
 
-/// What a list of segments can show.
+/// Columns of a list of segments.
 pub(crate) const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -89,28 +89,31 @@ pub(crate) const TABLE: Table = Table {
     nothing: "no segments",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     match command {
         Command::Create(CreateArgs { name, dry_run }) => {
             let name = name.read(&mut flags).unwrap_or_default();
-            let doubt = "the segment may have been made; look: posthaste segments list --limit 1";
+            let unknown_outcome =
+                "the segment may have been created; check: posthaste segments list --limit 1";
             let make = |client: &Client| client.segments().create(&name);
-            change(flags, &dry_run, doubt, context, make, |made| made.id.to_string()).await
+            change(flags, &dry_run, unknown_outcome, context, make, |made| made.id.to_string()).await
         }
         Command::List(args) => pages::list(args, &TABLE, context, |client| client.segments().list()).await,
         Command::Get(args) => mutation::show(context, |client| client.segments().get(args.id.as_str())).await,
         Command::Rename(RenameArgs { id, name, dry_run }) => {
             let name = name.read(&mut flags).unwrap_or_default();
-            let doubt = format!("the segment may have been renamed; look: posthaste segments get {id}");
+            let unknown_outcome =
+                format!("the segment may have been renamed; check: posthaste segments get {id}");
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);
-            change(flags, &dry_run, &doubt, context, make, |made| made.id.to_string()).await
+            change(flags, &dry_run, &unknown_outcome, context, make, |made| made.id.to_string()).await
         }
         Command::Delete(ChangeById { id, dry_run }) => {
-            let doubt = format!("the segment may be deleted; look: posthaste segments get {id}");
+            let unknown_outcome =
+                format!("the segment may have been deleted; check: posthaste segments get {id}");
             let make = |client: &Client| client.segments().delete(id.as_str());
-            mutation::delete(&dry_run, &doubt, context, make).await
+            mutation::delete(&dry_run, &unknown_outcome, context, make).await
         }
         Command::Contacts(ContactsArgs { id, part }) => {
             let table = &super::contacts::table::TABLE;
@@ -119,22 +122,22 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// Carries out a change of a name and prints the ID in the response.
+/// Executes a change of a name and prints the ID in the response.
 async fn change<T: DeserializeOwned + Send + 'static>(
     mut flags: Flags,
     dry_run: &DryRunFlag,
-    doubt: &str,
+    unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
     id: impl Fn(&T) -> String,
 ) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     if let Err(posthaste::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
-        flags.judge(Err(problems));
+        flags.add_problems(Err(problems));
     }
     flags.finish()?;
-    match mutation::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => mutation::print(&id(&answer.value), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(&id(&response.value), &response, context),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! `templates`: stored bodies with variables.
+//! `templates`: stored email content with variables.
 
 mod content;
 mod create;
@@ -13,14 +13,14 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Store bodies with variables, and publish them
+/// Manage templates, stored email content with variables
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(Box<create::Args>),
     /// List templates, newest first
     ///
-    /// Without --limit, the service shows 20.
+    /// Without --limit, the service returns 20.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, alias, status, updated_at, published_at, created_at\n\n\
         Examples:\n  \
@@ -35,31 +35,31 @@ pub(crate) enum Command {
     Delete(DeleteArgs),
 }
 
-/// Show one template with its newest content
+/// Show one template with its latest content
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste templates get welcome --jq .html > welcome.html")]
 pub(crate) struct GetArgs {
-    /// Id or alias of the template
+    /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
     id: String,
 }
 
-/// Make a template's newest content the one that is sent
+/// Publish a template's latest content
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste templates publish welcome")]
 pub(crate) struct PublishArgs {
-    /// Id or alias of the template
+    /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
     id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Make a draft with the content of a template, and print its id
+/// Copy a template into a new draft and print its ID
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste templates duplicate welcome")]
 pub(crate) struct DuplicateArgs {
-    /// Id or alias of the template
+    /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
     id: String,
     #[command(flatten)]
@@ -70,14 +70,14 @@ pub(crate) struct DuplicateArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste templates delete welcome")]
 pub(crate) struct DeleteArgs {
-    /// Id or alias of the template
+    /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
     id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// What a list of templates can show; the first five by itself.
+/// Columns of a list of templates; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -92,7 +92,7 @@ const TABLE: Table = Table {
     nothing: "no templates yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(*args, context).await,
@@ -102,41 +102,43 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Update(args) => update::run(*args, context).await,
         Command::Publish(args) => {
-            let doubt = format!("the template may have been published; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the template may have been published; check: {}", show_command(&args.id));
             let make = |client: &Client| client.templates().publish(args.id.as_str());
-            mutation::by_id(&args.dry_run, &doubt, context, make).await
+            mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
         Command::Duplicate(args) => {
-            let doubt = "the copy may have been made; look: posthaste templates list --limit 1";
+            let unknown_outcome = "the copy may have been created; check: posthaste templates list --limit 1";
             let make = |client: &Client| client.templates().duplicate(args.id.as_str());
-            mutation::by_id(&args.dry_run, doubt, context, make).await
+            mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let doubt = format!("the template may be deleted; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the template may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.templates().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
 
-/// Publishes what was just stored. What was stored stays so, whatever comes of this.
+/// Publishes a stored template. If this fails, the template stays stored.
 async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
-    match trace::carry_out(context, || client.templates().publish(id)).await {
+    match trace::execute(context, || client.templates().publish(id)).await {
         Ok(_) => {
             context.out.note("published");
             Ok(())
         }
         Err(error) => {
             context.out.warn(&format!(
-                "it is stored and not published; try again: posthaste templates publish {id}"
+                "the template is stored but not published; retry: posthaste templates publish {id}"
             ));
             Err(error.into())
         }
     }
 }
 
-/// The command that shows one template.
-fn look(id: &str) -> String {
+/// The command that shows one template, for hints.
+fn show_command(id: &str) -> String {
     format!("posthaste templates get {id}")
 }

@@ -1,4 +1,4 @@
-//! `topics`: what contacts can say yes or no to.
+//! `topics`: subscription topics of contacts.
 
 mod create;
 mod update;
@@ -12,14 +12,14 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Make topics that contacts can opt in to and out of
+/// Manage topics that contacts can opt in to and out of
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     Create(create::Args),
     /// List topics, newest first
     ///
-    /// What one contact says to each of them is shown by `contacts topics`.
+    /// For one contact's subscriptions, use `contacts topics`.
     #[command(visible_alias = "ls")]
     #[command(
         after_help = "Columns: id, name, default_subscription, visibility, created_at, description\n\n\
@@ -32,13 +32,13 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  posthaste topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
     Get(ById),
     Update(update::Args),
-    /// Delete a topic, and what contacts have said to it
+    /// Delete a topic and the contacts' subscriptions to it
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
     Delete(ChangeById),
 }
 
-/// What a list of topics can show; the first five by itself.
+/// Columns of a list of topics; the first five are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -52,7 +52,7 @@ const TABLE: Table = Table {
     nothing: "no topics yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Create(args) => create::run(args, context).await,
@@ -60,14 +60,15 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.topics().get(args.id.as_str())).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Delete(args) => {
-            let doubt = format!("the topic may be deleted; look: {}", look(&args.id));
+            let unknown_outcome =
+                format!("the topic may have been deleted; check: {}", show_command(&args.id));
             let make = |client: &Client| client.topics().delete(args.id.as_str());
-            mutation::delete(&args.dry_run, &doubt, context, make).await
+            mutation::delete(&args.dry_run, &unknown_outcome, context, make).await
         }
     }
 }
 
-/// The command that shows one topic.
-fn look(id: &str) -> String {
+/// The command that shows one topic, for hints.
+fn show_command(id: &str) -> String {
     format!("posthaste topics get {id}")
 }

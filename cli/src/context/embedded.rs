@@ -1,4 +1,4 @@
-//! The global flag `--sandbox`: the whole service inside this program, for as long as one command runs.
+//! The global flag `--sandbox`: runs the whole service inside this program while one command runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::output::table::{Column, Columns, Kind};
 use crate::output::terminal::safe;
 use crate::output::{Out, write_stderr, write_stderr_json};
 
-/// How long an email may still be on its way after the command: its attachments may have to be fetched.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long emails may take to leave after the command: their attachments may have to be fetched.
+const GRACE: Duration = Duration::from_secs(2);
 
-/// A log has room for whole subjects.
+/// Logs have space for whole subjects.
 const WIDE: usize = 1000;
 
-/// A sandbox of one command's own. Nobody else knows its key.
+/// The sandbox of one command. Its key is random.
 pub(crate) struct Embedded {
     sandbox: Arc<Sandbox>,
     service: Service,
@@ -31,7 +31,7 @@ pub(crate) struct Embedded {
     served: JoinHandle<std::io::Result<()>>,
 }
 
-/// What is told of an email that would have left.
+/// The summary of a captured email.
 struct Captured {
     from: String,
     to: Vec<String>,
@@ -44,8 +44,7 @@ impl Embedded {
     pub(crate) async fn start() -> Result<Self, Fail> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
-        let (address, listener) =
-            bound.map_err(|error| Fail::local("the sandbox cannot be started", error))?;
+        let (address, listener) = bound.map_err(|error| Fail::local("couldn't start the sandbox", error))?;
         let sandbox = Sandbox::new(Settings::default());
         let captured = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&captured);
@@ -54,7 +53,7 @@ impl Embedded {
         });
         let (stop, stopped) = oneshot::channel::<()>();
         let served = tokio::spawn(mount::http::serve(listener, Arc::clone(&sandbox), async {
-            // Dropping the sender is a wish to stop, too.
+            // Dropping the sender also stops the server.
             let _ = stopped.await;
         }));
         let api_key = format!("sb_{}", uuid::Uuid::new_v4().simple());
@@ -62,12 +61,12 @@ impl Embedded {
         Ok(Self { sandbox, service, captured, stop, served })
     }
 
-    /// Where it is.
+    /// Its base URL and key.
     pub(crate) fn service(&self) -> Service {
         self.service.clone()
     }
 
-    /// Waits until what was accepted has left, tells of each email, and stops.
+    /// Waits until accepted emails are captured, prints them, and stops.
     pub(crate) async fn finish(self, out: &Out) {
         self.sandbox.run_due();
         let awaited = async {
@@ -75,19 +74,19 @@ impl Embedded {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // What takes longer than this is not worth waiting for.
-        let _ = tokio::time::timeout(FAREWELL, awaited).await;
+        // Anything slower isn't worth waiting for.
+        let _ = tokio::time::timeout(GRACE, awaited).await;
         let captured = std::mem::take(&mut *self.captured.lock().unwrap_or_else(PoisonError::into_inner));
         if captured.is_empty() && self.accepted().iter().any(|body| body.get("scheduled_at").is_some()) {
-            out.note("nothing left the sandbox: the email waits for its time, and the sandbox ends with this command");
+            out.note("nothing was captured: the email is scheduled, and the sandbox ends with this command");
         }
         tell(&captured, out);
-        // It stops even if nobody is there to hear it.
+        // Stops even if the receiver is gone.
         let _ = self.stop.send(());
         let _ = self.served.await;
     }
 
-    /// Whether an accepted email waits for attachments that are named by URL.
+    /// Whether an accepted email waits for attachments given by URL.
     fn is_fetching(&self) -> bool {
         let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner).len();
         let by_url = |attachment: &Value| attachment.get("path").is_some();
@@ -97,7 +96,7 @@ impl Embedded {
             && self.accepted().iter().any(|body| body.get("scheduled_at").is_none() && fetching(body))
     }
 
-    /// The bodies of the requests that were not refused.
+    /// The bodies of accepted requests.
     fn accepted(&self) -> Vec<Value> {
         let requests = self.sandbox.requests();
         let accepted = requests.iter().filter(|request| request.status.is_success());
@@ -123,12 +122,12 @@ const COLUMNS: &[Column] = &[
     Column::new("size", "BYTES", Kind::Text),
 ];
 
-/// One email in full, several as a table.
+/// Prints one email in full, several as a table.
 fn tell(captured: &[Captured], out: &Out) {
     if out.is_quiet() {
         return;
     }
-    if out.says_json() {
+    if out.messages_are_json() {
         for mail in captured {
             write_stderr_json(&json!({ "captured": mail.row() }));
         }

@@ -1,6 +1,6 @@
-//! Places where a test may kill the program, as `kill -9` would. Programs that are built for use have none of them.
+//! Points at which tests kill the program, like `kill -9`. Release builds have none.
 
-/// Dies here if `POSTHASTE_FAILPOINT` names this point: alone, or as `POINT:n` for the n-th time.
+/// Aborts here if `POSTHASTE_FAILPOINT` names this point: alone, or as `POINT:n` for the n-th time.
 #[cfg(debug_assertions)]
 pub(super) fn point(name: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};

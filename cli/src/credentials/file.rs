@@ -1,135 +1,138 @@
-//! The store in a file, for machines without a keyring: by explicit choice, readable by its owner alone.
+//! The file store, for machines without a keyring: only by explicit choice, readable only by its owner.
 //!
-//! The record is replaced by renaming `NAME.next` over `NAME.cred`. When the renewal's mark is written, `.next` is made with room for the next
-//! record really on the disk, so that a disk that is full by the time the answer comes loses nothing. Whoever takes the lock
-//! and finds a whole `.next` with the next generation of the same login adopts it: its writer died before the rename.
+//! The record is replaced by renaming `NAME.next` over `NAME.cred`. When a refresh is marked as pending, `.next` is created with disk space for
+//! the next record already allocated, so that a disk that is full when the response arrives loses nothing. A holder of the lock
+//! that finds a complete `.next` with the next generation of the same login adopts it: its writer died before the rename.
 
 use posthaste::auth::StoreError;
 
 use super::failpoint::point;
-use super::kept::{self, Record};
+use super::fallback_file;
 use super::lock::Lock;
-use super::place::{Part, Place};
-use super::secure::{self, Coming};
-use super::spill;
+use super::place::{FileKind, Place};
+use super::private_file::{self, StagedFile};
+use super::stored::{self, Record};
 
-/// Reads the record as it stands.
-pub(super) fn look(place: &Place) -> Result<Option<Record>, StoreError> {
-    secure::check_folder(place.folder())?;
-    let path = place.file(Part::Cred);
-    let Some(bytes) = secure::read(&path)? else { return Ok(None) };
-    kept::from_file(&bytes).map(Some).map_err(|error| match error {
+/// Reads the record without the lock.
+pub(super) fn peek(place: &Place) -> Result<Option<Record>, StoreError> {
+    private_file::check_folder(place.folder())?;
+    let path = place.file(FileKind::Cred);
+    let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
+    stored::from_file(&bytes).map(Some).map_err(|error| match error {
         StoreError::Unreadable { reason } => {
-            StoreError::unreadable(format!("{}: {reason}; it was left as it is", path.display()))
+            StoreError::unreadable(format!("{}: {reason}; the file is unchanged", path.display()))
         }
         other => other,
     })
 }
 
-/// Reads the record under the lock, after taking in what a writer that died has left.
+/// Reads the record under the lock, after recovering what a dead writer left behind.
 pub(super) fn read(place: &Place) -> Result<Option<Record>, StoreError> {
-    secure::remove_quietly(&place.file(Part::Mark));
-    let current = look(place)?;
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
+    private_file::remove_quietly(&place.file(FileKind::Temporary));
+    let current = peek(place)?;
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
     let Some(current) = current else {
-        // Nobody is logged in; what a login that was cut off has left belongs to nobody.
-        secure::remove(&next)?;
+        // Not logged in; leftovers of an interrupted login are discarded.
+        private_file::remove(&next)?;
         return Ok(None);
     };
-    if let Some(bytes) = secure::read(&next)? {
-        match kept::from_file(&bytes) {
-            Ok(found) if found.follows(&current.login, current.kept.generation()) => {
-                // It may never have reached the disk.
+    if let Some(bytes) = private_file::read(&next)? {
+        match stored::from_file(&bytes) {
+            Ok(found) if found.follows(&current.login, current.credential.generation()) => {
+                // It may never have been synced to disk.
                 let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
-                done.map_err(|error| secure::failed("write", &next, error))?;
-                secure::rename(&next, &cred)?;
-                secure::sync_folder_of(&cred)?;
-                spill::remove(place)?;
+                done.map_err(|error| private_file::failed("write", &next, error))?;
+                private_file::rename(&next, &cred)?;
+                private_file::sync_folder_of(&cred)?;
+                fallback_file::remove(place)?;
                 return Ok(Some(found));
             }
-            _ => secure::remove(&next)?,
+            _ => private_file::remove(&next)?,
         }
     }
-    if !current.kept.is_pending() {
+    if !current.credential.is_pending() {
         return Ok(Some(current));
     }
-    let found = spill::read(place).into_iter().filter_map(|(_, bytes)| kept::from_file(&bytes).ok());
-    let found = found.filter(|found| found.follows(&current.login, current.kept.generation()));
-    let Some(found) = found.max_by_key(|found| found.kept.generation()) else { return Ok(Some(current)) };
-    secure::replace(&cred, &next, &kept::to_file(&found), secure::ROOM)?;
-    spill::remove(place)?;
+    let found =
+        fallback_file::read(place).into_iter().filter_map(|(_, bytes)| stored::from_file(&bytes).ok());
+    let found = found.filter(|found| found.follows(&current.login, current.credential.generation()));
+    let Some(found) = found.max_by_key(|found| found.credential.generation()) else {
+        return Ok(Some(current));
+    };
+    private_file::replace(&cred, &next, &stored::to_file(&found), private_file::RESERVED_BYTES)?;
+    fallback_file::remove(place)?;
     Ok(Some(found))
 }
 
-/// Writes the record, and makes room for the one that comes after it if it announces one.
+/// Writes the record, and reserves space for the next one if a refresh is pending.
 pub(super) fn write(
     place: &Place,
     lock: &Lock,
     before: Option<&Record>,
     record: &Record,
-    coming: &mut Option<Coming>,
+    staged: &mut Option<StagedFile>,
 ) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
-    let bytes = kept::to_file(record);
-    let renewed = before.is_some_and(|before| record.follows(&before.login, before.kept.generation()));
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
+    let bytes = stored::to_file(record);
+    let renewed = before.is_some_and(|before| record.follows(&before.login, before.credential.generation()));
     if renewed {
-        let saved = save(place, coming.take(), &bytes);
-        return saved.or_else(|error| spill::write(place, &bytes, error));
+        let saved = save(place, staged.take(), &bytes);
+        return saved.or_else(|error| fallback_file::write(place, &bytes, error));
     }
     lock.still_holds()?;
-    let announces = record.kept.is_pending();
+    let announces = record.credential.is_pending();
     if announces {
         point("C2");
-        // Room first: a mark that is written says that a request may have left.
-        *coming = None;
-        *coming = Some(Coming::reserve(&next, secure::ROOM.max(bytes.len() * 2))?);
+        // Space first: once the refresh is marked as pending, a request may have been sent.
+        *staged = None;
+        *staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES.max(bytes.len() * 2))?);
     }
-    let mark = place.file(Part::Mark);
-    let mut file = Coming::reserve(&mark, secure::ROOM)?;
+    let mark = place.file(FileKind::Temporary);
+    let mut file = StagedFile::reserve(&mark, private_file::RESERVED_BYTES)?;
     let written = file.fill(&mark, &bytes).and_then(|()| {
         point(if announces { "C3" } else { "C13" });
         file.sync(&mark)?;
         lock.still_holds()?;
-        secure::rename(&mark, &cred)?;
-        secure::sync_folder_of(&cred)
+        private_file::rename(&mark, &cred)?;
+        private_file::sync_folder_of(&cred)
     });
     if let Err(error) = written {
-        secure::remove_quietly(&mark);
+        private_file::remove_quietly(&mark);
         return Err(error);
     }
     if announces {
         point("C4");
     } else {
-        *coming = None;
-        secure::remove_quietly(&next);
-        spill::remove(place)?;
+        *staged = None;
+        private_file::remove_quietly(&next);
+        fallback_file::remove(place)?;
     }
     Ok(())
 }
 
-/// Saves a renewed record: from here on the old one is spent.
-fn save(place: &Place, coming: Option<Coming>, bytes: &[u8]) -> Result<(), StoreError> {
-    let (next, cred) = (place.file(Part::Next), place.file(Part::Cred));
-    let mut file = match coming {
+/// Saves a refreshed record: from here on the old one is useless.
+fn save(place: &Place, staged: Option<StagedFile>, bytes: &[u8]) -> Result<(), StoreError> {
+    let (next, cred) = (place.file(FileKind::Next), place.file(FileKind::Cred));
+    let mut file = match staged {
         Some(file) => file,
-        None => Coming::reserve(&next, secure::ROOM)?,
+        None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
     };
     file.fill(&next, bytes)?;
     point("C8");
     file.sync(&next)?;
     point("C10");
-    secure::rename(&next, &cred)?;
+    private_file::rename(&next, &cred)?;
     point("C11");
-    secure::sync_folder_of(&cred)?;
+    private_file::sync_folder_of(&cred)?;
     point("C12");
     Ok(())
 }
 
-/// Removes the record and everything around it but the lock.
+/// Removes the record and all its files except the lock.
 pub(super) fn remove(place: &Place) -> Result<(), StoreError> {
-    // First what could bring the record back.
-    secure::remove(&place.file(Part::Next))?;
-    spill::remove(place)?;
+    // First the files from which the record could be recovered.
+    private_file::remove(&place.file(FileKind::Next))?;
+    fallback_file::remove(place)?;
     point("C13");
-    secure::remove(&place.file(Part::Cred))
+    private_file::remove(&place.file(FileKind::Cred))
 }

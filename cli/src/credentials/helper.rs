@@ -1,7 +1,7 @@
-//! The process that refreshes a login on behalf of a command, so that neither a signal nor the end of the command stops the refresh halfway.
+//! The process that refreshes a login on behalf of a command, so that neither a signal nor the end of the command interrupts the refresh.
 //!
-//! It is this program again, in a process group of its own, with the same store and the same lock. The command waits for it, as long as its own
-//! timeout and the user allow, and then reads the store. The helper reports errors and warnings as one line of JSON.
+//! It is this program again, in its own process group, with the same store and lock. The command waits for it within its
+//! timeout, and then reads the store. The helper reports errors and warnings as one line of JSON.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -23,18 +23,18 @@ const COMMAND: &str = "__refresh";
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Report {
     notices: Vec<String>,
-    trouble: Option<Trouble>,
+    trouble: Option<Failure>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Trouble {
+struct Failure {
     message: String,
     retryable: bool,
-    /// The new tokens ended with the helper.
+    /// The new tokens were lost when the helper exited.
     not_saved: bool,
 }
 
-/// Lets a helper refresh the login of a profile. Dropping the future leaves the helper running.
+/// Starts a helper that refreshes a profile's login. Dropping the future leaves the helper running.
 pub(crate) async fn renew(
     profile: String,
     request: RefreshRequest,
@@ -52,23 +52,23 @@ pub(crate) async fn renew(
     command.creation_flags(0x200);
     let output = match command.spawn() {
         Ok(helper) => helper.wait_with_output().await,
-        Err(error) => return Err(failed(format!("the refresh of the login could not be started: {error}"))),
+        Err(error) => return Err(failed(format!("couldn't start the token refresh: {error}"))),
     };
     let output = output.map_err(|error| failed(error.to_string()))?;
     let Ok(report) = serde_json::from_slice::<Report>(&output.stdout) else {
-        return Err(failed(format!("the refresh of the login was cut off ({})", output.status)));
+        return Err(failed(format!("the token refresh was interrupted ({})", output.status)));
     };
     report.notices.iter().for_each(|notice| warn(notice));
     match report.trouble {
         None => Ok(()),
-        Some(Trouble { message, not_saved: true, .. }) => {
+        Some(Failure { message, not_saved: true, .. }) => {
             Err(AuthError::NotSaved(StoreError::unavailable(message)))
         }
-        Some(Trouble { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
+        Some(Failure { message, retryable, .. }) => Err(AuthError::Delegate { message, retryable }),
     }
 }
 
-/// Runs as the helper, if the arguments say so.
+/// Runs as the helper if the arguments say so.
 pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
     let [_, word, profile, generation, rejected] = arguments else { return None };
     if word != COMMAND {
@@ -77,14 +77,14 @@ pub(crate) fn run(arguments: &[OsString], env: &Env) -> Option<u8> {
     let (profile, generation, rejected) =
         (profile.to_str()?, generation.to_str()?.parse().ok()?, rejected.to_str()?.parse().ok()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let report = runtime.block_on(carry_out(profile, RefreshRequest { generation, rejected }, env));
-    let said = serde_json::to_vec(&report).unwrap_or_default();
-    // The command may have ended meanwhile.
-    let _ = write_stdout(&said);
+    let report = runtime.block_on(execute(profile, RefreshRequest { generation, rejected }, env));
+    let output = serde_json::to_vec(&report).unwrap_or_default();
+    // The command may have exited meanwhile.
+    let _ = write_stdout(&output);
     Some(u8::from(report.trouble.is_some()))
 }
 
-async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report {
+async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
     // Signals are ignored: a refresh is bounded by its own timeouts.
     let _signals = Signals::listen();
     let (notices, unsaved) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
@@ -102,11 +102,11 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
             done
         }
     };
-    // The session has tried several times, and its tokens end with this process.
+    // The session has retried several times, and the tokens are lost when this process exits.
     let trouble = match (locked(&unsaved).take(), done) {
-        (Some(message), _) => Some(Trouble { message, retryable: false, not_saved: true }),
+        (Some(message), _) => Some(Failure { message, retryable: false, not_saved: true }),
         (None, Ok(())) => None,
-        (None, Err(error)) => Some(Trouble {
+        (None, Err(error)) => Some(Failure {
             message: report::sdk_message(&error),
             retryable: matches!(&error, posthaste::Error::Auth(error) if error.is_retryable()),
             not_saved: false,
@@ -115,7 +115,7 @@ async fn carry_out(profile: &str, request: RefreshRequest, env: &Env) -> Report 
     Report { notices: std::mem::take(&mut *locked(&notices)), trouble }
 }
 
-/// Why tokens could not be saved, without the words that the command puts around it.
+/// Why tokens couldn't be saved, without the context that the command adds.
 fn reason(error: &AuthError) -> String {
     match error {
         AuthError::NotSaved(StoreError::Unavailable { reason, source: Some(cause) }) => {

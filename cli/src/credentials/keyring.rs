@@ -1,63 +1,63 @@
-//! The store in the operating system's keyring: one entry a profile, and the protocol that makes a rotating token safe there.
+//! The store in the system keyring: one entry per profile, and the protocol that makes a rotating token safe there.
 //!
-//! A keyring has no compare-and-swap, may be slow, and may fail in the middle. So a renewed record is first written durably to the sealed
-//! `NAME.next`, whose key is a second entry made at login; then to the entry; it is read back; then `.next` goes. Whoever takes the
-//! lock and finds a whole `.next` with the next generation of the same login adopts it. Marks and ends are in the state file.
-//! Some platforms keep no more than 1,280 UTF-16 units: beyond that the access token is sealed into a file, under a key that is in the entry.
+//! A keyring has no compare-and-swap, may be slow, and may fail halfway. So a refreshed record is first written durably to the encrypted
+//! `NAME.next`, whose key is a second entry created at login; then to the entry; then it is read back; then `.next` is removed. A holder of the
+//! lock that finds a complete `.next` with the next generation of the same login adopts it. Pending refreshes and ended logins are recorded in the
+//! state file. Some platforms store at most 1,280 UTF-16 units: for longer entries, the access token is encrypted into a file, with its key in the entry.
 
-pub(super) mod vault;
+pub(super) mod backend;
 
 use posthaste::auth::StoreError;
 use posthaste::types::AccessToken;
 use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
-use self::vault::Vault;
+use self::backend::SecretBackend;
 use super::StoreKind;
+use super::encrypted::{self, Key, Label};
 use super::failpoint::point;
-use super::kept::{Kept, Record};
+use super::fallback_file;
 use super::lock::Lock;
-use super::place::{Part, Place};
-use super::sealed::{self, Key, Label};
-use super::secure::{self, Coming};
-use super::spill;
+use super::place::{FileKind, Place};
+use super::private_file::{self, StagedFile};
 use super::state::State;
+use super::stored::{Record, StoredCredential};
 
-/// What the smallest of the platforms' keyrings takes, in UTF-16 units.
-const MOST_UNITS: usize = 1280;
-/// The field of an entry that opens the access token's file.
+/// The smallest limit of the platforms' keyrings, in UTF-16 units.
+const MAX_ENTRY_UNITS: usize = 1280;
+/// The field of an entry with the key of the access token's file.
 const TOKEN_KEY: &str = "access_token_key";
 
-/// The keyring, as one holder of the lock sees it.
+/// The keyring, as seen by one holder of the lock.
 #[derive(Debug)]
-pub(super) struct Ring<'a> {
+pub(super) struct KeyringStore<'a> {
     pub(super) place: &'a Place,
-    pub(super) vault: &'a dyn Vault,
+    pub(super) backend: &'a dyn SecretBackend,
 }
 
-/// What a holder of the lock remembers between its steps.
+/// The state of one holder of the lock between its steps.
 #[derive(Default)]
-pub(super) struct Turn {
+pub(super) struct LockState {
     key: Option<Key>,
-    coming: Option<Coming>,
-    /// The record is in `.next` alone, because the entry can't be written.
+    staged: Option<StagedFile>,
+    /// The record is only in `.next`, because the entry can't be written.
     unsettled: bool,
 }
 
-impl std::fmt::Debug for Turn {
+impl std::fmt::Debug for LockState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turn").field("unsettled", &self.unsettled).finish_non_exhaustive()
+        f.debug_struct("LockState").field("unsettled", &self.unsettled).finish_non_exhaustive()
     }
 }
 
-impl Turn {
-    /// Whether a renewal is under way.
+impl LockState {
+    /// Whether a refresh is pending.
     pub(super) fn is_prepared(&self) -> bool {
-        self.coming.is_some()
+        self.staged.is_some()
     }
 }
 
-impl Ring<'_> {
+impl KeyringStore<'_> {
     fn user(&self) -> String {
         format!("{} {}", self.place.profile(), self.place.store_id())
     }
@@ -66,225 +66,239 @@ impl Ring<'_> {
         format!("{} key", self.user())
     }
 
-    /// Writes, reads and deletes an entry that means nothing.
+    /// Writes, reads and deletes a dummy entry.
     pub(super) fn probe(&self) -> Result<(), StoreError> {
         let user = format!("{} probe {}", self.user(), uuid::Uuid::new_v4().simple());
         let secret = Key::new()?.to_text();
-        self.vault.set(&user, &secret)?;
-        let same = self.vault.get(&user)?.is_some_and(|read| *read == *secret);
-        self.vault.delete(&user)?;
+        self.backend.set(&user, &secret)?;
+        let same = self.backend.get(&user)?.is_some_and(|read| *read == *secret);
+        self.backend.delete(&user)?;
         if same {
             Ok(())
         } else {
-            Err(StoreError::unavailable("the keyring doesn't give back what it was given"))
+            Err(StoreError::unavailable("the keyring doesn't return what was written"))
         }
     }
 
-    /// Reads the record as it stands; the state decides what of it counts.
-    pub(super) fn look(&self, state: &State) -> Result<Option<Record>, StoreError> {
+    /// Reads the record without the lock; the state decides whether it is valid.
+    pub(super) fn peek(&self, state: &State) -> Result<Option<Record>, StoreError> {
         let Some(mut record) = self.entry()? else { return Ok(None) };
         if record.login != state.login {
-            // A login was cut off between its entry and its state: the entry is the newer one.
+            // A login was interrupted between its entry and its state: the entry is newer.
             return Ok(Some(record));
         }
-        let (kept, known) = (record.kept.generation(), state.facts.generation);
-        if kept < known {
+        let (stored, known) = (record.credential.generation(), state.metadata.generation);
+        if stored < known {
             return Err(StoreError::unreadable(format!(
-                "the keyring has generation {kept}, and {known} was written last: was it restored from a copy? Log in again"
+                "the keyring has generation {stored}, but {known} was written last: it may have been restored from a backup; log in again"
             )));
         }
-        if kept == known
-            && let Kept::Login(tokens) = &mut record.kept
+        if stored == known
+            && let StoredCredential::Login(tokens) = &mut record.credential
         {
-            tokens.pending.clone_from(&state.facts.pending);
-            tokens.ended.clone_from(&state.facts.ended);
+            tokens.pending.clone_from(&state.metadata.pending);
+            tokens.ended.clone_from(&state.metadata.ended);
         }
         Ok(Some(record))
     }
 
-    /// Reads the record under the lock, after taking in what a writer that died has left.
-    pub(super) fn read(&self, state: &State, turn: &mut Turn) -> Result<Option<Record>, StoreError> {
-        let next = self.place.file(Part::Next);
-        secure::remove_quietly(&self.place.file(Part::Mark));
-        if let Some(bytes) = secure::read(&next)? {
-            match self.adoptable(state, &bytes, turn)? {
+    /// Reads the record under the lock, after recovering what a dead writer left behind.
+    pub(super) fn read(
+        &self,
+        state: &State,
+        lock_state: &mut LockState,
+    ) -> Result<Option<Record>, StoreError> {
+        let next = self.place.file(FileKind::Next);
+        private_file::remove_quietly(&self.place.file(FileKind::Temporary));
+        if let Some(bytes) = private_file::read(&next)? {
+            match self.adoptable(state, &bytes, lock_state)? {
                 Some(record) => {
-                    // It may never have reached the disk.
+                    // It may never have been synced to disk.
                     let done = std::fs::File::open(&next).and_then(|file| file.sync_all());
-                    done.map_err(|error| secure::failed("write", &next, error))?;
-                    turn.unsettled = self.settle(&record).is_err();
-                    spill::remove(self.place)?;
+                    done.map_err(|error| private_file::failed("write", &next, error))?;
+                    lock_state.unsettled = self.settle(&record).is_err();
+                    fallback_file::remove(self.place)?;
                     return Ok(Some(record));
                 }
-                None => secure::remove(&next)?,
+                None => private_file::remove(&next)?,
             }
         }
-        if state.facts.pending.is_some() && state.facts.ended.is_none() {
-            let found = spill::read(self.place).into_iter();
+        if state.metadata.pending.is_some() && state.metadata.ended.is_none() {
+            let found = fallback_file::read(self.place).into_iter();
             let mut best: Option<Record> = None;
             for (_, bytes) in found {
-                best = self.adoptable(state, &bytes, turn)?.or(best);
+                best = self.adoptable(state, &bytes, lock_state)?.or(best);
             }
             if let Some(record) = best {
                 self.settle(&record)?;
-                spill::remove(self.place)?;
+                fallback_file::remove(self.place)?;
                 return Ok(Some(record));
             }
         }
-        let record = self.look(state)?;
+        let record = self.peek(state)?;
         if let Some(record) = &record
-            && (record.login != state.login || record.kept.generation() != state.facts.generation)
+            && (record.login != state.login || record.credential.generation() != state.metadata.generation)
         {
             State::of(StoreKind::Keyring, record).write(self.place)?;
         }
         Ok(record)
     }
 
-    /// The record in a sealed file, if it is the next step of the login that the state names.
-    fn adoptable(&self, state: &State, bytes: &[u8], turn: &mut Turn) -> Result<Option<Record>, StoreError> {
-        let Some(label) = sealed::label(bytes) else { return Ok(None) };
-        let next = state.facts.generation.checked_add(1);
+    /// The record in an encrypted file, if it is the next generation of the login named by the state.
+    fn adoptable(
+        &self,
+        state: &State,
+        bytes: &[u8],
+        lock_state: &mut LockState,
+    ) -> Result<Option<Record>, StoreError> {
+        let Some(label) = encrypted::label(bytes) else { return Ok(None) };
+        let next = state.metadata.generation.checked_add(1);
         if label.login != state.login || Some(label.generation) != next {
             return Ok(None);
         }
-        // A keyring that can't be asked is no reason to sweep away the only copy of a token.
-        let Some(key) = self.key(turn)? else { return Ok(None) };
-        let Some(text) = sealed::open(&key, &label, bytes) else { return Ok(None) };
+        // An unavailable keyring is no reason to delete the only copy of a token.
+        let Some(key) = self.key(lock_state)? else { return Ok(None) };
+        let Some(text) = encrypted::open(&key, &label, bytes) else { return Ok(None) };
         let Ok(record) = Record::from_json(&text) else { return Ok(None) };
         Ok((Label::of(self.place, &record) == label).then_some(record))
     }
 
-    /// Brings a record that is safe in `.next` to where it belongs.
+    /// Moves a record that is safe in `.next` to the entry.
     fn settle(&self, record: &Record) -> Result<(), StoreError> {
         self.put(record)?;
         point("C11");
         State::of(StoreKind::Keyring, record).write(self.place)?;
         point("C12");
-        secure::remove(&self.place.file(Part::Next))
+        private_file::remove(&self.place.file(FileKind::Next))
     }
 
-    /// Writes the record, and makes room for the one that comes after it if it announces one.
+    /// Writes the record, and reserves space for the next one if a refresh is pending.
     pub(super) fn write(
         &self,
         lock: &Lock,
         before: Option<&Record>,
         record: &Record,
-        turn: &mut Turn,
+        lock_state: &mut LockState,
     ) -> Result<(), StoreError> {
         let same_step = |before: &&Record| {
-            before.login == record.login && before.kept.generation() == record.kept.generation()
+            before.login == record.login && before.credential.generation() == record.credential.generation()
         };
-        if before.is_some_and(|before| record.follows(&before.login, before.kept.generation())) {
-            return self.save(record, turn);
+        if before.is_some_and(|before| record.follows(&before.login, before.credential.generation())) {
+            return self.save(record, lock_state);
         }
         lock.still_holds()?;
         if let Some(before) = before.filter(same_step) {
-            // An answer may bring an access token alone.
+            // A response may contain only an access token.
             if bare(before).to_json() != bare(record).to_json() {
                 self.put(record)?;
             }
-            return self.mark(lock, record, turn);
+            return self.mark_pending(lock, record, lock_state);
         }
-        // A new login. Its key first: without it no renewal could ever be saved.
-        if self.key(turn)?.is_none() {
+        // A new login. Its key comes first: without it no refresh could be saved.
+        if self.key(lock_state)?.is_none() {
             let key = Key::new()?;
             self.set(&self.user_of_key(), &key.to_text())?;
-            turn.key = Some(key);
+            lock_state.key = Some(key);
         }
         point("C13");
-        secure::remove(&self.place.file(Part::Next))?;
-        spill::remove(self.place)?;
+        private_file::remove(&self.place.file(FileKind::Next))?;
+        fallback_file::remove(self.place)?;
         self.put(record)?;
         State::of(StoreKind::Keyring, record).write(self.place)
     }
 
-    /// Notes how far the renewal is. The tokens stay as they are.
-    fn mark(&self, lock: &Lock, record: &Record, turn: &mut Turn) -> Result<(), StoreError> {
-        let next = self.place.file(Part::Next);
-        let announces = record.kept.is_pending();
+    /// Records the progress of a refresh. The tokens stay unchanged.
+    fn mark_pending(
+        &self,
+        lock: &Lock,
+        record: &Record,
+        lock_state: &mut LockState,
+    ) -> Result<(), StoreError> {
+        let next = self.place.file(FileKind::Next);
+        let announces = record.credential.is_pending();
         if announces {
-            if turn.unsettled {
+            if lock_state.unsettled {
                 return Err(StoreError::unavailable(
-                    "the keyring can be read and not written; the last renewal is still in a file beside it",
+                    "the keyring can be read but not written; the last refreshed tokens are still in a file beside it",
                 ));
             }
             point("C2");
-            if self.key(turn)?.is_none() {
+            if self.key(lock_state)?.is_none() {
                 return Err(StoreError::unreadable(
-                    "the key that seals the login's renewals is gone from the keyring; log in again",
+                    "the keyring lacks the key that encrypts refreshed tokens; log in again",
                 ));
             }
-            turn.coming = None;
-            turn.coming = Some(Coming::reserve(&next, secure::ROOM)?);
+            lock_state.staged = None;
+            lock_state.staged = Some(StagedFile::reserve(&next, private_file::RESERVED_BYTES)?);
             point("C3");
         }
         lock.still_holds()?;
         State::of(StoreKind::Keyring, record).write(self.place)?;
         if announces {
             point("C4");
-        } else if !turn.unsettled {
-            turn.coming = None;
-            secure::remove_quietly(&next);
+        } else if !lock_state.unsettled {
+            lock_state.staged = None;
+            private_file::remove_quietly(&next);
         }
         Ok(())
     }
 
-    /// Saves a renewed record: from here on the old one is spent.
-    fn save(&self, record: &Record, turn: &mut Turn) -> Result<(), StoreError> {
-        let next = self.place.file(Part::Next);
-        let Some(key) = self.key(turn)? else {
-            return Err(StoreError::unavailable("the key that seals the login is gone from the keyring"));
+    /// Saves a refreshed record: from here on the old one is useless.
+    fn save(&self, record: &Record, lock_state: &mut LockState) -> Result<(), StoreError> {
+        let next = self.place.file(FileKind::Next);
+        let Some(key) = self.key(lock_state)? else {
+            return Err(StoreError::unavailable("the keyring lacks the key that encrypts the login"));
         };
-        let bytes = sealed::seal(&key, Label::of(self.place, record), &record.to_json())?;
-        let coming = turn.coming.take();
+        let bytes = encrypted::seal(&key, Label::of(self.place, record), &record.to_json())?;
+        let staged = lock_state.staged.take();
         let saved = || {
-            let mut file = match coming {
+            let mut file = match staged {
                 Some(file) => file,
-                None => Coming::reserve(&next, secure::ROOM)?,
+                None => StagedFile::reserve(&next, private_file::RESERVED_BYTES)?,
             };
             file.fill(&next, &bytes)?;
             point("C8");
             file.sync(&next)?;
-            secure::sync_folder_of(&next)
+            private_file::sync_folder_of(&next)
         };
         if let Err(error) = saved() {
-            secure::remove_quietly(&next);
-            // Its own entry is as good a place as any file, and the better one.
+            private_file::remove_quietly(&next);
+            // The entry itself is better than any fallback file.
             return match self.settle(record) {
                 Ok(()) => Ok(()),
-                Err(_) => spill::write(self.place, &bytes, error),
+                Err(_) => fallback_file::write(self.place, &bytes, error),
             };
         }
         point("C10");
-        // The record is safe. What the keyring can't do now, the next holder of the lock does.
-        turn.unsettled = self.settle(record).is_err();
+        // The record is safe. The next holder of the lock does what the keyring can't do now.
+        lock_state.unsettled = self.settle(record).is_err();
         Ok(())
     }
 
-    /// Removes the entries and everything around them but the lock.
+    /// Removes the entries and all files except the lock.
     pub(super) fn remove(&self) -> Result<(), StoreError> {
-        // First what could bring the record back.
-        secure::remove(&self.place.file(Part::Next))?;
-        spill::remove(self.place)?;
+        // First the files from which the record could be recovered.
+        private_file::remove(&self.place.file(FileKind::Next))?;
+        fallback_file::remove(self.place)?;
         point("C13");
-        self.vault.delete(&self.user())?;
-        self.vault.delete(&self.user_of_key())?;
-        secure::remove(&self.place.file(Part::Token))
+        self.backend.delete(&self.user())?;
+        self.backend.delete(&self.user_of_key())?;
+        private_file::remove(&self.place.file(FileKind::Token))
     }
 
-    fn key(&self, turn: &mut Turn) -> Result<Option<Key>, StoreError> {
-        if turn.key.is_none() {
-            let text = self.vault.get(&self.user_of_key())?;
-            turn.key = text.and_then(|text| Key::from_text(&text));
+    fn key(&self, lock_state: &mut LockState) -> Result<Option<Key>, StoreError> {
+        if lock_state.key.is_none() {
+            let text = self.backend.get(&self.user_of_key())?;
+            lock_state.key = text.and_then(|text| Key::from_text(&text));
         }
-        Ok(turn.key.clone())
+        Ok(lock_state.key.clone())
     }
 
     fn entry(&self) -> Result<Option<Record>, StoreError> {
-        let Some(text) = self.vault.get(&self.user())? else { return Ok(None) };
+        let Some(text) = self.backend.get(&self.user())? else { return Ok(None) };
         let mut record = Record::from_json(text.as_bytes()).map_err(|error| match error {
             StoreError::Unreadable { reason } => StoreError::unreadable(format!(
-                "the keyring's entry of profile `{}`: {reason}; it was left as it is",
+                "the keyring's entry of profile `{}`: {reason}; the entry is unchanged",
                 self.place.profile()
             )),
             other => other,
@@ -293,11 +307,11 @@ impl Ring<'_> {
             .ok()
             .and_then(|entry| entry.get(TOKEN_KEY).and_then(Value::as_str).and_then(Key::from_text));
         if let (Some(key), label) = (key, Label::of(self.place, &record))
-            && let Kept::Login(tokens) = &mut record.kept
+            && let StoredCredential::Login(tokens) = &mut record.credential
         {
-            // Without it the login is whole: its access token is renewed sooner.
-            let file = secure::read(&self.place.file(Part::Token)).ok().flatten();
-            let token = file.and_then(|file| sealed::open(&key, &label, &file));
+            // Without it the login is still complete: its access token is refreshed earlier.
+            let file = private_file::read(&self.place.file(FileKind::Token)).ok().flatten();
+            let token = file.and_then(|file| encrypted::open(&key, &label, &file));
             let token = token.and_then(|token| String::from_utf8(token.to_vec()).ok());
             tokens.access_token = token.and_then(|token| AccessToken::new(token).ok());
         }
@@ -308,21 +322,26 @@ impl Ring<'_> {
     fn put(&self, record: &Record) -> Result<(), StoreError> {
         let mut short = bare(record);
         let whole = short.to_json();
-        if units(&whole) <= MOST_UNITS {
+        if units(&whole) <= MAX_ENTRY_UNITS {
             self.set(&self.user(), &String::from_utf8_lossy(&whole))?;
-            secure::remove_quietly(&self.place.file(Part::Token));
+            private_file::remove_quietly(&self.place.file(FileKind::Token));
             return Ok(());
         }
         let mut token = None;
-        if let Kept::Login(tokens) = &mut short.kept {
+        if let StoredCredential::Login(tokens) = &mut short.credential {
             token = tokens.access_token.take();
         }
         let Some(token) = token else {
             return self.set(&self.user(), &String::from_utf8_lossy(&whole));
         };
         let key = Key::new()?;
-        let file = sealed::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
-        secure::replace(&self.place.file(Part::Token), &self.place.file(Part::Mark), &file, secure::ROOM)?;
+        let file = encrypted::seal(&key, Label::of(self.place, record), token.expose().as_bytes())?;
+        private_file::replace(
+            &self.place.file(FileKind::Token),
+            &self.place.file(FileKind::Temporary),
+            &file,
+            private_file::RESERVED_BYTES,
+        )?;
         let mut entry: Value = serde_json::from_slice(&short.to_json()).unwrap_or_default();
         entry[TOKEN_KEY] = Value::String(key.to_text().to_string());
         let entry = Zeroizing::new(entry.to_string());
@@ -330,22 +349,22 @@ impl Ring<'_> {
     }
 
     fn set(&self, user: &str, secret: &str) -> Result<(), StoreError> {
-        let set = self.vault.set(user, secret);
-        // A call that ran out of time may have been carried out; what is there now tells.
-        match self.vault.get(user)? {
+        let set = self.backend.set(user, secret);
+        // A call that timed out may have succeeded: compare what is there now.
+        match self.backend.get(user)? {
             Some(read) if *read == *secret => Ok(()),
             _ => {
                 set?;
-                Err(StoreError::unavailable("the keyring doesn't give back what it was given"))
+                Err(StoreError::unavailable("the keyring doesn't return what was written"))
             }
         }
     }
 }
 
-/// The record without what is kept in the state.
+/// The record without the parts stored in the state.
 fn bare(record: &Record) -> Record {
     let mut bare = record.clone();
-    if let Kept::Login(tokens) = &mut bare.kept {
+    if let StoredCredential::Login(tokens) = &mut bare.credential {
         tokens.pending = None;
         tokens.ended = None;
     }

@@ -1,8 +1,8 @@
-//! The lock around one login: one holder at a time among all processes of this user, until it lets go or dies.
+//! The lock around one login: one holder at a time among all processes of this user, until it is released or its process exits.
 //!
-//! The kernel keeps the lock with the open file and drops it when its process ends, however it ends. So a lock that is left behind doesn't exist,
-//! and none is ever broken: not by age (its holder may be stopped, and go on), not by removing the file (two processes would each
-//! hold a lock, on two files of one name). The file is none of those that are replaced, and stays for good.
+//! The kernel releases the lock with the open file when the process exits, however it exits. So there are no stale locks, and no lock is ever
+//! broken: not by age (its holder may only be suspended), nor by removing the file (two processes would each hold a lock, on two files with the
+//! same name). The lock file is never replaced or removed.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -13,27 +13,27 @@ use jiff::Timestamp;
 use posthaste::auth::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::place::{Part, Place};
-use super::secure;
+use super::place::{FileKind, Place};
+use super::private_file;
 
-/// How soon somebody who waits looks again, and how seldom at last.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
+/// The first and the maximum polling interval.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(250));
 
-/// The lock, held until it is dropped.
+/// The lock, held until dropped.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
     path: PathBuf,
 }
 
-/// Who holds a lock: what its file says, for messages only.
+/// The holder of a lock, as written in its file; only for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
-    /// The process.
+    /// The process ID.
     pub(crate) pid: u32,
-    /// What it runs: the program and its command, without arguments.
+    /// The program and command, without arguments.
     pub(crate) command: String,
-    /// Since when.
+    /// When it took the lock.
     pub(crate) since: Timestamp,
 }
 
@@ -41,7 +41,7 @@ impl Holder {
     fn this() -> Self {
         let mut arguments = std::env::args().skip(1);
         let word = |text: &String| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-        // Words up to the first flag are names of commands; what follows may be anything.
+        // Words before the first flag are command names; anything may follow.
         let words: Vec<_> =
             arguments.by_ref().take_while(|text| word(text) && !text.starts_with('-')).take(2).collect();
         let command = std::iter::once("posthaste".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
@@ -57,47 +57,47 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
-    /// Takes the lock, waiting for another holder at most so long.
-    pub(super) async fn take(place: &Place, patience: Duration) -> Result<Self, StoreError> {
+    /// Takes the lock, waiting up to `timeout` for another holder.
+    pub(super) async fn take(place: &Place, timeout: Duration) -> Result<Self, StoreError> {
         place.prepare()?;
         local(place)?;
-        let path = place.file(Part::Lock);
-        let begun = Instant::now();
-        let mut pause = PAUSES.0;
+        let path = place.file(FileKind::Lock);
+        let started = Instant::now();
+        let mut pause = BACKOFF.0;
         loop {
             if let Some(lock) = Self::attempt(&path)? {
                 return Ok(lock);
             }
-            let left = patience.saturating_sub(begun.elapsed());
+            let left = timeout.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Err(StoreError::Busy { holder: written(&path).map(|holder| holder.to_string()) });
             }
             tokio::time::sleep(pause.min(left)).await;
-            pause = (pause * 2).min(PAUSES.1);
+            pause = (pause * 2).min(BACKOFF.1);
         }
     }
 
-    /// `None`: somebody else holds it.
+    /// Tries once; `None` if another process holds it.
     fn attempt(path: &Path) -> Result<Option<Self>, StoreError> {
-        // Somebody who removes the file again and again is no reason to go on for ever.
+        // Bounded, in case the file is removed again and again.
         for _ in 0..100 {
-            let file = secure::open_or_make(path)?;
+            let file = private_file::open_or_make(path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(secure::failed("lock", path, error)),
+                Err(TryLockError::Error(error)) => return Err(private_file::failed("lock", path, error)),
             }
             let mut lock = Self { file, path: path.to_owned() };
-            // Between opening and locking the file may have lost its name: then others lock another one.
+            // Between open and lock the file may have been unlinked: then others would lock a different one.
             if lock.is_current() {
                 lock.sign();
                 return Ok(Some(lock));
             }
         }
-        Err(StoreError::unavailable(format!("{} is replaced again and again", path.display())))
+        Err(StoreError::unavailable(format!("{} is being replaced repeatedly", path.display())))
     }
 
-    /// Whether the locked file still is the one that others find by its name.
+    /// Whether the locked file is still the one with its name.
     fn is_current(&self) -> bool {
         #[cfg(unix)]
         {
@@ -107,12 +107,12 @@ impl Lock {
             };
             (held.dev(), held.ino()) == (named.dev(), named.ino())
         }
-        // Elsewhere a file that is open can't lose its name.
+        // On other systems an open file can't be unlinked.
         #[cfg(not(unix))]
         true
     }
 
-    /// Asks once more, just before something is done that can't be undone.
+    /// Checks the lock again, just before an irreversible step.
     pub(super) fn still_holds(&self) -> Result<(), StoreError> {
         if self.is_current() {
             return Ok(());
@@ -123,7 +123,7 @@ impl Lock {
         )))
     }
 
-    /// Says who holds it. That is only for messages, so nothing is wrong if it can't be written.
+    /// Writes the holder into the file. Only for messages, so failures are ignored.
     fn sign(&mut self) {
         let text = serde_json::to_string(&Holder::this()).unwrap_or_default() + "\n";
         let _ = self.file.set_len(0);
@@ -134,14 +134,14 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // By name rather than by closing: a child that was forked in between may hold the file open.
+        // Unlocked explicitly rather than by closing: a child forked meanwhile may hold the file open.
         let _ = self.file.unlock();
     }
 }
 
-/// Who holds the lock right now, if anybody does.
+/// The current holder of the lock, if any.
 pub(super) fn holder(place: &Place) -> Option<Holder> {
-    let path = place.file(Part::Lock);
+    let path = place.file(FileKind::Lock);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
         Ok(()) => None,
@@ -155,17 +155,17 @@ fn written(path: &Path) -> Option<Holder> {
     serde_json::from_str(text.trim()).ok()
 }
 
-/// A lock on a file of another machine may hold on this one alone.
+/// Rejects network file systems: a lock there may hold only on this machine.
 #[cfg(target_os = "linux")]
 fn local(place: &Place) -> Result<(), StoreError> {
     if place.network_lock {
         return Ok(());
     }
-    let Ok(facts) = rustix::fs::statfs(place.folder()) else { return Ok(()) };
-    match network_name(facts.f_type) {
+    let Ok(metadata) = rustix::fs::statfs(place.folder()) else { return Ok(()) };
+    match network_name(metadata.f_type) {
         None => Ok(()),
         Some(name) => Err(StoreError::unavailable(format!(
-            "{} is on a network file system ({name}), where a lock may not hold on all machines; name a local folder by \
+            "{} is on a network file system ({name}), where locks may not reach other machines; choose a local folder with \
              POSTHASTE_CONFIG_DIR, or say POSTHASTE_NETWORK_HOME=1 if this is the only machine",
             place.folder().display()
         ))),
@@ -177,7 +177,7 @@ fn local(_: &Place) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The numbers of statfs(2). The type's width differs between machines.
+/// The file system numbers of statfs(2). The type's width differs between machines.
 #[cfg(target_os = "linux")]
 fn network_name(kind: impl TryInto<i64>) -> Option<&'static str> {
     Some(match kind.try_into().ok()? & 0xffff_ffff {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holds_it_and_the_other_is_told_who() {
+    fn a_second_holder_is_refused_with_the_name_of_the_first() {
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
         let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
@@ -221,12 +221,12 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_lock_whose_file_was_removed_is_no_lock() {
+    fn a_lock_whose_file_was_removed_is_not_held() {
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
         let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
         held.still_holds().unwrap();
-        std::fs::remove_file(place.file(Part::Lock)).unwrap();
+        std::fs::remove_file(place.file(FileKind::Lock)).unwrap();
         assert!(held.still_holds().unwrap_err().to_string().contains("nothing was sent"));
         let second = now(Lock::take(&place, Duration::ZERO)).unwrap();
         second.still_holds().unwrap();
@@ -235,7 +235,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_network_file_system_is_known_by_its_number() {
+    fn network_file_systems_are_detected_by_number() {
         assert_eq!((network_name(0x6969_i64), network_name(0xef53_i64)), (Some("NFS"), None));
         assert_eq!(network_name(-11_317_950_i64), Some("SMB"));
     }

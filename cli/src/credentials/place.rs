@@ -1,4 +1,4 @@
-//! Where the files of a login are, and the names that bind a record to its place.
+//! The paths of a login's files, and the names that bind a record to its place.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,47 +6,47 @@ use std::path::{Path, PathBuf};
 use posthaste::auth::StoreError;
 use sha2::{Digest as _, Sha256};
 
-use super::secure;
+use super::private_file;
 use crate::settings::env::Env;
 use crate::settings::paths;
 use crate::settings::profiles::{self, CREDENTIALS, DEFAULT};
 
-/// No longer name of a file is safe everywhere.
-const MOST_BYTES_OF_A_NAME: usize = 200;
+/// A file name length that is safe everywhere, in bytes.
+const MAX_NAME_BYTES: usize = 200;
 
-/// The files of one profile's login: all in one folder beside the configuration, so that whoever shares the login shares its lock.
+/// The files of one profile's login: all in one folder beside the configuration, so that processes that share the login share its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     folder: PathBuf,
     profile: String,
     name: String,
-    spills: Vec<PathBuf>,
+    fallback_files: Vec<PathBuf>,
     pub(super) network_lock: bool,
 }
 
 /// One of a profile's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The record, where it is kept in a file.
+pub(super) enum FileKind {
+    /// The record, in the file store.
     Cred,
     /// The lock; never removed.
     Lock,
-    /// The record that comes next: made before the exchange, so that a full disk can't lose it.
+    /// The next record: created before the token exchange, so that a full disk can't lose it.
     Next,
-    /// A record or state on its way, whose loss would cost nothing.
-    Mark,
-    /// What can be told of a login without its secrets.
+    /// A temporary record or state that may be lost.
+    Temporary,
+    /// The metadata without secrets.
     State,
-    /// The access token, sealed, where the keyring's entry would be too long.
+    /// The encrypted access token, if the keyring's entry would be too long.
     Token,
 }
 
-impl Part {
+impl FileKind {
     fn ending(self) -> &'static str {
         match self {
             Self::Cred => "cred",
             Self::Lock => "lock",
-            Self::Mark => "mark",
+            Self::Temporary => "mark",
             Self::Next => "next",
             Self::State => "state",
             Self::Token => "token",
@@ -61,11 +61,11 @@ impl Place {
         let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
         let state = env.path("XDG_STATE_HOME").or_else(|| Some(env.path("HOME")?.join(".local/state")));
-        let spills = [state.map(|base| base.join("posthaste")), env.path("XDG_RUNTIME_DIR")];
-        let spills = spills.into_iter().flatten().filter(|path| path.is_absolute()).collect();
+        let fallback_files = [state.map(|base| base.join("posthaste")), env.path("XDG_RUNTIME_DIR")];
+        let fallback_files = fallback_files.into_iter().flatten().filter(|path| path.is_absolute()).collect();
         let network_lock =
             env.get("POSTHASTE_NETWORK_HOME").and_then(crate::settings::env::switch) == Some(true);
-        Ok(Self { folder, profile, name, spills, network_lock })
+        Ok(Self { folder, profile, name, fallback_files, network_lock })
     }
 
     /// The profile's name.
@@ -79,48 +79,48 @@ impl Place {
     }
 
     /// One of the profile's files.
-    pub(super) fn file(&self, part: Part) -> PathBuf {
+    pub(super) fn file(&self, part: FileKind) -> PathBuf {
         self.folder.join(format!("{}.{}", self.name, part.ending()))
     }
 
-    /// Makes the folder if there is none, and checks that it is its owner's alone.
+    /// Creates the folder if needed, and checks that only its owner has access.
     pub(super) fn prepare(&self) -> Result<(), StoreError> {
-        secure::folder(&self.folder)
+        private_file::folder(&self.folder)
     }
 
-    /// Where a record goes that can't be saved where it belongs, in this order.
-    pub(super) fn spills(&self) -> Vec<PathBuf> {
+    /// The fallback paths for a record that can't be saved to its store, in order.
+    pub(super) fn fallback_files(&self) -> Vec<PathBuf> {
         let name = format!("{}-{}.spill", self.store_id(), self.name);
-        self.spills.iter().map(|folder| folder.join(&name)).collect()
+        self.fallback_files.iter().map(|folder| folder.join(&name)).collect()
     }
 
-    /// What tells this folder from every other one that shares a keyring with it.
+    /// The ID that distinguishes this folder from others that share a keyring with it.
     ///
-    /// It is made of the folder's real path: two names of one folder are one store, and a copied folder is another one.
+    /// Derived from the real path: two names of one folder are one store, and a copied folder is another one.
     pub(super) fn store_id(&self) -> String {
         let path = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
         short_hash(&["posthaste store", &path.to_string_lossy()])
     }
 
-    /// The profiles that have one of these files.
+    /// The profiles that have any of these files.
     pub(super) fn profiles(env: &Env) -> Result<Vec<String>, StoreError> {
         let folder = folder(env)?;
-        profiles::with_credentials(&folder).map_err(|error| secure::failed("read", &folder, error))
+        profiles::with_credentials(&folder).map_err(|error| private_file::failed("read", &folder, error))
     }
 }
 
 fn folder(env: &Env) -> Result<PathBuf, StoreError> {
     let config = paths::config_dir(env).map_err(|error| StoreError::unavailable(error.to_string()))?;
     config.map(|config| config.join(CREDENTIALS)).ok_or_else(|| {
-        StoreError::unavailable("there is no home folder: set HOME, or name a folder by POSTHASTE_CONFIG_DIR")
+        StoreError::unavailable("there is no home directory: set HOME or POSTHASTE_CONFIG_DIR")
     })
 }
 
 fn file_name(profile: &str) -> Result<String, StoreError> {
     let name = profiles::file_name(profile);
-    if name.is_empty() || name.len() > MOST_BYTES_OF_A_NAME {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return Err(StoreError::unavailable(format!(
-            "the name of the profile is {} for a file: it has {} bytes",
+            "the profile name is {} for a file name: it has {} bytes",
             if name.is_empty() { "too short" } else { "too long" },
             profile.len()
         )));
@@ -128,11 +128,11 @@ fn file_name(profile: &str) -> Result<String, StoreError> {
     Ok(name)
 }
 
-/// This machine, as far as a copied record has to know it; none where the system names no machine.
+/// An ID of this machine, to detect copied records; `None` if the system has none.
 pub(super) fn host_id() -> Option<String> {
     let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
     let machine = machine.trim();
-    // The machine's own id is to be kept to itself (machine-id(5)).
+    // The raw machine ID must be kept confidential (machine-id(5)).
     (!machine.is_empty()).then(|| short_hash(&["posthaste host", machine]))
 }
 
@@ -145,7 +145,7 @@ fn short_hash(parts: &[&str]) -> String {
     hex(&hash.finalize()[..8])
 }
 
-/// Bytes as text.
+/// Bytes in hexadecimal.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap_or_default();
@@ -158,13 +158,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_is_not_absolute_is_refused_by_the_name_of_its_variable() {
+    fn a_relative_folder_is_refused_with_the_name_of_its_variable() {
         for (pairs, named) in [
             (&[][..], "HOME"),
             (&[("HOME", "here")][..], "HOME"),
             (&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/home/a")][..], "POSTHASTE_CONFIG_DIR"),
         ] {
-            // Without any variable the system's own idea of a home is asked.
+            // Without any variable, the system's user database is asked.
             if let Err(error) = Place::of(&Env::of(pairs), None) {
                 assert!(error.to_string().contains(named), "{error}");
             } else {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn two_folders_are_two_stores_and_two_names_of_one_are_one() {
+    fn the_store_id_depends_on_the_real_path() {
         let home = tempfile::tempdir().unwrap();
         let (a, b, link) = (home.path().join("a"), home.path().join("b"), home.path().join("link"));
         let id = |folder: &Path| {

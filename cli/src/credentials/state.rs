@@ -1,7 +1,7 @@
-//! What can be told of a login without its secrets: which store has it, and how far its renewal is.
+//! Metadata of a login without its secrets: its store, and the progress of a token refresh.
 //!
-//! This small file decides which store counts. Where the keyring has the secrets it also holds the mark of a renewal and the end of a login,
-//! so that neither costs a call to the keyring.
+//! This small file decides which store is in use. For the keyring it also records pending refreshes and ended logins,
+//! so that neither needs a call to the keyring.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,67 +9,67 @@ use jiff::Timestamp;
 use posthaste::auth::{Ended, RefreshPending, StoreError, TokenRecord};
 use serde::{Deserialize, Serialize};
 
-use super::kept::{Kept, Record};
-use super::place::{Part, Place};
-use super::{StoreKind, secure};
+use super::place::{FileKind, Place};
+use super::stored::{Record, StoredCredential};
+use super::{StoreKind, private_file};
 
-/// The form of the file. A later one is refused and left as it is.
-const FORM: u32 = 1;
-/// The file has no secrets to hide the length of.
-const ROOM: usize = 2048;
+/// The version of the format. A later one is rejected and left unchanged.
+const FORMAT_VERSION: u32 = 1;
+/// Smaller than other files: there are no secrets whose length must be hidden.
+const RESERVED_BYTES: usize = 2048;
 
-/// The file.
+/// The contents of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct State {
     form: u32,
     pub(super) store: StoreKind,
     pub(super) login: String,
     #[serde(flatten)]
-    pub(super) facts: Facts,
+    pub(super) metadata: CredentialMetadata,
 }
 
-/// What anybody may know of what is kept.
+/// The public metadata of a credential.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Facts {
-    /// What it is.
-    pub(crate) kind: KeptKind,
-    /// Whom the secrets may be sent to.
+pub(crate) struct CredentialMetadata {
+    /// The kind of credential.
+    pub(crate) kind: CredentialKind,
+    /// The origin that the secrets may be sent to.
     pub(crate) origin: String,
-    /// Which refresh token of the grant it is; 0 for an API key.
+    /// The generation of the refresh token; 0 for an API key.
     pub(crate) generation: u64,
-    /// Whom the service knows the program as; empty for an API key.
+    /// The OAuth client ID; empty for an API key.
     pub(crate) client_id: String,
-    /// What the access token may do; empty for an API key.
+    /// The scope of the access token; empty for an API key.
     pub(crate) scope: String,
-    /// When the access token, or the key, was got.
+    /// When the access token, or the key, was obtained.
     pub(crate) obtained_at: Timestamp,
-    /// How many seconds the access token lives from then; 0 for an API key.
+    /// The access token's lifetime in seconds; 0 for an API key.
     pub(crate) expires_in: u64,
-    /// A renewal that was begun and whose outcome nobody has written down.
+    /// A refresh that was started and has no recorded outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pending: Option<RefreshPending>,
-    /// That the login is over.
+    /// Why the login has ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<Ended>,
 }
 
-/// What is kept.
+/// The kind of credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum KeptKind {
+pub(crate) enum CredentialKind {
     /// A login.
     Login,
     /// An API key.
     ApiKey,
 }
 
-impl Facts {
-    pub(super) fn of(kept: &Kept) -> Self {
-        match kept {
-            Kept::Login(record) => {
+impl CredentialMetadata {
+    pub(super) fn of(credential: &StoredCredential) -> Self {
+        match credential {
+            StoredCredential::Login(record) => {
                 let TokenRecord { generation, expires_in, .. } = **record;
                 Self {
-                    kind: KeptKind::Login,
+                    kind: CredentialKind::Login,
                     origin: record.origin.clone(),
                     generation,
                     client_id: record.client_id.clone(),
@@ -80,8 +80,8 @@ impl Facts {
                     ended: record.ended.clone(),
                 }
             }
-            Kept::ApiKey(key) => Self {
-                kind: KeptKind::ApiKey,
+            StoredCredential::ApiKey(key) => Self {
+                kind: CredentialKind::ApiKey,
                 origin: key.origin.clone(),
                 generation: 0,
                 client_id: String::new(),
@@ -94,38 +94,48 @@ impl Facts {
         }
     }
 
-    /// When the access token ends; none for an API key.
+    /// When the access token expires; `None` for an API key.
     pub(crate) fn expires_at(&self) -> Option<SystemTime> {
         let obtained = SystemTime::from(self.obtained_at);
-        (self.kind == KeptKind::Login)
+        (self.kind == CredentialKind::Login)
             .then(|| obtained.checked_add(Duration::from_secs(self.expires_in)).unwrap_or(obtained))
     }
 }
 
 impl State {
     pub(super) fn of(store: StoreKind, record: &Record) -> Self {
-        Self { form: FORM, store, login: record.login.clone(), facts: Facts::of(&record.kept) }
+        Self {
+            form: FORMAT_VERSION,
+            store,
+            login: record.login.clone(),
+            metadata: CredentialMetadata::of(&record.credential),
+        }
     }
 
-    /// Reads the file; `None` if there is none.
+    /// Reads the file; `None` if it doesn't exist.
     pub(super) fn read(place: &Place) -> Result<Option<Self>, StoreError> {
-        secure::check_folder(place.folder())?;
-        let path = place.file(Part::State);
-        let Some(bytes) = secure::read(&path)? else { return Ok(None) };
+        private_file::check_folder(place.folder())?;
+        let path = place.file(FileKind::State);
+        let Some(bytes) = private_file::read(&path)? else { return Ok(None) };
         let unreadable = |what: String| {
-            StoreError::unreadable(format!("{}: {what}; it was left as it is", path.display()))
+            StoreError::unreadable(format!("{}: {what}; the file is unchanged", path.display()))
         };
         let state: Self =
             serde_json::from_slice(bytes.trim_ascii()).map_err(|error| unreadable(error.to_string()))?;
         match state.form {
-            FORM => Ok(Some(state)),
-            form => Err(unreadable(format!("it has form {form}, and this version reads {FORM}"))),
+            FORMAT_VERSION => Ok(Some(state)),
+            form => Err(unreadable(format!("its format is {form}; this version supports {FORMAT_VERSION}"))),
         }
     }
 
-    /// Writes the file, durably and as a whole.
+    /// Writes the file durably and atomically.
     pub(super) fn write(&self, place: &Place) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        secure::replace(&place.file(Part::State), &place.file(Part::Mark), &bytes, ROOM)
+        private_file::replace(
+            &place.file(FileKind::State),
+            &place.file(FileKind::Temporary),
+            &bytes,
+            RESERVED_BYTES,
+        )
     }
 }

@@ -1,4 +1,4 @@
-//! One profile's login as the session uses it: the same lock and the same steps, wherever the secrets are.
+//! One profile's credential behind the session's interface: the same lock and steps for every store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,126 +8,135 @@ use posthaste::transport::BoxFuture;
 
 use super::StoreKind;
 use super::failpoint::point;
-use super::kept::{Kept, Record};
-use super::keyring::vault::Vault;
-use super::keyring::{Ring, Turn};
+use super::keyring::backend::SecretBackend;
+use super::keyring::{KeyringStore, LockState};
 use super::lock::Lock;
-use super::place::{Part, Place};
-use super::secure::Coming;
+use super::place::{FileKind, Place};
+use super::private_file::StagedFile;
 use super::state::State;
-use super::{PATIENCE, file, secure};
-use crate::signals::{self, Held};
+use super::stored::{Record, StoredCredential};
+use super::{TIMEOUT, file, private_file};
+use crate::signals::{self, CriticalSection};
 
 /// The store of a profile.
 #[derive(Debug, Clone)]
 pub(crate) struct ProfileStore {
     pub(super) place: Place,
-    /// Where a new login goes, if not where the last one was.
+    /// The store for a new login, if not that of the last one.
     pub(super) wanted: Option<StoreKind>,
-    pub(super) vault: Arc<dyn Vault>,
-    /// What was found just now, for the first read.
-    pub(super) looked: Arc<Mutex<Option<Kept>>>,
+    pub(super) backend: Arc<dyn SecretBackend>,
+    /// The credential just found, for the first read.
+    pub(super) peeked: Arc<Mutex<Option<StoredCredential>>>,
 }
 
 impl ProfileStore {
-    /// Reads what is kept, without excluding anybody.
-    pub(super) fn look(&self) -> Result<Option<Kept>, StoreError> {
-        secure::no_core();
+    /// Reads the credential without the lock.
+    pub(super) fn peek(&self) -> Result<Option<StoredCredential>, StoreError> {
+        private_file::no_core();
         let Some((store, state)) = recorded(&self.place)? else { return Ok(None) };
         let record = match (store, &state) {
             (StoreKind::Keyring, Some(state)) => {
-                Ring { place: &self.place, vault: &*self.vault }.look(state)?
+                KeyringStore { place: &self.place, backend: &*self.backend }.peek(state)?
             }
-            _ => file::look(&self.place)?,
+            _ => file::peek(&self.place)?,
         };
-        Ok(record.map(|record| record.kept))
+        Ok(record.map(|record| record.credential))
     }
 
-    /// Copies what is kept to a profile that has nothing, in the same store. `None` if there is nothing to copy.
+    /// Copies the credential to a profile without one, in the same store. `None` if there is nothing to copy.
     pub(super) async fn copy_to(&self, mut to: Self) -> Result<Option<Copied>, StoreError> {
         let Some((store, _)) = recorded(&self.place)? else { return Ok(None) };
-        let mut from = Locked(Some(self.turn(PATIENCE).await?));
-        let Some(kept) = from.with(Inside::read).await? else { return Ok(None) };
-        if kept.is_pending() {
+        let mut from = Locked(Some(self.lock_profile(TIMEOUT).await?));
+        let Some(credential) = from.with(LockedProfile::read).await? else { return Ok(None) };
+        if credential.is_pending() {
             return Err(StoreError::unavailable(
-                "a refresh of this login has not ended; run a command with it first, such as posthaste auth token",
+                "a token refresh of this login hasn't finished; first run a command that uses the login, such as posthaste auth token",
             ));
         }
         to.wanted = Some(store);
-        Locked(Some(to.turn(PATIENCE).await?)).with(move |inside| inside.write(kept)).await?;
+        Locked(Some(to.lock_profile(TIMEOUT).await?))
+            .with(move |locked_profile| locked_profile.write(credential))
+            .await?;
         Ok(Some(Copied(from)))
     }
 
     /// Takes the lock.
-    pub(super) async fn turn(&self, patience: Duration) -> Result<Inside, StoreError> {
+    pub(super) async fn lock_profile(&self, timeout: Duration) -> Result<LockedProfile, StoreError> {
         point("C1");
-        let lock = Lock::take(&self.place, patience).await?;
-        Ok(Inside { store: self.clone(), seen: None, ring: Turn::default(), coming: None, held: None, lock })
+        let lock = Lock::take(&self.place, timeout).await?;
+        Ok(LockedProfile {
+            store: self.clone(),
+            seen: None,
+            ring: LockState::default(),
+            staged: None,
+            held: None,
+            lock,
+        })
     }
 }
 
-/// Credentials that exist twice. The original is locked until it is removed or this is dropped, so that nobody refreshes both.
+/// Credentials that exist twice. The original stays locked until it is removed or this is dropped, so that only one of them is refreshed.
 #[derive(Debug)]
 pub(crate) struct Copied(Locked);
 
 impl Copied {
     /// Removes the original.
     pub(crate) async fn remove(mut self) -> Result<(), StoreError> {
-        self.0.with(Inside::remove).await
+        self.0.with(LockedProfile::remove).await
     }
 }
 
-/// Which store has a profile's secrets, and what is known of them. A record in a file counts also without its state.
+/// The store of a profile's secrets, and its state. A record in a file is valid even without its state.
 pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>)>, StoreError> {
     if let Some(state) = State::read(place)? {
         return Ok(Some((state.store, Some(state))));
     }
-    let has_file = std::fs::symlink_metadata(place.file(Part::Cred)).is_ok();
+    let has_file = std::fs::symlink_metadata(place.file(FileKind::Cred)).is_ok();
     Ok(has_file.then_some((StoreKind::File, None)))
 }
 
-/// A profile whose lock is held. What is done is blocking, and done on a thread of its own.
+/// A profile whose lock is held. Its operations block and run on their own thread.
 #[derive(Debug)]
-pub(super) struct Inside {
+pub(super) struct LockedProfile {
     store: ProfileStore,
-    /// What was read or written last, and where; `None` before the first look.
+    /// What was last read or written, and where; `None` before the first read.
     seen: Option<(Option<StoreKind>, Option<Record>)>,
-    ring: Turn,
-    coming: Option<Coming>,
-    /// Signals wait from the mark to the unlock.
-    held: Option<Held>,
-    // Dropped last but one: signals that waited are delivered when the lock is free.
+    ring: LockState,
+    staged: Option<StagedFile>,
+    /// Signals wait from the pending mark to the unlock.
+    held: Option<CriticalSection>,
+    // Dropped last but one: delayed signals are delivered once the lock is released.
     lock: Lock,
 }
 
-impl Inside {
-    pub(super) fn read(&mut self) -> Result<Option<Kept>, StoreError> {
-        secure::no_core();
+impl LockedProfile {
+    pub(super) fn read(&mut self) -> Result<Option<StoredCredential>, StoreError> {
+        private_file::no_core();
         self.seen = None;
         let place = &self.store.place;
         let Some((store, state)) = recorded(place)? else {
-            secure::remove(&place.file(Part::Next))?;
+            private_file::remove(&place.file(FileKind::Next))?;
             self.seen = Some((None, None));
             return Ok(None);
         };
         let record = match (store, &state) {
             (StoreKind::Keyring, Some(state)) => {
-                let ring = Ring { place, vault: &*self.store.vault };
-                // In the middle of a renewal `.next` is this holder's own.
-                if self.ring.is_prepared() { ring.look(state)? } else { ring.read(state, &mut self.ring)? }
+                let ring = KeyringStore { place, backend: &*self.store.backend };
+                // During a refresh, `.next` belongs to this holder.
+                if self.ring.is_prepared() { ring.peek(state)? } else { ring.read(state, &mut self.ring)? }
             }
-            _ if self.coming.is_some() => file::look(place)?,
+            _ if self.staged.is_some() => file::peek(place)?,
             _ => file::read(place)?,
         };
         record.as_ref().map_or(Ok(()), Record::check_host)?;
-        let kept = record.as_ref().map(|record| record.kept.clone());
+        let credential = record.as_ref().map(|record| record.credential.clone());
         self.seen = Some((Some(store), record));
-        Ok(kept)
+        Ok(credential)
     }
 
-    pub(super) fn write(&mut self, kept: Kept) -> Result<(), StoreError> {
+    pub(super) fn write(&mut self, credential: StoredCredential) -> Result<(), StoreError> {
         if self.seen.is_none() {
-            // What can't be read can be replaced by a login, and by nothing else.
+            // An unreadable credential can be replaced only by a login.
             let store = match self.read() {
                 Ok(_) => None,
                 Err(_) => recorded(&self.store.place).ok().flatten().map(|(store, _)| store),
@@ -135,15 +144,17 @@ impl Inside {
             self.seen.get_or_insert((store, None));
         }
         let (last, before) = self.seen.take().unwrap_or_default();
-        // Who says where it goes logs in, unless a renewal was announced before.
-        let is_renewal = self.coming.is_some() || self.ring.is_prepared();
+        // An explicit store means a login, unless a refresh was pending before.
+        let is_renewal = self.staged.is_some() || self.ring.is_prepared();
         let goes_on = |before: &&Record| {
-            self.store.wanted.is_none() || is_renewal || before.kept.generation() == kept.generation()
+            self.store.wanted.is_none()
+                || is_renewal
+                || before.credential.generation() == credential.generation()
         };
-        let record = Record::after(before.as_ref().filter(goes_on), kept);
+        let record = Record::after(before.as_ref().filter(goes_on), credential);
         let goes_on = before.as_ref().is_some_and(|before| before.login == record.login);
         let store = if goes_on { last } else { self.store.wanted.or(last) }.unwrap_or_default();
-        if record.kept.is_pending() && self.held.is_none() {
+        if record.credential.is_pending() && self.held.is_none() {
             self.held = Some(signals::hold());
         }
         let written = self.put(store, last, before.as_ref(), &record);
@@ -162,7 +173,7 @@ impl Inside {
         record: &Record,
     ) -> Result<(), StoreError> {
         let place = &self.store.place;
-        let ring = Ring { place, vault: &*self.store.vault };
+        let ring = KeyringStore { place, backend: &*self.store.backend };
         match store {
             StoreKind::Keyring => {
                 ring.write(&self.lock, before, record, &mut self.ring)?;
@@ -171,12 +182,12 @@ impl Inside {
                 }
             }
             StoreKind::File => {
-                file::write(place, &self.lock, before, record, &mut self.coming)?;
+                file::write(place, &self.lock, before, record, &mut self.staged)?;
                 if before.is_none_or(|before| before.login != record.login) {
                     State::of(StoreKind::File, record).write(place)?;
                 }
                 if last == Some(StoreKind::Keyring) {
-                    // The choice is made and written; a keyring that is gone is one of its reasons.
+                    // The new store is chosen and written; the old keyring may be gone.
                     let _ = ring.remove();
                 }
             }
@@ -189,10 +200,10 @@ impl Inside {
         let last =
             recorded(place).map_or_else(|_| Some(StoreKind::File), |known| known.map(|(store, _)| store));
         if last == Some(StoreKind::Keyring) {
-            Ring { place, vault: &*self.store.vault }.remove()?;
+            KeyringStore { place, backend: &*self.store.backend }.remove()?;
         }
         file::remove(place)?;
-        secure::remove(&place.file(Part::State))?;
+        private_file::remove(&place.file(FileKind::State))?;
         self.seen = Some((None, None));
         Ok(())
     }
@@ -200,75 +211,75 @@ impl Inside {
 
 impl TokenStore for ProfileStore {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        let looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if looked.is_some() {
-            return Box::pin(async { Ok(looked.and_then(tokens)) });
+        let peeked = self.peeked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if peeked.is_some() {
+            return Box::pin(async { Ok(peeked.and_then(tokens)) });
         }
         let store = self.clone();
-        Box::pin(async move { Ok(elsewhere(move || store.look()).await?.and_then(tokens)) })
+        Box::pin(async move { Ok(run_blocking(move || store.peek()).await?.and_then(tokens)) })
     }
 
-    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         Box::pin(async move {
-            let inside = self.turn(patience).await?;
-            Ok(Box::new(Locked(Some(inside))) as _)
+            let locked_profile = self.lock_profile(timeout).await?;
+            Ok(Box::new(Locked(Some(locked_profile))) as _)
         })
     }
 }
 
-/// The store whose lock is held, for the session.
+/// The locked store, for the session.
 #[derive(Debug)]
-pub(super) struct Locked(pub(super) Option<Inside>);
+pub(super) struct Locked(pub(super) Option<LockedProfile>);
 
 impl Locked {
-    /// Does something blocking with it. If nobody waits for the end any more, it is done all the same, and then the lock is given back.
+    /// Runs a blocking operation. If the future is dropped, the operation still finishes, and then the lock is released.
     pub(super) async fn with<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut Inside) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut LockedProfile) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let Some(mut inside) = self.0.take() else {
-            return Err(StoreError::unavailable("the store was left in the middle of a step"));
+        let Some(mut locked_profile) = self.0.take() else {
+            return Err(StoreError::unavailable("a previous operation on the store was interrupted"));
         };
-        let (inside, done) = elsewhere(move || {
-            let done = work(&mut inside);
-            Ok((inside, done))
+        let (locked_profile, done) = run_blocking(move || {
+            let done = work(&mut locked_profile);
+            Ok((locked_profile, done))
         })
         .await?;
-        self.0 = Some(inside);
+        self.0 = Some(locked_profile);
         done
     }
 }
 
 impl LockedStore for Locked {
     fn read(&mut self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
-        Box::pin(async { Ok(self.with(Inside::read).await?.and_then(tokens)) })
+        Box::pin(async { Ok(self.with(LockedProfile::read).await?.and_then(tokens)) })
     }
 
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>> {
-        let kept = Kept::Login(Box::new(record.clone()));
-        Box::pin(self.with(move |inside| inside.write(kept)))
+        let credential = StoredCredential::Login(Box::new(record.clone()));
+        Box::pin(self.with(move |locked_profile| locked_profile.write(credential)))
     }
 
     fn remove(&mut self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.with(Inside::remove))
+        Box::pin(self.with(LockedProfile::remove))
     }
 }
 
-fn tokens(kept: Kept) -> Option<TokenRecord> {
-    match kept {
-        Kept::Login(record) => Some(*record),
-        Kept::ApiKey(_) => None,
+fn tokens(credential: StoredCredential) -> Option<TokenRecord> {
+    match credential {
+        StoredCredential::Login(record) => Some(*record),
+        StoredCredential::ApiKey(_) => None,
     }
 }
 
-/// Does something blocking on a thread of its own.
-pub(super) async fn elsewhere<T: Send + 'static>(
+/// Runs a blocking operation on its own thread.
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
-    let (done, answer) = tokio::sync::oneshot::channel();
+    let (done, result) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()
         .name("credentials".to_owned())
         .spawn(move || drop(done.send(work())))
-        .map_err(|error| StoreError::unavailable("no thread for the store").caused_by(error))?;
-    answer.await.map_err(|_| StoreError::unavailable("the store's thread ended without an answer"))?
+        .map_err(|error| StoreError::unavailable("couldn't start a thread for the store").caused_by(error))?;
+    result.await.map_err(|_| StoreError::unavailable("the store's thread ended without a result"))?
 }

@@ -1,4 +1,4 @@
-//! The two stores through their door, the keyring one with a keyring that a test can break.
+//! Tests of both stores through their public interface, with a keyring that can fail.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,63 +8,63 @@ use posthaste::auth::{LockedStore, RefreshPending, TokenRecord, TokenStore};
 use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 
-use super::kept::tests::login;
-use super::keyring::vault::{Vault, VaultError};
-use super::place::Part;
+use super::keyring::backend::{SecretBackend, SecretBackendError};
+use super::place::FileKind;
+use super::stored::tests::login;
 use super::*;
 
-/// A keyring in memory. What is in `trouble` goes wrong.
+/// A keyring in memory, with an injected failure.
 #[derive(Debug, Default)]
-struct TestVault {
+struct TestBackend {
     entries: Mutex<BTreeMap<String, String>>,
-    trouble: Mutex<Trouble>,
+    failure: Mutex<Failure>,
     calls: Mutex<Vec<&'static str>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+enum Failure {
     #[default]
     None,
     Locked,
-    /// Nothing can be written, all can be read.
+    /// Reads succeed, writes fail.
     ReadOnly,
-    /// A write is taken and forgotten.
+    /// Writes report success but are lost.
     Forgets,
-    /// A write is carried out, and no answer comes.
+    /// Writes succeed but report a timeout.
     SlowToAnswer,
 }
 
-impl TestVault {
-    fn trouble(&self, trouble: Trouble) {
-        *self.trouble.lock().unwrap() = trouble;
+impl TestBackend {
+    fn failure(&self, failure: Failure) {
+        *self.failure.lock().unwrap() = failure;
     }
 }
 
-impl Vault for TestVault {
-    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, VaultError> {
+impl SecretBackend for TestBackend {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
         self.calls.lock().unwrap().push("get");
-        match *self.trouble.lock().unwrap() {
-            Trouble::Locked => Err(VaultError::Locked),
+        match *self.failure.lock().unwrap() {
+            Failure::Locked => Err(SecretBackendError::Locked),
             _ => Ok(self.entries.lock().unwrap().get(user).cloned().map(Zeroizing::new)),
         }
     }
 
-    fn set(&self, user: &str, secret: &str) -> Result<(), VaultError> {
+    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
         self.calls.lock().unwrap().push("set");
         let keep = || drop(self.entries.lock().unwrap().insert(user.to_owned(), secret.to_owned()));
-        match *self.trouble.lock().unwrap() {
-            Trouble::None => keep(),
-            Trouble::Locked | Trouble::ReadOnly => return Err(VaultError::Locked),
-            Trouble::Forgets => {}
-            Trouble::SlowToAnswer => {
+        match *self.failure.lock().unwrap() {
+            Failure::None => keep(),
+            Failure::Locked | Failure::ReadOnly => return Err(SecretBackendError::Locked),
+            Failure::Forgets => {}
+            Failure::SlowToAnswer => {
                 keep();
-                return Err(VaultError::Slow(Duration::from_secs(5)));
+                return Err(SecretBackendError::Slow(Duration::from_secs(5)));
             }
         }
         Ok(())
     }
 
-    fn delete(&self, user: &str) -> Result<(), VaultError> {
+    fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
         self.calls.lock().unwrap().push("delete");
         self.entries.lock().unwrap().remove(user);
         Ok(())
@@ -72,32 +72,33 @@ impl Vault for TestVault {
 }
 
 /// A folder, a keyring, and a store over both.
-struct Bench {
+struct Fixture {
     home: tempfile::TempDir,
-    vault: Arc<TestVault>,
+    backend: Arc<TestBackend>,
     store: ProfileStore,
 }
 
-impl Bench {
+impl Fixture {
     fn of(kind: StoreKind) -> Self {
         let home = tempfile::tempdir().unwrap();
         let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
         let env =
             Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
-        let vault = Arc::new(TestVault::default());
+        let backend = Arc::new(TestBackend::default());
         let place = Place::of(&env, Some("work")).unwrap();
-        let store = ProfileStore { place, wanted: Some(kind), vault: vault.clone(), looked: Arc::default() };
-        Self { home, vault, store }
+        let store =
+            ProfileStore { place, wanted: Some(kind), backend: backend.clone(), peeked: Arc::default() };
+        Self { home, backend, store }
     }
 
-    /// With a login of that generation in it.
+    /// With a login of this generation in it.
     fn with(kind: StoreKind, generation: u64) -> Self {
-        let bench = Self::of(kind);
-        bench.locked(|store| write(store, &login(generation)).unwrap());
-        bench
+        let fixture = Self::of(kind);
+        fixture.locked(|store| write(store, &login(generation)).unwrap());
+        fixture
     }
 
-    fn file(&self, part: Part) -> PathBuf {
+    fn file(&self, part: FileKind) -> PathBuf {
         self.store.place.file(part)
     }
 
@@ -105,7 +106,7 @@ impl Bench {
         work(&mut now(self.store.lock(Duration::ZERO)).unwrap())
     }
 
-    /// What a process that comes next finds under the lock.
+    /// What the next process finds under the lock.
     fn found(&self) -> Result<Option<TokenRecord>, StoreError> {
         self.locked(read)
     }
@@ -114,16 +115,16 @@ impl Bench {
         self.found().unwrap().unwrap().generation
     }
 
-    /// Marks, then renews.
+    /// Marks a refresh as pending, then saves it.
     fn renew(&self, from: u64) -> Result<(), StoreError> {
         self.locked(|store| {
             read(store)?;
-            write(store, &marked(from))?;
+            write(store, &pending_login(from))?;
             write(store, &login(from + 1))
         })
     }
 
-    /// The names of all files but the lock.
+    /// The names of all files except the lock.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.store.place.folder()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -145,8 +146,8 @@ fn read(store: &mut Box<dyn LockedStore>) -> Result<Option<TokenRecord>, StoreEr
     now(store.read())
 }
 
-/// A login whose renewal was begun.
-fn marked(generation: u64) -> TokenRecord {
+/// A login with a pending refresh.
+fn pending_login(generation: u64) -> TokenRecord {
     let mut record = login(generation);
     let mark = serde_json::json!({"since": "2026-01-01T00:00:00Z", "attempts": 1});
     record.pending = serde_json::from_value::<Option<RefreshPending>>(mark).unwrap();
@@ -156,53 +157,53 @@ fn marked(generation: u64) -> TokenRecord {
 const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
 
 #[test]
-fn a_login_is_kept_renewed_and_removed_and_nothing_stays_behind() {
+fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
     for kind in BOTH {
-        let bench = Bench::of(kind);
-        assert!(bench.found().unwrap().is_none());
-        bench.locked(|store| write(store, &login(1)).unwrap());
+        let fixture = Fixture::of(kind);
+        assert!(fixture.found().unwrap().is_none());
+        fixture.locked(|store| write(store, &login(1)).unwrap());
         for generation in 1..50 {
-            bench.renew(generation).unwrap();
-            let read = now(bench.store.read()).unwrap().unwrap();
+            fixture.renew(generation).unwrap();
+            let read = now(fixture.store.read()).unwrap().unwrap();
             assert_eq!(read.to_json(), login(generation + 1).to_json(), "{kind:?}");
         }
         let expected: &[&str] = match kind {
             StoreKind::File => &["work.cred", "work.state"],
             StoreKind::Keyring => &["work.state"],
         };
-        assert_eq!(bench.files(), expected);
-        bench.locked(|store| now(store.remove()).unwrap());
-        assert!(bench.found().unwrap().is_none());
-        assert!(bench.files().is_empty() && bench.vault.entries.lock().unwrap().is_empty());
+        assert_eq!(fixture.files(), expected);
+        fixture.locked(|store| now(store.remove()).unwrap());
+        assert!(fixture.found().unwrap().is_none());
+        assert!(fixture.files().is_empty() && fixture.backend.entries.lock().unwrap().is_empty());
     }
 }
 
 #[test]
-fn the_mark_of_a_renewal_is_read_by_everybody_until_it_is_taken_back() {
+fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 1);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
-            // Reading again in the middle keeps the room for the answer.
+            write(store, &pending_login(1)).unwrap();
+            // Reading again in between keeps the reserved space.
             assert!(read(store).unwrap().unwrap().pending.is_some());
-            assert!(bench.file(Part::Next).exists());
+            assert!(fixture.file(FileKind::Next).exists());
         });
-        let seen = now(bench.store.read()).unwrap().unwrap();
-        assert_eq!(seen.pending, marked(1).pending);
-        // A process that comes after one that died finds the mark, and room made for nothing.
-        assert_eq!(bench.found().unwrap().unwrap().pending, marked(1).pending);
-        assert!(!bench.file(Part::Next).exists());
-        bench.locked(|store| {
+        let seen = now(fixture.store.read()).unwrap().unwrap();
+        assert_eq!(seen.pending, pending_login(1).pending);
+        // A process after one that died finds the pending refresh, and unused reserved space.
+        assert_eq!(fixture.found().unwrap().unwrap().pending, pending_login(1).pending);
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.locked(|store| {
             read(store).unwrap();
             write(store, &login(1)).unwrap();
         });
-        assert!(bench.found().unwrap().unwrap().pending.is_none());
+        assert!(fixture.found().unwrap().unwrap().pending.is_none());
     }
 }
 
 #[test]
-fn a_new_login_replaces_any_other_whatever_its_generation_and_its_place() {
+fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
     for (first, second) in [
         (StoreKind::File, StoreKind::Keyring),
         (StoreKind::Keyring, StoreKind::File),
@@ -210,242 +211,254 @@ fn a_new_login_replaces_any_other_whatever_its_generation_and_its_place() {
         (StoreKind::Keyring, StoreKind::Keyring),
     ] {
         for generation in [1, 8] {
-            let mut bench = Bench::with(first, 7);
-            bench.store.wanted = Some(second);
-            bench.locked(|store| write(store, &login(generation)).unwrap());
-            bench.store.wanted = None;
-            assert_eq!(bench.generation(), generation);
-            bench.renew(generation).unwrap();
-            assert_eq!(bench.generation(), generation + 1);
-            assert_eq!(bench.file(Part::Cred).exists(), second == StoreKind::File, "{first:?} {second:?}");
-            assert_eq!(bench.vault.entries.lock().unwrap().is_empty(), second == StoreKind::File);
+            let mut fixture = Fixture::with(first, 7);
+            fixture.store.wanted = Some(second);
+            fixture.locked(|store| write(store, &login(generation)).unwrap());
+            fixture.store.wanted = None;
+            assert_eq!(fixture.generation(), generation);
+            fixture.renew(generation).unwrap();
+            assert_eq!(fixture.generation(), generation + 1);
+            assert_eq!(
+                fixture.file(FileKind::Cred).exists(),
+                second == StoreKind::File,
+                "{first:?} {second:?}"
+            );
+            assert_eq!(fixture.backend.entries.lock().unwrap().is_empty(), second == StoreKind::File);
         }
     }
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_path_and_the_file_stays_until_a_login_replaces_it() {
-    let bench = Bench::with(StoreKind::File, 1);
-    let path = bench.file(Part::Cred);
+fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
+    let fixture = Fixture::with(StoreKind::File, 1);
+    let path = fixture.file(FileKind::Cred);
     let whole = std::fs::read(&path).unwrap();
     for bad in [b"".to_vec(), b" \n".to_vec(), b"{bad".to_vec(), b"\xff".to_vec(), whole[..200].to_vec()] {
         std::fs::write(&path, &bad).unwrap();
-        for error in [bench.found().unwrap_err(), now(bench.store.read()).unwrap_err()] {
+        for error in [fixture.found().unwrap_err(), now(fixture.store.read()).unwrap_err()] {
             assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), bad);
     }
-    bench.locked(|store| write(store, &login(1)).unwrap());
-    assert_eq!(bench.generation(), 1);
+    fixture.locked(|store| write(store, &login(1)).unwrap());
+    assert_eq!(fixture.generation(), 1);
 }
 
 /// The bytes that a writer of this step would have left in `.next`.
-fn next_of(bench: &Bench, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
-    let place = &bench.store.place;
+fn next_of(fixture: &Fixture, kind: StoreKind, generation: u64, another_login: bool) -> Vec<u8> {
+    let place = &fixture.store.place;
     let mut record = match kind {
-        StoreKind::File => file::look(place).unwrap().unwrap(),
+        StoreKind::File => file::peek(place).unwrap().unwrap(),
         StoreKind::Keyring => {
             let state = state::State::read(place).unwrap().unwrap();
-            Ring { place, vault: &*bench.vault }.look(&state).unwrap().unwrap()
+            KeyringStore { place, backend: &*fixture.backend }.peek(&state).unwrap().unwrap()
         }
     };
     if another_login {
         "another".clone_into(&mut record.login);
     }
-    record.kept = Kept::Login(Box::new(login(generation)));
+    record.credential = StoredCredential::Login(Box::new(login(generation)));
     match kind {
-        StoreKind::File => kept::to_file(&record).to_vec(),
+        StoreKind::File => stored::to_file(&record).to_vec(),
         StoreKind::Keyring => {
-            let entries = bench.vault.entries.lock().unwrap();
+            let entries = fixture.backend.entries.lock().unwrap();
             let key = entries.iter().find(|(user, _)| user.ends_with("key")).unwrap().1;
-            let key = sealed::Key::from_text(key).unwrap();
-            sealed::seal(&key, sealed::Label::of(place, &record), &record.to_json()).unwrap()
+            let key = encrypted::Key::from_text(key).unwrap();
+            encrypted::seal(&key, encrypted::Label::of(place, &record), &record.to_json()).unwrap()
         }
     }
 }
 
 #[test]
-fn a_next_record_is_adopted_if_it_is_the_next_step_of_this_login_and_swept_if_not() {
+fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 3);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 3);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(3)).unwrap();
+            write(store, &pending_login(3)).unwrap();
         });
         let put = |bytes: &[u8]| {
-            secure::replace(&bench.file(Part::Next), &bench.file(Part::Mark), bytes, secure::ROOM).unwrap();
+            private_file::replace(
+                &fixture.file(FileKind::Next),
+                &fixture.file(FileKind::Temporary),
+                bytes,
+                private_file::RESERVED_BYTES,
+            )
+            .unwrap();
         };
-        let good = next_of(&bench, kind, 4, false);
-        let old = next_of(&bench, kind, 2, false);
-        let far = next_of(&bench, kind, 5, false);
-        let foreign = next_of(&bench, kind, 4, true);
+        let good = next_of(&fixture, kind, 4, false);
+        let old = next_of(&fixture, kind, 2, false);
+        let far = next_of(&fixture, kind, 5, false);
+        let untrusted = next_of(&fixture, kind, 4, true);
         let mut changed = good.clone();
         changed[good.len() / 2] ^= 1;
-        for useless in [&old[..], &far, &foreign, &changed, &good[..good.len() / 2]] {
+        for useless in [&old[..], &far, &untrusted, &changed, &good[..good.len() / 2]] {
             put(useless);
-            assert_eq!(bench.generation(), 3, "{kind:?}");
-            assert!(!bench.file(Part::Next).exists());
+            assert_eq!(fixture.generation(), 3, "{kind:?}");
+            assert!(!fixture.file(FileKind::Next).exists());
         }
         put(&good);
-        let found = bench.found().unwrap().unwrap();
+        let found = fixture.found().unwrap().unwrap();
         assert_eq!((found.generation, found.pending), (4, None));
-        assert!(!bench.file(Part::Next).exists());
-        bench.renew(4).unwrap();
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.renew(4).unwrap();
     }
 }
 
 #[test]
-fn a_renewed_record_that_cannot_be_saved_is_found_again_elsewhere() {
+fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 1);
-        bench.locked(|store| {
+        let fixture = Fixture::with(kind, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
-            bench.vault.trouble(Trouble::ReadOnly);
-            // The folder is not there when the answer comes.
-            let aside = bench.home.path().join("aside");
-            std::fs::rename(bench.store.place.folder(), &aside).unwrap();
+            write(store, &pending_login(1)).unwrap();
+            fixture.backend.failure(Failure::ReadOnly);
+            // The folder is missing when the response arrives.
+            let aside = fixture.home.path().join("aside");
+            std::fs::rename(fixture.store.place.folder(), &aside).unwrap();
             write(store, &login(2)).unwrap();
-            std::fs::rename(&aside, bench.store.place.folder()).unwrap();
+            std::fs::rename(&aside, fixture.store.place.folder()).unwrap();
         });
-        bench.vault.trouble(Trouble::None);
-        let spilled = || bench.store.place.spills().iter().any(|path| path.exists());
+        fixture.backend.failure(Failure::None);
+        let spilled = || fixture.store.place.fallback_files().iter().any(|path| path.exists());
         assert!(spilled(), "{kind:?}");
-        // Not by way of what the open file has got all the same.
-        std::fs::remove_file(bench.file(Part::Next)).unwrap_or_default();
-        assert_eq!(bench.generation(), 2, "{kind:?}");
+        // Not through the file that is still open.
+        std::fs::remove_file(fixture.file(FileKind::Next)).unwrap_or_default();
+        assert_eq!(fixture.generation(), 2, "{kind:?}");
         assert!(!spilled());
-        bench.renew(2).unwrap();
+        fixture.renew(2).unwrap();
     }
 }
 
 #[test]
-fn a_keyring_that_fails_after_the_exchange_loses_nothing() {
-    for trouble in [Trouble::Locked, Trouble::ReadOnly, Trouble::Forgets, Trouble::SlowToAnswer] {
-        let bench = Bench::with(StoreKind::Keyring, 1);
-        bench.locked(|store| {
+fn a_keyring_failure_after_the_exchange_loses_nothing() {
+    for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
+        let fixture = Fixture::with(StoreKind::Keyring, 1);
+        fixture.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(1)).unwrap();
-            bench.vault.trouble(trouble);
+            write(store, &pending_login(1)).unwrap();
+            fixture.backend.failure(failure);
             write(store, &login(2)).unwrap();
         });
-        assert_eq!(bench.file(Part::Next).exists(), trouble != Trouble::SlowToAnswer, "{trouble:?}");
-        // While it fails, the token that is safe in the file is read from there and never risked.
-        if matches!(trouble, Trouble::ReadOnly | Trouble::Forgets) {
-            bench.locked(|store| {
+        assert_eq!(fixture.file(FileKind::Next).exists(), failure != Failure::SlowToAnswer, "{failure:?}");
+        // While it fails, the token in the file is used and never refreshed.
+        if matches!(failure, Failure::ReadOnly | Failure::Forgets) {
+            fixture.locked(|store| {
                 assert_eq!(read(store).unwrap().unwrap().generation, 2);
-                let error = write(store, &marked(2)).unwrap_err();
+                let error = write(store, &pending_login(2)).unwrap_err();
                 assert!(error.to_string().contains("not written"), "{error}");
             });
-            assert!(bench.file(Part::Next).exists());
+            assert!(fixture.file(FileKind::Next).exists());
         }
-        if trouble == Trouble::Locked {
-            assert!(bench.found().unwrap_err().to_string().contains("locked"));
-            assert!(bench.file(Part::Next).exists());
+        if failure == Failure::Locked {
+            assert!(fixture.found().unwrap_err().to_string().contains("locked"));
+            assert!(fixture.file(FileKind::Next).exists());
         }
-        bench.vault.trouble(Trouble::None);
-        assert_eq!(bench.generation(), 2, "{trouble:?}");
-        assert!(!bench.file(Part::Next).exists());
-        bench.renew(2).unwrap();
+        fixture.backend.failure(Failure::None);
+        assert_eq!(fixture.generation(), 2, "{failure:?}");
+        assert!(!fixture.file(FileKind::Next).exists());
+        fixture.renew(2).unwrap();
     }
 }
 
 #[test]
-fn before_the_exchange_a_keyring_that_fails_stops_it() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
-    let written = bench.locked(|store| {
+fn a_keyring_failure_before_the_exchange_prevents_it() {
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let written = fixture.locked(|store| {
         read(store).unwrap();
-        bench.vault.trouble(Trouble::Locked);
-        write(store, &marked(1))
+        fixture.backend.failure(Failure::Locked);
+        write(store, &pending_login(1))
     });
     assert!(written.unwrap_err().to_string().contains("locked"));
-    bench.vault.trouble(Trouble::None);
-    assert!(bench.found().unwrap().unwrap().pending.is_none());
+    fixture.backend.failure(Failure::None);
+    assert!(fixture.found().unwrap().unwrap().pending.is_none());
 }
 
 #[test]
-fn a_keyring_that_was_restored_from_a_copy_is_not_believed() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
-    let copy = bench.vault.entries.lock().unwrap().clone();
-    bench.renew(1).unwrap();
-    *bench.vault.entries.lock().unwrap() = copy;
-    let error = bench.found().unwrap_err().to_string();
-    assert!(error.contains("generation 1") && error.contains("Log in again"), "{error}");
+fn a_keyring_restored_from_a_backup_is_rejected() {
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    let copy = fixture.backend.entries.lock().unwrap().clone();
+    fixture.renew(1).unwrap();
+    *fixture.backend.entries.lock().unwrap() = copy;
+    let error = fixture.found().unwrap_err().to_string();
+    assert!(error.contains("generation 1") && error.contains("log in again"), "{error}");
 }
 
 #[test]
-fn a_long_access_token_goes_to_a_sealed_file_and_the_entry_stays_short() {
-    let bench = Bench::with(StoreKind::Keyring, 1);
+fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short() {
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
     let mut long = login(1);
     let token = "a".repeat(2000);
     long.access_token = Some(posthaste::types::AccessToken::new(token.clone()).unwrap());
-    // Of the same generation: an answer that brought an access token alone.
-    bench.locked(|store| write(store, &long).unwrap());
-    for entry in bench.vault.entries.lock().unwrap().values() {
+    // Of the same generation: a response that contained only an access token.
+    fixture.locked(|store| write(store, &long).unwrap());
+    for entry in fixture.backend.entries.lock().unwrap().values() {
         assert!(entry.encode_utf16().count() <= 1280 && !entry.contains(&token));
     }
-    let file = std::fs::read(bench.file(Part::Token)).unwrap();
+    let file = std::fs::read(fixture.file(FileKind::Token)).unwrap();
     assert!(!String::from_utf8_lossy(&file).contains(&token));
-    bench.vault.calls.lock().unwrap().clear();
-    let read = now(bench.store.read()).unwrap().unwrap();
+    fixture.backend.calls.lock().unwrap().clear();
+    let read = now(fixture.store.read()).unwrap().unwrap();
     assert_eq!(read.access_token.unwrap().expose(), token);
-    assert_eq!(*bench.vault.calls.lock().unwrap(), ["get"]);
+    assert_eq!(*fixture.backend.calls.lock().unwrap(), ["get"]);
     // Without the file only the access token is missing.
-    std::fs::remove_file(bench.file(Part::Token)).unwrap();
-    assert!(bench.found().unwrap().unwrap().access_token.is_none());
+    std::fs::remove_file(fixture.file(FileKind::Token)).unwrap();
+    assert!(fixture.found().unwrap().unwrap().access_token.is_none());
 }
 
 #[test]
-fn an_api_key_is_no_login_and_a_login_takes_its_place() {
+fn an_api_key_is_not_a_login_and_a_login_replaces_it() {
     for kind in BOTH {
-        let bench = Bench::of(kind);
-        let key = KeptKey {
+        let fixture = Fixture::of(kind);
+        let key = StoredKey {
             origin: "https://a.test".to_owned(),
             key: SecretString::from("re_sentinel"),
             since: Timestamp::UNIX_EPOCH,
         };
-        let mut inside = now(bench.store.turn(Duration::ZERO)).unwrap();
-        inside.write(Kept::ApiKey(key)).unwrap();
-        drop(inside);
-        let Some(Kept::ApiKey(read)) = bench.store.look().unwrap() else { panic!("no key") };
+        let mut locked_profile = now(fixture.store.lock_profile(Duration::ZERO)).unwrap();
+        locked_profile.write(StoredCredential::ApiKey(key)).unwrap();
+        drop(locked_profile);
+        let Some(StoredCredential::ApiKey(read)) = fixture.store.peek().unwrap() else { panic!("no key") };
         assert_eq!(read.key.expose_secret(), "re_sentinel");
-        assert!(bench.found().unwrap().is_none());
-        bench.locked(|store| write(store, &login(1)).unwrap());
-        assert_eq!(bench.generation(), 1);
+        assert!(fixture.found().unwrap().is_none());
+        fixture.locked(|store| write(store, &login(1)).unwrap());
+        assert_eq!(fixture.generation(), 1);
     }
 }
 
 #[test]
-fn an_overview_names_no_secret_and_asks_no_keyring() {
+fn an_overview_contains_no_secret_and_needs_no_keyring() {
     for kind in BOTH {
-        let bench = Bench::with(kind, 4);
-        bench.vault.calls.lock().unwrap().clear();
-        let overview = Credentials { place: bench.store.place.clone(), looked: Arc::default() }
+        let fixture = Fixture::with(kind, 4);
+        fixture.backend.calls.lock().unwrap().clear();
+        let overview = Credentials { place: fixture.store.place.clone(), peeked: Arc::default() }
             .overview()
             .unwrap()
             .unwrap();
-        assert_eq!((overview.facts.generation, overview.store), (4, kind));
-        assert_eq!(overview.facts.origin, "https://a.test");
+        assert_eq!((overview.metadata.generation, overview.store), (4, kind));
+        assert_eq!(overview.metadata.origin, "https://a.test");
         assert!(!format!("{overview:?}").contains("sentinel"));
-        assert!(bench.vault.calls.lock().unwrap().is_empty());
+        assert!(fixture.backend.calls.lock().unwrap().is_empty());
     }
 }
 
 #[test]
-fn a_reader_sees_the_old_record_or_the_new_one_and_never_a_mix() {
-    let bench = Bench::with(StoreKind::File, 1);
+fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
+    let fixture = Fixture::with(StoreKind::File, 1);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let mut looks = 0_u32;
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let Some(Kept::Login(record)) = bench.store.look().unwrap() else { panic!("no login") };
+                let Some(StoredCredential::Login(record)) = fixture.store.peek().unwrap() else {
+                    panic!("no login")
+                };
                 assert_eq!(record.refresh_token.expose(), format!("rt_sentinel_{}", record.generation));
                 looks += 1;
             }
             looks
         });
-        (1..40).for_each(|generation| bench.renew(generation).unwrap());
+        (1..40).for_each(|generation| fixture.renew(generation).unwrap());
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(reader.join().unwrap() > 10);
     });
@@ -454,35 +467,35 @@ fn a_reader_sees_the_old_record_or_the_new_one_and_never_a_mix() {
 #[test]
 fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
     for kind in [StoreKind::File, StoreKind::Keyring] {
-        let bench = Bench::with(kind, 3);
-        let folder = |name: &str| bench.home.path().join(name).to_str().unwrap().to_owned();
+        let fixture = Fixture::with(kind, 3);
+        let folder = |name: &str| fixture.home.path().join(name).to_str().unwrap().to_owned();
         let env =
             Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
         let place = Place::of(&env, Some("acme")).unwrap();
-        let other = || ProfileStore { place: place.clone(), wanted: None, ..bench.store.clone() };
+        let other = || ProfileStore { place: place.clone(), wanted: None, ..fixture.store.clone() };
         let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();
 
-        bench.vault.trouble(Trouble::ReadOnly);
-        let refused = now(bench.store.copy_to(other())).is_err();
-        bench.vault.trouble(Trouble::None);
+        fixture.backend.failure(Failure::ReadOnly);
+        let refused = now(fixture.store.copy_to(other())).is_err();
+        fixture.backend.failure(Failure::None);
         if kind == StoreKind::Keyring {
-            assert!(refused && other_has().is_none() && bench.generation() == 3);
+            assert!(refused && other_has().is_none() && fixture.generation() == 3);
         } else {
             now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.remove())).unwrap();
         }
-        let copied = now(bench.store.copy_to(other())).unwrap().unwrap();
-        assert!(matches!(now(bench.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
+        let copied = now(fixture.store.copy_to(other())).unwrap().unwrap();
+        assert!(matches!(now(fixture.store.lock(Duration::ZERO)), Err(StoreError::Busy { .. })));
         now(copied.remove()).unwrap();
-        assert!(bench.found().unwrap().is_none());
+        assert!(fixture.found().unwrap().is_none());
         assert_eq!(recorded(&place).unwrap().unwrap().0, kind);
         assert_eq!(other_has().unwrap().refresh_token.expose(), login(3).refresh_token.expose());
-        assert!(now(bench.store.copy_to(other())).unwrap().is_none());
+        assert!(now(fixture.store.copy_to(other())).unwrap().is_none());
 
-        let unsettled = Bench::with(kind, 3);
+        let unsettled = Fixture::with(kind, 3);
         unsettled.locked(|store| {
             read(store).unwrap();
-            write(store, &marked(3)).unwrap();
+            write(store, &pending_login(3)).unwrap();
         });
-        assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("has not ended"));
+        assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }
 }

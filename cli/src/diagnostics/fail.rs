@@ -1,51 +1,51 @@
-//! Why a command failed, and the exit code that tells a script what to do next.
+//! Failures of commands, and the exit codes that tell scripts what to do next.
 
 use std::error::Error as StdError;
 
 use posthaste::auth::AuthError;
 use posthaste::{ApiErrorKind, Outcome};
 
-use crate::diagnostics::Report;
+use crate::diagnostics::Diagnostics;
 
-/// What a script can tell apart. The numbers are stable.
+/// The kinds of results that scripts can distinguish. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Done.
+    /// Success.
     Ok,
-    /// A local failure that is none of the others.
+    /// A local failure of no other kind.
     Error,
-    /// The command line, the configuration or the input is wrong.
+    /// The command line, configuration or input is invalid.
     Usage,
-    /// The service said no.
+    /// The service rejected the request.
     Rejected,
-    /// No credential, or not a good enough one.
+    /// No credential, or an insufficient one.
     Auth,
-    /// There is no such thing.
+    /// Not found.
     NotFound,
-    /// Too many requests.
+    /// Rate limited.
     Limited,
-    /// The service could not be reached, or failed without harm.
+    /// The service was unreachable or failed, and retrying is safe.
     Unavailable,
-    /// It is still going on.
+    /// Not finished yet.
     Pending,
-    /// It may have been done.
+    /// The outcome is unknown.
     Unknown,
-    /// Some of it was done.
+    /// Some items failed.
     Partial,
-    /// The service has replaced a token, and the new one could not be saved.
+    /// A refreshed token couldn't be stored.
     CredentialNotSaved,
     /// Stopped by a signal.
     Interrupted,
 }
 
-/// One row of the table of exit codes.
+/// One row of the exit code table.
 #[derive(Debug)]
 pub(crate) struct Row {
     /// The kind.
     pub(crate) kind: Kind,
     /// The number.
     pub(crate) code: u8,
-    /// The name in JSON.
+    /// The name in JSON output.
     pub(crate) name: &'static str,
     /// What it means.
     pub(crate) meaning: &'static str,
@@ -53,45 +53,39 @@ pub(crate) struct Row {
     pub(crate) advice: &'static str,
 }
 
-/// The table that the help prints and that every failure reads its number from.
+/// The table that the help prints and that failures take their numbers from.
 pub(crate) static EXIT_CODES: &[Row] = &[
-    row(Kind::Ok, 0, "ok", "done; an empty list is ok, too", "go on"),
-    row(Kind::Error, 1, "error", "a local failure not named below", "look"),
-    row(Kind::Usage, 2, "usage", "command line, configuration or input wrong; nothing was sent", "fix"),
-    row(Kind::Rejected, 3, "rejected", "the service said no, or what was waited for failed", "fix the data"),
-    row(Kind::Auth, 4, "auth", "no credential, an expired one, or one that may not do this", "log in"),
-    row(Kind::NotFound, 5, "not_found", "there is no such thing", "create or skip"),
-    row(Kind::Limited, 6, "limited", "too many requests, after all retries", "wait"),
+    row(Kind::Ok, 0, "ok", "success; also for an empty list", "continue"),
+    row(Kind::Error, 1, "error", "any local failure not listed below", "read the message"),
     row(
-        Kind::Unavailable,
-        7,
-        "unavailable",
-        "no connection, or the service failed and repeating is safe",
-        "retry",
+        Kind::Usage,
+        2,
+        "usage",
+        "invalid command line, configuration or input; nothing sent",
+        "fix the input",
     ),
-    row(Kind::Pending, 8, "pending", "the time for waiting ran out", "wait again"),
+    row(Kind::Rejected, 3, "rejected", "request rejected, or --wait ended in failure", "fix the data"),
+    row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),
+    row(Kind::NotFound, 5, "not_found", "not found", "create or skip"),
+    row(Kind::Limited, 6, "limited", "rate limited, after all retries", "wait"),
+    row(Kind::Unavailable, 7, "unavailable", "connection or service failed; retrying is safe", "retry"),
+    row(Kind::Pending, 8, "pending", "timed out while waiting", "wait again"),
     row(
         Kind::Unknown,
         9,
         "unknown",
-        "sent without an answer: it may have been accepted",
+        "no response: the request may have been accepted",
         "retry with the printed --idempotency-key",
     ),
-    row(Kind::Partial, 10, "partial", "some items failed", "look at the list of failures"),
+    row(Kind::Partial, 10, "partial", "some items failed", "check the listed failures"),
     row(
         Kind::CredentialNotSaved,
         11,
         "credential_not_saved",
-        "the login was refreshed, and its new token can't be saved",
+        "a refreshed token couldn't be stored",
         "fix the store and log in",
     ),
-    row(
-        Kind::Interrupted,
-        130,
-        "interrupted",
-        "stopped by Ctrl-C (130), by SIGTERM (143) or by SIGHUP (129)",
-        "-",
-    ),
+    row(Kind::Interrupted, 130, "interrupted", "stopped by Ctrl-C (130), SIGTERM (143) or SIGHUP (129)", "-"),
 ];
 
 const fn row(kind: Kind, code: u8, name: &'static str, meaning: &'static str, advice: &'static str) -> Row {
@@ -100,16 +94,16 @@ const fn row(kind: Kind, code: u8, name: &'static str, meaning: &'static str, ad
 
 impl Kind {
     fn row(self) -> &'static Row {
-        // Every kind has a row, and a test that says so; the row of a local failure is the cautious answer.
+        // A test checks that every kind has a row; the fallback is the cautious answer.
         EXIT_CODES.iter().find(|row| row.kind == self).unwrap_or(&EXIT_CODES[1])
     }
 
-    /// Its name in JSON.
+    /// The name in JSON output.
     pub(crate) fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Its number.
+    /// The exit code.
     pub(crate) fn exit_code(self) -> u8 {
         self.row().code
     }
@@ -120,91 +114,91 @@ impl Kind {
 pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
-    /// A polite request to end.
+    /// SIGTERM.
     Terminate,
-    /// The terminal is gone.
+    /// The terminal closed.
     Hangup,
 }
 
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Fail {
-    /// What was typed is wrong; nothing was sent.
-    Usage(Report),
-    /// The library failed.
+    /// Invalid input; nothing was sent.
+    Usage(Diagnostics),
+    /// A call failed.
     Sdk(posthaste::Error),
-    /// The library failed, and nobody knows what the service has done.
-    InDoubt {
+    /// A call failed with an unknown outcome.
+    UnknownOutcome {
         /// The error.
         error: posthaste::Error,
-        /// What may have happened, and how to look.
-        doubt: String,
+        /// What may have happened, and how to check.
+        unknown_outcome: String,
     },
     /// Something on this machine failed.
     Local {
-        /// The sentence.
+        /// The message.
         message: String,
         /// The cause.
         source: Option<Box<dyn StdError + Send + Sync>>,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
     /// There is no credential to send.
     Auth {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
-    /// What was asked for does not exist on this machine.
+    /// Something that should exist on this machine doesn't.
     NotFound {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
-    /// What was asked is not there to answer: a sandbox, or the service at a login.
+    /// A server isn't reachable: a sandbox, or the service during a login.
     Unavailable {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
-    /// What was waited for ended badly, or the service took nothing of what it was given.
+    /// A wait ended in failure, or the service accepted nothing.
     Rejected {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
-    /// What was waited for has not happened yet.
+    /// A wait timed out.
     Pending {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
     /// Some of the items failed.
     Partial {
-        /// The sentence.
+        /// The message.
         message: String,
-        /// What to do.
+        /// The hint.
         hint: Option<String>,
     },
     /// A signal stopped the program.
     Interrupted(Signal),
-    /// The program that was run ended with this code, or could not be run.
+    /// The command that was run exited with this code, or couldn't be started.
     Child { code: u8, message: Option<String> },
-    /// Nobody reads standard output any more.
+    /// Standard output was closed.
     BrokenPipe,
 }
 
 impl Fail {
-    /// What a script can tell it by.
+    /// The kind, for scripts.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Usage(_) => Kind::Usage,
-            Self::Sdk(error) | Self::InDoubt { error, .. } => of_sdk(error),
+            Self::Sdk(error) | Self::UnknownOutcome { error, .. } => of_sdk(error),
             Self::Local { .. } | Self::Child { .. } => Kind::Error,
             Self::Auth { .. } => Kind::Auth,
             Self::NotFound { .. } => Kind::NotFound,
@@ -217,7 +211,7 @@ impl Fail {
         }
     }
 
-    /// The exit code of the program.
+    /// The program's exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Child { code, .. } => *code,
@@ -227,18 +221,18 @@ impl Fail {
         }
     }
 
-    /// The failure of a call. An error that leaves open what the service has done takes along what may have happened.
-    pub(crate) fn of_call(error: posthaste::Error, doubt: &str) -> Self {
+    /// The failure of a call. If the error leaves the outcome unknown, adds what may have happened.
+    pub(crate) fn of_call(error: posthaste::Error, unknown_outcome: &str) -> Self {
         if of_sdk(&error) == Kind::Unknown && error.idempotency_key().is_none() {
-            return Self::InDoubt { error, doubt: doubt.to_owned() };
+            return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }
         Self::Sdk(error)
     }
 
-    /// What the library said.
+    /// The library's error, if any.
     pub(crate) fn sdk(&self) -> Option<&posthaste::Error> {
         match self {
-            Self::Sdk(error) | Self::InDoubt { error, .. } => Some(error),
+            Self::Sdk(error) | Self::UnknownOutcome { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -255,13 +249,13 @@ impl From<posthaste::Error> for Fail {
     }
 }
 
-impl From<Report> for Fail {
-    fn from(report: Report) -> Self {
+impl From<Diagnostics> for Fail {
+    fn from(report: Diagnostics) -> Self {
         Self::Usage(report)
     }
 }
 
-/// By what the service named it first, by its status second.
+/// Classifies by the error's name first and its status second.
 fn of_sdk(error: &posthaste::Error) -> Kind {
     use posthaste::Error;
     match error {
@@ -272,7 +266,7 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
         Error::Auth(_) => Kind::Auth,
         Error::OutcomeUnknown(_) => Kind::Unknown,
         Error::WaitTimeout(_) => Kind::Pending,
-        // A refusal at the end says nothing of an earlier attempt whose answer was lost.
+        // The final rejection says nothing about an earlier attempt whose response was lost.
         Error::Api(api) if error.outcome() == Outcome::Unknown && api.kind() != ApiErrorKind::Server => {
             Kind::Unknown
         }
@@ -284,11 +278,11 @@ fn of_sdk(error: &posthaste::Error) -> Kind {
                 Kind::Unknown
             }
             ApiErrorKind::Server => Kind::Unavailable,
-            // The same key's first request is still at work.
+            // The first request with the same key is still being processed.
             ApiErrorKind::IdempotencyConflict if error.is_retryable() => Kind::Unavailable,
             _ => Kind::Rejected,
         },
-        // Accepted, but not told what: looking is safe, repeating needs the key.
+        // Accepted, but the response is unreadable: checking is safe, retrying needs the key.
         Error::Decode(unreadable) if unreadable.idempotency_key.is_some() => Kind::Unknown,
         _ => Kind::Error,
     }
@@ -299,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_row_of_its_own() {
+    fn every_kind_has_its_own_row() {
         let kinds = [
             Kind::Ok,
             Kind::Error,
@@ -321,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_has_the_number_a_shell_expects() {
+    fn a_signal_has_the_exit_code_that_shells_expect() {
         assert_eq!(Fail::Interrupted(Signal::Interrupt).exit_code(), 130);
         assert_eq!(Fail::Interrupted(Signal::Terminate).exit_code(), 143);
         assert_eq!(Fail::Interrupted(Signal::Hangup).exit_code(), 129);

@@ -1,41 +1,41 @@
-//! What a command has begun and not yet reported. Whatever ends the command, the last thing that it says is what became of that.
+//! What a command has started and not yet reported. However the command ends, its last message is the outcome of that.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use posthaste::Outcome;
 
-/// The place where a command notes what it begins; whoever reports the command's end reads it.
+/// Where a command records what it starts; read when the command's end is reported.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<Option<Begun>>>);
+pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
 
-/// Something that was begun.
+/// A started operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Begun {
-    /// What is known of it.
+pub(crate) struct Operation {
+    /// What is known about it.
     pub(crate) outcome: Outcome,
-    /// What may have happened and how to find out, or what did happen.
+    /// What may have happened and how to check, or what did happen.
     pub(crate) sentence: String,
-    /// The IDs that the service gave.
+    /// The IDs assigned by the service.
     pub(crate) ids: Vec<String>,
-    /// The key with which it can be repeated without harm.
+    /// The idempotency key with which it can be retried safely.
     pub(crate) idempotency_key: Option<String>,
 }
 
 impl InFlight {
-    /// From now on nobody knows what the service has done; `doubt` says what may have happened and how to look.
-    pub(crate) fn begin(&self, doubt: impl Into<String>, idempotency_key: Option<&str>) {
-        self.set(Some(Begun {
+    /// From now on the outcome is unknown; `unknown_outcome` says what may have happened and how to check.
+    pub(crate) fn begin(&self, unknown_outcome: impl Into<String>, idempotency_key: Option<&str>) {
+        self.set(Some(Operation {
             outcome: Outcome::Unknown,
-            sentence: doubt.into(),
+            sentence: unknown_outcome.into(),
             ids: Vec::new(),
             idempotency_key: idempotency_key.map(str::to_owned),
         }));
     }
 
-    /// The service accepted it, under these IDs.
+    /// The service accepted it, with these IDs.
     pub(crate) fn accepted(&self, ids: Vec<String>) {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let idempotency_key = place.take().and_then(|begun| begun.idempotency_key);
+        let idempotency_key = place.take().and_then(|operation| operation.idempotency_key);
         let mut sentence = "the service accepted it".to_owned();
         if !ids.is_empty() {
             sentence = format!("{sentence}: {}", ids.join(", "));
@@ -43,31 +43,31 @@ impl InFlight {
         if let Some(key) = &idempotency_key {
             sentence = format!("{sentence} (idempotency key {key})");
         }
-        *place = Some(Begun { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
+        *place = Some(Operation { outcome: Outcome::Accepted, sentence, ids, idempotency_key });
     }
 
-    /// The service accepted it earlier and goes on with it: what the command waits for.
+    /// The service accepted it earlier and continues: what the command waits for.
     pub(crate) fn wait(&self, sentence: &str) {
-        let begun = Begun {
+        let operation = Operation {
             outcome: Outcome::Accepted,
             sentence: sentence.to_owned(),
             ids: Vec::new(),
             idempotency_key: None,
         };
-        self.set(Some(begun));
+        self.set(Some(operation));
     }
 
-    /// It was reported, or its error will be.
+    /// The result was reported, or its error will be.
     pub(crate) fn finish(&self) {
         self.set(None);
     }
 
-    /// What was begun and not reported.
-    pub(crate) fn unreported(&self) -> Option<Begun> {
+    /// What was started and not reported.
+    pub(crate) fn unreported(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn set(&self, begun: Option<Begun>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = begun;
+    fn set(&self, operation: Option<Operation>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = operation;
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with what was typed: every problem with its place, gathered before anything is sent.
+//! Problems with the input: each with its place, collected before anything is sent.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -6,48 +6,48 @@ use std::sync::Arc;
 
 pub(crate) use posthaste::Problem;
 
-/// A problem and the place it came from.
+/// A problem and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct Diagnostic {
     /// The field and the rule.
     pub(crate) problem: Problem,
-    /// Where the value was written.
+    /// Where the value came from.
     pub(crate) origin: Option<Origin>,
     /// What to write instead.
     pub(crate) hint: Option<String>,
 }
 
-/// Where a value was written.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// On the command line.
     Flag {
         /// The flag with its dashes, or the name of a positional argument.
         name: String,
-        /// Which of them, from 1, when the flag is repeated.
+        /// The occurrence of a repeated flag, from 1.
         n: usize,
         /// Its whole value.
         value: String,
-        /// The bytes of the value concerned; all of them if unknown.
+        /// The relevant bytes of the value; all of them if unknown.
         span: Option<Range<usize>>,
     },
-    /// In a file that the command line named.
+    /// In a file named on the command line.
     File {
         /// The file.
         path: PathBuf,
         /// Its whole text.
         text: Arc<str>,
-        /// The bytes concerned.
+        /// The relevant bytes.
         span: Range<usize>,
     },
     /// On standard input.
     Stdin {
         /// The whole text.
         text: Arc<str>,
-        /// The bytes concerned.
+        /// The relevant bytes.
         span: Range<usize>,
     },
-    /// In an environment variable. Its value may be secret and is not kept.
+    /// In an environment variable. Its value may be secret and isn't stored.
     Env {
         /// The variable.
         name: String,
@@ -56,24 +56,24 @@ pub(crate) enum Origin {
     Config {
         /// The file.
         path: PathBuf,
-        /// Its whole text, with secrets covered.
+        /// Its whole text, with secrets redacted.
         text: Arc<str>,
-        /// The bytes concerned.
+        /// The relevant bytes.
         span: Range<usize>,
     },
 }
 
-/// Something that is needed and was not given.
+/// A required field that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// The JSON pointer of its field; empty where no single field is meant.
+    /// The JSON pointer of the field; empty if there isn't a single one.
     pub(crate) path: String,
-    /// What to give: a flag, or words.
+    /// What to pass: a flag, or a description.
     pub(crate) what: String,
 }
 
 impl Missing {
-    /// What is needed for a field.
+    /// A required field at this pointer.
     pub(crate) fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self { path: path.into(), what: what.into() }
     }
@@ -85,34 +85,34 @@ impl From<&str> for Missing {
     }
 }
 
-/// All that is wrong with one command; nothing was sent.
+/// All problems of one command; nothing was sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Report {
-    /// The sentence at the top; by default how many problems there are.
+pub(crate) struct Diagnostics {
+    /// The headline; by default the number of problems.
     pub(crate) summary: Option<String>,
     /// The problems, in the order of the fields.
-    pub(crate) found: Vec<Found>,
-    /// Problems beyond those.
+    pub(crate) found: Vec<Diagnostic>,
+    /// The number of further problems.
     pub(crate) omitted: usize,
-    /// What is needed and was not given: `--from (or \`from\` in the profile)`.
+    /// Missing input: `--from (or \`from\` in the profile)`.
     pub(crate) missing: Vec<Missing>,
     /// What to type next.
     pub(crate) help: Option<String>,
 }
 
-impl Report {
+impl Diagnostics {
     /// One problem with its place.
     pub(crate) fn one(problem: Problem, origin: Option<Origin>) -> Self {
-        Self { found: vec![Found { problem, origin, hint: None }], ..Self::default() }
+        Self { found: vec![Diagnostic { problem, origin, hint: None }], ..Self::default() }
     }
 
-    /// What the library found wrong, without places.
+    /// The library's validation errors, without places.
     pub(crate) fn of(problems: &posthaste::Problems) -> Self {
-        let found = problems.iter().cloned().map(|problem| Found { problem, origin: None, hint: None });
+        let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
         Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty() && self.missing.is_empty()
     }

@@ -1,23 +1,23 @@
-//! `--attach PATH;name=…;type=…;cid=…`: parameters are split off from the right, so a path may hold `;` itself.
+//! `--attach PATH;name=…;type=…;cid=…`: parameters are split off from the right, so a path may contain `;`.
 
 use std::ops::Range;
 
-/// One attachment as it was spelled.
+/// The parsed value of one `--attach`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AttachSpec<'a> {
-    /// The path, the address, or `-`.
+    /// The path, the URL, or `-`.
     pub(crate) target: &'a str,
-    /// `;name=`: the name that the recipient sees.
-    pub(crate) name: Option<Part<'a>>,
+    /// `;name=`: the name shown to the recipient.
+    pub(crate) name: Option<Parameter<'a>>,
     /// `;type=`: the media type.
-    pub(crate) content_type: Option<Part<'a>>,
-    /// `;cid=`: the id by which the HTML shows it.
-    pub(crate) content_id: Option<Part<'a>>,
+    pub(crate) content_type: Option<Parameter<'a>>,
+    /// `;cid=`: the content ID for references in the HTML.
+    pub(crate) content_id: Option<Parameter<'a>>,
 }
 
-/// A parameter's value and its place.
+/// A parameter's value and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part<'a> {
+pub(crate) struct Parameter<'a> {
     /// The text.
     pub(crate) value: &'a str,
     /// Its bytes.
@@ -25,12 +25,12 @@ pub(crate) struct Part<'a> {
 }
 
 impl<'a> AttachSpec<'a> {
-    /// Reads one; whatever is no parameter is part of the path.
+    /// Parses a value; anything that isn't a parameter belongs to the path.
     ///
-    /// A media type may have parameters of its own: in `a.txt;type=text/plain; charset=utf-8` all behind `type=` is its value.
+    /// A media type may have parameters: in `a.txt;type=text/plain; charset=utf-8`, everything after `type=` is its value.
     pub(crate) fn read(text: &'a str) -> Self {
         let mut spec = Self { target: text, name: None, content_type: None, content_id: None };
-        // The value that is being looked at may go on to here.
+        // The end of the value being examined.
         let mut end = text.len();
         let mut search = text.len();
         while let Some(at) = text[..search].rfind(';') {
@@ -39,7 +39,7 @@ impl<'a> AttachSpec<'a> {
                 Some(("name", _)) if search == end => &mut spec.name,
                 Some(("cid", _)) if search == end => &mut spec.content_id,
                 Some(("type", _)) => &mut spec.content_type,
-                // Not a parameter by itself; only a media type further left could own it.
+                // Not a parameter itself; only a media type further left could contain it.
                 _ => {
                     search = at;
                     continue;
@@ -49,7 +49,7 @@ impl<'a> AttachSpec<'a> {
                 break;
             }
             let start = at + 1 + part.find('=').map_or(0, |equals| equals + 1);
-            *slot = Some(Part { value: &text[start..end], at: start..end });
+            *slot = Some(Parameter { value: &text[start..end], at: start..end });
             spec.target = &text[..at];
             end = at;
             search = at;
@@ -64,7 +64,7 @@ mod tests {
 
     fn read(text: &str) -> (&str, Option<&str>, Option<&str>, Option<&str>) {
         let spec = AttachSpec::read(text);
-        let value = |part: Option<Part<'_>>| part.map(|part| &text[part.at]);
+        let value = |part: Option<Parameter<'_>>| part.map(|part| &text[part.at]);
         (spec.target, value(spec.name), value(spec.content_type), value(spec.content_id))
     }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_hold_what_parameters_are_made_of() {
+    fn a_path_may_contain_parameter_syntax() {
         assert_eq!(read("a;b.txt"), ("a;b.txt", None, None, None));
         assert_eq!(read("a;b.txt;name=c.txt"), ("a;b.txt", Some("c.txt"), None, None));
         assert_eq!(read("a;size=3"), ("a;size=3", None, None, None));

@@ -1,36 +1,36 @@
-//! The two bodies of a letter, each written on the command line or in a file.
+//! The text and HTML bodies, given on the command line or in files.
 
-use super::draft::flag_origin;
+use super::body_builder::flag_origin;
 use super::flags::Flags;
 use super::source::StdinReaders;
-use crate::diagnostics::{Found, Problem};
+use crate::diagnostics::{Diagnostic, Problem};
 
-/// What it says
+/// Text and HTML bodies
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
-    /// Plain text; derived from the HTML when absent
+    /// Plain-text body; derived from the HTML by default
     ///
-    /// An empty text switches the derivation off. A text that begins with a dash is written --text='- one'.
+    /// An empty text disables the derivation. For a text with a leading dash, write --text='- one'.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
-    /// Plain text from a file; - is standard input
+    /// Plain-text body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     text_file: Option<String>,
-    /// HTML
+    /// HTML body
     #[arg(long, value_name = "HTML", help_heading = "Body")]
     html: Option<String>,
-    /// HTML from a file; - is standard input
+    /// HTML body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     html_file: Option<String>,
 }
 
-/// The bodies, wherever they were written.
+/// The bodies, from either source.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
     pub(crate) html: Option<String>,
     pub(crate) text: Option<String>,
-    /// A file could not be read, so nobody knows whether there is a body.
+    /// A file couldn't be read, so it is unknown whether there is a body.
     pub(crate) unread: bool,
 }
 
@@ -49,34 +49,34 @@ impl Args {
     }
 }
 
-/// Something is wrong with a body; the flags know what.
-struct Unread;
+/// A body is invalid; the problem has been added to the flags.
+struct InvalidBody;
 
-/// One body, if it was given.
+/// Returns one body, if it was given.
 fn body(
     flags: &mut Flags,
     stdin: &mut StdinReaders,
     (flag, text): (&'static str, Option<&str>),
     (file_flag, file): (&'static str, Option<&str>),
-) -> Result<Option<String>, Unread> {
+) -> Result<Option<String>, InvalidBody> {
     let Some(path) = file else { return Ok(text.map(str::to_owned)) };
     if let Some(text) = text {
-        flags.wrong("exclusive", format!("{flag} and {file_flag} exclude each other"), flag, text);
-        return Err(Unread);
+        flags.wrong("exclusive", format!("{flag} and {file_flag} can't be used together"), flag, text);
+        return Err(InvalidBody);
     }
     let source = match stdin.claim(file_flag, path) {
         Ok(source) => source,
         Err(found) => {
             flags.push(*found);
-            return Err(Unread);
+            return Err(InvalidBody);
         }
     };
     match source.text() {
         Ok(text) => Ok(Some(text.to_string())),
         Err(rule) => {
-            let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
-            flags.push(Found { problem, origin: Some(flag_origin(file_flag, 1, path)), hint: None });
-            Err(Unread)
+            let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
+            flags.push(Diagnostic { problem, origin: Some(flag_origin(file_flag, 1, path)), hint: None });
+            Err(InvalidBody)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Many JSON objects in one text: an array, or one object a line.
+//! Several JSON objects in one text: an array, or one object per line.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -6,29 +6,29 @@ use posthaste::problem::limits;
 use serde_json::Value;
 
 use super::{
-    draft,
+    body_builder,
     json::{self, NotJson},
-    places,
+    json_spans,
     source::Source,
 };
-use crate::diagnostics::{Found, Problem};
+use crate::diagnostics::{Diagnostic, Problem};
 
-/// The items of a text, and where each of them stands.
+/// The items of a text and their positions.
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The values in order.
     pub(crate) items: Vec<Value>,
-    /// Repeated keys beyond those that are listed.
+    /// The number of repeated keys not listed.
     pub(crate) omitted: usize,
     source: Source,
     text: Arc<str>,
-    /// The bytes of each item; none when the whole text is one array.
+    /// The bytes of each item; `None` if the whole text is one array.
     lines: Option<Vec<Range<usize>>>,
 }
 
 impl Documents {
-    /// Reads the text. Also what stops it from being read is told by place, and all lines of it at once.
-    pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Found>), Vec<Found>> {
+    /// Parses the text. Syntax errors are reported with their positions, for all lines at once.
+    pub(crate) fn read(source: Source, text: Arc<str>) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut documents = Self { items: Vec::new(), omitted: 0, source, text, lines: None };
         let text = Arc::clone(&documents.text);
         match json::read(&text) {
@@ -44,7 +44,7 @@ impl Documents {
                 let found = documents.repeated(repeated.into_iter().map(|pointer| format!("/0{pointer}")));
                 Ok((documents, found))
             }
-            // Only a text of several lines can be one object a line; what breaks in its first one is told of the whole.
+            // Only a text of several lines can be one object per line; an error on the first line concerns the whole text.
             Err(error) if text.trim_start().starts_with('[') || text.trim().is_empty() => {
                 Err(vec![documents.not_json(&error, 0)])
             }
@@ -52,7 +52,7 @@ impl Documents {
         }
     }
 
-    fn lines(mut self) -> Result<(Self, Vec<Found>), Vec<Found>> {
+    fn lines(mut self) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
         let text = Arc::clone(&self.text);
         let (mut lines, mut repeated, mut broken, mut start) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for line in text.split_inclusive('\n') {
@@ -86,23 +86,23 @@ impl Documents {
         Ok((self, found))
     }
 
-    /// Problems with their places; their paths begin with the item's number.
-    pub(crate) fn found(&self, problems: Vec<Problem>) -> Vec<Found> {
+    /// Adds positions to problems whose paths start with the item's index.
+    pub(crate) fn found(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
         let spans = self.spans(&problems);
         let found = problems.into_iter().zip(spans).map(|(problem, span)| {
             let origin = Some(self.source.origin(&self.text, span));
-            let hint = draft::hint(&problem, origin.as_ref());
-            Found { problem, origin, hint }
+            let hint = body_builder::hint(&problem, origin.as_ref());
+            Diagnostic { problem, origin, hint }
         });
         found.collect()
     }
 
     fn spans(&self, problems: &[Problem]) -> Vec<Range<usize>> {
         let Some(lines) = &self.lines else {
-            let places = problems.iter().map(|problem| (problem.path.as_str(), draft::part(problem)));
-            return places::find(&self.text, places);
+            let places = problems.iter().map(|problem| (problem.path.as_str(), body_builder::part(problem)));
+            return json_spans::find(&self.text, places);
         };
-        // Each line is a text of its own, parsed once for all of its problems.
+        // Each line is a separate text, parsed once for all its problems.
         let mut by_line: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
         for (i, problem) in problems.iter().enumerate() {
             let index = problem.path.split('/').nth(1).and_then(|index| index.parse().ok());
@@ -114,25 +114,29 @@ impl Documents {
             let inner = members.iter().map(|i| {
                 let path = problems[*i].path.as_str();
                 let rest = path.get(1..).and_then(|path| path.find('/')).map_or("", |at| &path[at + 1..]);
-                (rest, draft::part(&problems[*i]))
+                (rest, body_builder::part(&problems[*i]))
             });
-            for (i, span) in members.iter().zip(places::find(&self.text[line.clone()], inner)) {
+            for (i, span) in members.iter().zip(json_spans::find(&self.text[line.clone()], inner)) {
                 spans[*i] = line.start + span.start..line.start + span.end;
             }
         }
         spans
     }
 
-    fn repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Found> {
+    fn repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
         let problem = |pointer| Problem::new(pointer, "repeated", "this key is given twice");
         self.found(pointers.into_iter().map(problem).collect())
     }
 
-    fn not_json(&self, error: &NotJson, offset: usize) -> Found {
+    fn not_json(&self, error: &NotJson, offset: usize) -> Diagnostic {
         let at = self.text.floor_char_boundary((offset + error.at).min(self.text.len()));
         let end = self.text.ceil_char_boundary((at + 1).min(self.text.len()));
         let origin = self.source.origin(&self.text, at..end);
-        Found { problem: Problem::new("", "json", error.message.clone()), origin: Some(origin), hint: None }
+        Diagnostic {
+            problem: Problem::new("", "json", error.message.clone()),
+            origin: Some(origin),
+            hint: None,
+        }
     }
 }
 
@@ -143,11 +147,11 @@ mod tests {
     use super::*;
     use crate::diagnostics::Origin;
 
-    fn read(text: &str) -> Result<(Documents, Vec<Found>), Vec<Found>> {
+    fn read(text: &str) -> Result<(Documents, Vec<Diagnostic>), Vec<Diagnostic>> {
         Documents::read(Source::Stdin, text.into())
     }
 
-    fn pointed_at(found: &Found) -> &str {
+    fn pointed_at(found: &Diagnostic) -> &str {
         match found.origin.as_ref().unwrap() {
             Origin::Stdin { text, span } => &text[span.clone()],
             other => panic!("{other:?}"),
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_and_lines_say_the_same() {
+    fn an_array_and_lines_are_equivalent() {
         for text in ["[{\"a\":1},{\"a\":2}]", "{\"a\":1}\n\n{\"a\":2}\n", "{\"a\":1}\r\n{\"a\":2}"] {
             let (documents, found) = read(text).unwrap();
             assert_eq!(documents.items, [json!({"a": 1}), json!({"a": 2})], "{text:?}");
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn all_broken_lines_are_told() {
+    fn all_malformed_lines_are_reported() {
         let found = read("{\"a\":1}\n{\"a\":x}\n{]\n").unwrap_err();
         assert_eq!(found.len(), 2);
         assert_eq!(pointed_at(&found[0]), "x");
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_text_is_no_json() {
+    fn an_empty_text_is_not_json() {
         assert_eq!(read(" \n").unwrap_err().len(), 1);
     }
 }

@@ -1,6 +1,6 @@
-//! The flags of one command: what the rules say of a field is told at the flag that set it.
+//! The flags of one command: maps problems with a field to the flag that set it.
 //!
-//! [`Draft`](super::draft::Draft) does the same for a body that is made from a document and flags together.
+//! [`BodyBuilder`](super::body_builder::BodyBuilder) does the same for a body made from a document and flags.
 
 use std::ffi::OsStr;
 
@@ -8,21 +8,21 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use posthaste::{EventType, Problem, Problems};
 use serde_json::{Map, Value};
 
-use super::draft::{flag_origin, narrowed};
+use super::body_builder::{flag_origin, narrowed};
 use super::json::{self, Document};
-use crate::diagnostics::{Fail, Found, Missing, Origin, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Missing, Origin};
 
-/// How a dry run is shown.
+/// The output of a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DryRun {
     /// As a JSON object.
     Json,
-    /// As a command for `curl`.
+    /// As a curl command.
     Curl,
 }
 
 impl DryRun {
-    /// Reads the flag's value.
+    /// Parses the flag's value.
     pub(crate) fn read(text: &str) -> Option<Self> {
         match text {
             "json" => Some(Self::Json),
@@ -32,14 +32,14 @@ impl DryRun {
     }
 }
 
-/// Marks a flag that the command needs. The parser takes it for optional, so that everything wrong is said at once; the usage line,
-/// the manual and `help --json` show it as required.
+/// Marks a required flag. For the parser it is optional, so that all problems are reported at once; the usage line, the manual and
+/// `help --json` show it as required.
 #[derive(Debug, Clone)]
 pub(crate) struct Required;
 
 impl clap::builder::ArgExt for Required {}
 
-/// The values of a flag, for help, completion and `help --json`. Any other text is read, too: the command reports it with all else that is wrong.
+/// The values of a flag for help, completions and `help --json`. The parser accepts any text: the command reports it with all other problems.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices(pub(crate) &'static [&'static str]);
 
@@ -60,14 +60,14 @@ impl TypedValueParser for Choices {
     }
 }
 
-/// The switches of flags that take true or false.
+/// The values of boolean flags.
 pub(crate) const BOOL: Choices = Choices(&["true", "false"]);
-/// All types of events, where types of events are given.
+/// Selects all event types.
 pub(crate) const ALL: &str = "all";
-/// The types of events, or [`ALL`] of them.
+/// The event types, or [`ALL`].
 pub(crate) const EVENT_TYPES: Choices = Choices(EVENT_TYPES_AND_ALL);
 
-/// [`ALL`], and then the known types.
+/// [`ALL`], followed by the known types.
 const EVENT_TYPES_AND_ALL: &[&str] = &{
     let mut choices = [ALL; EventType::KNOWN.len() + 1];
     let mut i = 0;
@@ -78,35 +78,35 @@ const EVENT_TYPES_AND_ALL: &[&str] = &{
     choices
 };
 
-/// What the types of events in private beta begin with: most accounts are refused when they subscribe to them.
+/// The prefix of event types in private beta: most accounts can't subscribe to them.
 const BETA: &str = "inbox.";
 
-/// Every type of event that is generally available.
+/// All generally available event types.
 pub(crate) fn all_event_types() -> impl Iterator<Item = &'static str> {
     EventType::KNOWN.iter().copied().filter(|kind| !kind.starts_with(BETA))
 }
 
-/// The types of events that the flags give; `all` is every one that is generally available.
+/// The event types given by flags; `all` expands to all generally available ones.
 pub(crate) fn event_types(given: Vec<String>) -> Vec<String> {
     if given.iter().any(|kind| kind == ALL) { all_event_types().map(str::to_owned).collect() } else { given }
 }
 
-/// Which flag stands for which field, and what is wrong so far.
+/// Maps fields to flags, and collects problems.
 #[derive(Debug, Default)]
 pub(crate) struct Flags {
-    /// JSON pointer, flag, and the value if it was given.
+    /// JSON pointer, flag, and the value if given.
     fields: Vec<(String, &'static str, Option<Origin>)>,
-    report: Report,
+    report: Diagnostics,
 }
 
 impl Flags {
-    /// The field at this pointer is set by this flag, here to this value if at all.
+    /// Declares that this flag sets the field at this pointer, and to which value.
     pub(crate) fn field(&mut self, pointer: &str, flag: &'static str, value: Option<&str>) {
         let origin = value.map(|value| flag_origin(flag, 1, value));
         self.fields.push((pointer.to_owned(), flag, origin));
     }
 
-    /// The list at this pointer is set by this flag, item by item.
+    /// Declares that this flag sets the list at this pointer, item by item.
     pub(crate) fn list(&mut self, pointer: &str, flag: &'static str, values: &[String]) {
         self.fields.push((pointer.to_owned(), flag, None));
         for (i, value) in values.iter().enumerate() {
@@ -115,12 +115,12 @@ impl Flags {
         }
     }
 
-    /// A value is spelled wrong, or goes with none of the others.
+    /// Adds a problem with a flag's value.
     pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
         self.wrong_nth(code, rule, flag, 1, value);
     }
 
-    /// The same of the `n`th value of a repeated flag, from 1.
+    /// The same for the `n`th value of a repeated flag, from 1.
     pub(crate) fn wrong_nth(
         &mut self,
         code: &'static str,
@@ -130,35 +130,35 @@ impl Flags {
         value: &str,
     ) {
         let origin = Some(flag_origin(flag, n, value));
-        self.report.found.push(Found { problem: Problem::new("", code, rule), origin, hint: None });
+        self.report.found.push(Diagnostic { problem: Problem::new("", code, rule), origin, hint: None });
     }
 
-    /// Reads the object that a flag gives as JSON.
+    /// Parses a flag's value as a JSON object.
     pub(crate) fn object(&mut self, flag: &'static str, n: usize, text: &str) -> Map<String, Value> {
         let rule = match json::read(text) {
             Ok(Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
                 return object;
             }
             Ok(Document { value: Value::Object(_), .. }) => "a key is given twice".to_owned(),
-            Ok(_) => format!("{flag} is a JSON object"),
+            Ok(_) => format!("{flag} must be a JSON object"),
             Err(error) => error.message,
         };
         self.wrong_nth("json", rule, flag, n, text);
         Map::new()
     }
 
-    /// A problem that brings its place.
-    pub(crate) fn push(&mut self, found: Found) {
+    /// Adds a problem that has its place.
+    pub(crate) fn push(&mut self, found: Diagnostic) {
         self.report.found.push(found);
     }
 
-    /// Problems beyond those that are listed.
+    /// Counts problems that aren't listed.
     pub(crate) fn omit(&mut self, problems: usize) {
         self.report.omitted += problems;
     }
 
-    /// Everything that another part of the command line has found.
-    pub(crate) fn take<T>(&mut self, read: Result<T, Report>) -> Option<T> {
+    /// Adds all problems from another part of the command line.
+    pub(crate) fn take<T>(&mut self, read: Result<T, Diagnostics>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(report) => {
@@ -170,18 +170,18 @@ impl Flags {
         }
     }
 
-    /// Something is needed that was not given: `--name`, or `at least one of --html and --text`.
+    /// Adds a missing flag: `--name`, or `at least one of --html and --text`.
     pub(crate) fn missing(&mut self, what: impl Into<Missing>) {
         self.report.missing.push(what.into());
     }
 
-    /// What to type next, if anything is wrong.
+    /// Sets the hint of what to type next, if there are problems.
     pub(crate) fn help(&mut self, help: impl Into<String>) {
         self.report.help = Some(help.into());
     }
 
-    /// Adds what the rules found. A field that is needed and was not given is told as missing, by its flag.
-    pub(crate) fn judge(&mut self, checked: Result<(), Problems>) {
+    /// Adds validation errors. Reports a missing field by its flag.
+    pub(crate) fn add_problems(&mut self, checked: Result<(), Problems>) {
         let Err(problems) = checked else { return };
         self.report.omitted += problems.omitted();
         for problem in problems.into_vec() {
@@ -192,28 +192,28 @@ impl Flags {
                 }
                 _ => {
                     let origin = self.origin(&problem);
-                    self.report.found.push(Found { problem, origin, hint: None });
+                    self.report.found.push(Diagnostic { problem, origin, hint: None });
                 }
             }
         }
     }
 
-    /// Reads the value of `--dry-run`.
+    /// Parses the value of `--dry-run`.
     pub(crate) fn dry_run(&mut self, form: Option<&str>) -> Option<DryRun> {
         let form = form?;
         let read = DryRun::read(form);
         if read.is_none() {
-            self.wrong("type", "a dry run is shown as json or curl", "--dry-run", form);
+            self.wrong("type", "--dry-run must be json or curl", "--dry-run", form);
         }
         read
     }
 
-    /// Fails if anything is wrong, with all of it.
+    /// Fails with all problems, if any.
     pub(crate) fn finish(mut self) -> Result<(), Fail> {
         if self.report.is_empty() {
             return Ok(());
         }
-        // Help is for what is missing; what is wrong is shown in its place.
+        // The hint is for missing fields; other problems are shown with their place.
         if self.report.missing.is_empty() {
             self.report.help = None;
         }
@@ -241,13 +241,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_told_at_its_flag_and_what_is_missing_by_its_flag() {
+    fn a_problem_is_shown_at_its_flag_and_a_missing_field_by_its_flag() {
         let mut flags = Flags::default();
         flags.field("/name", "--name", None);
         flags.field("/from", "--from", Some("nobody"));
         flags.list("/reply_to", "--reply-to", &["a@b.test".into(), "c@@d.test".into()]);
         let problems = [("/name", "required"), ("/from", "address"), ("/reply_to/1", "address")];
-        flags.judge(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
+        flags.add_problems(Problems::check(problems.map(|(path, code)| Problem::new(path, code, "rule"))));
         let Err(Fail::Usage(report)) = flags.finish() else { panic!("nothing was wrong") };
         assert_eq!(report.missing, [Missing::at("/name", "--name")]);
         let origins: Vec<_> = report.found.iter().filter_map(|found| found.origin.clone()).collect();

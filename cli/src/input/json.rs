@@ -1,4 +1,4 @@
-//! JSON read strictly: a key that is given twice is found, where `serde_json` would keep the last one in silence.
+//! Strict JSON: reports repeated keys, of which `serde_json` would silently keep the last.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use posthaste::problem::{limits, push_token};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A document, and the JSON pointers of keys that were given more than once.
+/// A document, and the JSON pointers of repeated keys.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Document {
-    /// The value; of a repeated key the last one.
+    /// The value; for a repeated key, the last one.
     pub(crate) value: Value,
-    /// The places of repeated keys, the first 1,000 of them.
+    /// The pointers of repeated keys, at most 1,000.
     pub(crate) repeated: Vec<String>,
-    /// Repeated keys beyond those.
+    /// The number of further repeated keys.
     pub(crate) omitted: usize,
 }
 
-/// A text that is no JSON: what is wrong and the byte at which it was noticed.
+/// A syntax error: the reason and its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotJson {
     /// The reason.
     pub(crate) message: String,
-    /// The byte of the text.
+    /// The byte offset.
     pub(crate) at: usize,
 }
 
-/// Reads one document. Nesting beyond 128 levels is refused, so that no text can exhaust the stack.
+/// Parses one document. Nesting deeper than 128 levels is rejected, so that no text can exhaust the stack.
 pub(crate) fn read(text: &str) -> Result<Document, NotJson> {
     let mut place = Place::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -46,14 +46,14 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     NotJson { message: format!("not JSON: {message}"), at: text.floor_char_boundary(at) }
 }
 
-/// A key as one part of a JSON pointer (RFC 6901), with its slash.
+/// Escapes a key as one segment of a JSON pointer (RFC 6901), with its slash.
 pub(crate) fn pointer(key: &str) -> String {
     let mut pointer = String::new();
     push_token(&mut pointer, key);
     pointer
 }
 
-/// The current place, a stack in one buffer, and the places of repeated keys.
+/// The current pointer, a stack in one buffer, and the pointers of repeated keys.
 #[derive(Default)]
 struct Place {
     path: String,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_json_is_told_with_its_place() {
+    fn a_syntax_error_has_its_position() {
         for (text, at) in [("", 0), ("{\n \"a\": x}", 8), ("{\"a\":1} 2", 8), ("[1,]", 3), ("{\"a\"", 4)] {
             let error = read(text).unwrap_err();
             assert!(error.message.starts_with("not JSON: "), "{error:?}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_levels_are_refused_and_nothing_breaks() {
+    fn a_million_levels_are_refused_without_a_stack_overflow() {
         // 5.1.50
         let deep = "[".repeat(1_000_000);
         assert!(read(&deep).unwrap_err().message.contains("recursion limit"));

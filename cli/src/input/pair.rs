@@ -1,20 +1,20 @@
-//! `name=value`, split at the first `=`.
+//! `name=value` pairs, split at the first `=`.
 
 use std::ops::Range;
 
-/// A pair with the places of its halves in the text that it was read from.
+/// A pair, with the positions of its halves in the original text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair<'a> {
-    /// What stands before the separator.
+    /// The part before the separator.
     pub(crate) name: &'a str,
-    /// What stands behind it.
+    /// The part after it.
     pub(crate) value: &'a str,
     /// The bytes of the value.
     pub(crate) value_at: Range<usize>,
 }
 
 impl<'a> Pair<'a> {
-    /// Splits at the first `separator`; nothing if there is none.
+    /// Splits at the first `separator`; `None` if there is none.
     pub(crate) fn read(text: &'a str, separator: char) -> Option<Self> {
         let (name, value) = text.split_once(separator)?;
         Some(Self { name, value, value_at: text.len() - value.len()..text.len() })

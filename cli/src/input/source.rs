@@ -1,4 +1,4 @@
-//! A file or standard input, read whole and within a limit. Standard input is read only where `-` names it, and once.
+//! Reads a file or standard input completely, within a limit. Standard input is read only if `-` names it, and only once.
 
 use std::{
     fmt,
@@ -8,12 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use crate::diagnostics::{Found, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Origin, Problem};
 
-/// The most that a text or a JSON document may have: more than any email that the service takes.
+/// Maximum size of a text or JSON document: more than any email that the service accepts.
 pub(crate) const TEXT_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// What a flag named: `-` is standard input, everything else a path.
+/// An input named by a flag: `-` is standard input, anything else a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Standard input.
@@ -23,12 +23,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads the name.
+    /// Parses the name.
     pub(crate) fn of(name: &str) -> Self {
         if name == "-" { Self::Stdin } else { Self::File(name.into()) }
     }
 
-    /// The place of some bytes of its text.
+    /// The origin of some bytes of its text.
     pub(crate) fn origin(&self, text: &Arc<str>, span: std::ops::Range<usize>) -> Origin {
         match self {
             Self::Stdin => Origin::Stdin { text: Arc::clone(text), span },
@@ -36,17 +36,17 @@ impl Source {
         }
     }
 
-    /// Its bytes, no more than `limit`.
+    /// Reads its bytes, at most `limit`.
     ///
     /// # Errors
-    /// The rule that it breaks, with the reason the system gives.
+    /// The rule that it breaks, with the system's reason.
     pub(crate) fn bytes(&self, limit: u64) -> Result<Vec<u8>, String> {
         match self {
             Self::Stdin => {
                 let stdin = io::stdin();
                 if stdin.is_terminal() {
                     crate::output::write_stderr(
-                        "reading from the terminal; end with Ctrl-D on a line of its own\n",
+                        "reading from the terminal; finish with Ctrl-D on an empty line\n",
                     );
                 }
                 read(stdin.lock(), limit).map_err(|error| error.to_string())
@@ -55,10 +55,10 @@ impl Source {
         }
     }
 
-    /// Its text without a byte order mark.
+    /// Reads its text without a byte order mark.
     ///
     /// # Errors
-    /// It can't be read, is too large, or is not UTF-8: then with the byte at which it stops being so.
+    /// Returns an error if it can't be read, is too large, or isn't UTF-8, with the offset of the first invalid byte.
     pub(crate) fn text(&self) -> Result<Arc<str>, String> {
         let bytes = self.bytes(TEXT_LIMIT)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
@@ -66,10 +66,7 @@ impl Source {
             Ok(text) => Ok(text.into()),
             Err(error) => {
                 let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
-                Err(format!(
-                    "it is not UTF-8 text: byte {} (line {line}) begins no character",
-                    error.valid_up_to()
-                ))
+                Err(format!("not UTF-8 text: invalid byte {} (line {line})", error.valid_up_to()))
             }
         }
     }
@@ -85,15 +82,15 @@ impl fmt::Display for Source {
 }
 
 fn file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
-    let said = |error: io::Error| error.to_string();
-    let metadata = std::fs::metadata(path).map_err(said)?;
+    let message = |error: io::Error| error.to_string();
+    let metadata = std::fs::metadata(path).map_err(message)?;
     if metadata.is_dir() {
-        return Err("it is a directory".to_owned());
+        return Err("is a directory".to_owned());
     }
     if metadata.len() > limit {
         return Err(too_large(limit));
     }
-    read(File::open(path).map_err(said)?, limit).map_err(said)
+    read(File::open(path).map_err(message)?, limit).map_err(message)
 }
 
 fn read(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
@@ -106,32 +103,32 @@ fn read(from: impl Read, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(limit: u64) -> String {
-    format!("it has more than {} MiB", limit / (1024 * 1024))
+    format!("larger than {} MiB", limit / (1024 * 1024))
 }
 
-/// Who wants to read standard input: two of them can't both have it.
+/// The flags that read standard input: only one can.
 #[derive(Debug, Default)]
 pub(crate) struct StdinReaders(Vec<String>);
 
 impl StdinReaders {
-    /// Nobody but, perhaps, the flag that names the API key.
+    /// No reader except, perhaps, the flag of the API key.
     pub(crate) fn besides(api_key_file: Option<&str>) -> Self {
         let key = api_key_file == Some("-");
         Self(key.then(|| "--api-key-file".to_owned()).into_iter().collect())
     }
 
-    /// The flag's value names a source; the problem, if an earlier flag has named standard input already.
-    pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Found>> {
+    /// Opens the input that a flag names; returns a problem if an earlier flag already reads standard input.
+    pub(crate) fn claim(&mut self, flag: &str, name: &str) -> Result<Source, Box<Diagnostic>> {
         let source = Source::of(name);
         if source == Source::Stdin {
             self.0.push(flag.to_owned());
             if let [first, .., _] = self.0.as_slice() {
-                let rule = format!("standard input can be read once, and {first} reads it already");
+                let rule = format!("standard input can be read only once, and {first} already reads it");
                 let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: name.to_owned(), span: None };
-                return Err(Box::new(Found {
+                return Err(Box::new(Diagnostic {
                     problem: Problem::new("", "exclusive", rule),
                     origin: Some(origin),
-                    hint: Some(format!("give {flag} the path of a file")),
+                    hint: Some(format!("pass a file path to {flag}")),
                 }));
             }
         }
@@ -158,17 +155,17 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf_8_are_told_with_their_place() {
+    fn invalid_utf_8_is_reported_with_its_position() {
         // 5.1.50
         let (_file, source) = scratch(b"{\n\"a\xff\"}");
-        assert_eq!(source.text().unwrap_err(), "it is not UTF-8 text: byte 4 (line 2) begins no character");
+        assert_eq!(source.text().unwrap_err(), "not UTF-8 text: invalid byte 4 (line 2)");
     }
 
     #[test]
     fn more_than_the_limit_is_not_read() {
         let (_file, source) = scratch(&[b'x'; 11]);
         assert!(source.bytes(11).is_ok());
-        assert!(source.bytes(10).unwrap_err().contains("more than"));
+        assert!(source.bytes(10).unwrap_err().contains("larger than"));
         assert!(Source::File(std::env::temp_dir()).bytes(10).unwrap_err().contains("directory"));
     }
 
@@ -178,6 +175,9 @@ mod tests {
         assert_eq!(readers.claim("--input", "mail.json").unwrap(), Source::File("mail.json".into()));
         assert_eq!(readers.claim("--input", "-").unwrap(), Source::Stdin);
         let refused = readers.claim("--text-file", "-").unwrap_err();
-        assert_eq!(refused.problem.message, "standard input can be read once, and --input reads it already");
+        assert_eq!(
+            refused.problem.message,
+            "standard input can be read only once, and --input already reads it"
+        );
     }
 }

@@ -1,40 +1,40 @@
-//! The few styles of the program, each with a meaning.
+//! The styles of the output, one per meaning.
 
 use anstyle::{AnsiColor, Style};
 
-/// `error:` and states that are final failures.
-pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// `warning:` and states that may still become either.
-pub(crate) const DOUBTFUL: Style = AnsiColor::Yellow.on_default();
-/// Something went as wished.
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// `help:` and what to type.
+/// `error:` and failed terminal states.
+pub(crate) const FAILURE: Style = AnsiColor::Red.on_default().bold();
+/// `warning:` and states that may still succeed or fail.
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
+/// Success.
+pub(crate) const SUCCESS: Style = AnsiColor::Green.on_default();
+/// `help:` and suggested commands.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
 /// Column headings.
 pub(crate) const HEADING: Style = Style::new().bold();
 
-/// A key of JSON.
+/// A JSON key.
 pub(crate) const KEY: Style = AnsiColor::Blue.on_default().bold();
-/// A string of JSON.
+/// A JSON string.
 pub(crate) const STRING: Style = AnsiColor::Green.on_default();
-/// A number of JSON, `true`, `false` or `null`.
+/// A JSON number, `true`, `false` or `null`.
 pub(crate) const NUMBER: Style = AnsiColor::Yellow.on_default();
 
-/// The text in the style, or plain.
+/// The text in this style, or plain.
 pub(crate) fn paint(text: &str, style: Style, color: bool) -> String {
     if color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-/// The style of a state's word: of an email, an answer's status, a check.
+/// The style of a state: of an email, a response status, a check.
 pub(crate) fn of_state(word: &str) -> Option<Style> {
     match word {
-        "delivered" | "opened" | "clicked" | "sent" | "ok" | "verified" => Some(GOOD),
-        "bounced" | "complained" | "failed" | "suppressed" | "canceled" | "error" => Some(BAD),
-        "queued" | "scheduled" | "delivery_delayed" | "pending" | "warning" => Some(DOUBTFUL),
+        "delivered" | "opened" | "clicked" | "sent" | "ok" | "verified" => Some(SUCCESS),
+        "bounced" | "complained" | "failed" | "suppressed" | "canceled" | "error" => Some(FAILURE),
+        "queued" | "scheduled" | "delivery_delayed" | "pending" | "warning" => Some(WARNING),
         status if status.len() == 3 => match status.as_bytes() {
-            [b'2', ..] => Some(GOOD),
-            [b'4', ..] => Some(DOUBTFUL),
-            [b'5', ..] => Some(BAD),
+            [b'2', ..] => Some(SUCCESS),
+            [b'4', ..] => Some(WARNING),
+            [b'5', ..] => Some(FAILURE),
             _ => None,
         },
         _ => None,

@@ -1,4 +1,4 @@
-//! A terminal that doesn't show what is typed, for a secret.
+//! Turns off a terminal's echo while a secret is typed.
 
 #[cfg(unix)]
 use std::sync::{Mutex, PoisonError};
@@ -6,24 +6,24 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(unix)]
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-/// How the terminal was, while something is hidden.
+/// The terminal's settings to restore.
 #[cfg(unix)]
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// While it lives, the terminal of standard input shows nothing of what is typed.
+/// While this exists, the terminal doesn't echo input.
 #[derive(Debug)]
 pub(crate) struct Hidden(());
 
 impl Hidden {
-    /// Hides what is typed from now on.
+    /// Turns the echo off.
     pub(crate) fn begin() -> Self {
         #[cfg(unix)]
         if let Ok(before) = tcgetattr(std::io::stdin()) {
             let mut hidden = before.clone();
             hidden.local_modes -= LocalModes::ECHO;
-            // Noted first, for a signal that comes at once.
+            // Stored first, in case a signal arrives at once.
             *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-            // Where the terminal can't hide it, the secret is shown to its owner.
+            // If the echo can't be turned off, the secret is visible only to its owner.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden);
         }
         Self(())
@@ -36,7 +36,7 @@ impl Drop for Hidden {
     }
 }
 
-/// Shows what is typed again. Call it before the program ends: a signal skips the drop.
+/// Restores the echo. Call this before exiting: a signal skips the drop.
 pub(crate) fn show() {
     #[cfg(unix)]
     if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -1,4 +1,4 @@
-//! `--jq`: a filter in the language of jq over what `--json` would print.
+//! `--jq`: applies a jq filter to the JSON that `--json` would print.
 
 pub(crate) mod process;
 
@@ -15,7 +15,7 @@ use self::process::Process;
 use super::json;
 use super::terminal::safe_lines;
 
-/// `@csv` and `@tsv`, which the language has and the library leaves to the program.
+/// `@csv` and `@tsv`, which the library leaves to the program.
 const TABLES: &str = r#"
 def cells($format; quote): map(
   if type == "string" then quote
@@ -27,24 +27,24 @@ def @tsv: cells("@tsv"; split("\\") | join("\\\\") | split("\t") | join("\\t") |
   | split("\r") | join("\\r")) | join("\t");
 "#;
 
-/// The longest expression, in bytes.
-const LONGEST: usize = 16 * 1024;
-/// The stack on which it is read; only what is used of it becomes memory.
+/// Maximum length of an expression in bytes.
+const MAX_EXPRESSION_BYTES: usize = 16 * 1024;
+/// The parser's stack size; only the used part is committed.
 const STACK: usize = 256 * 1024 * 1024;
 
-/// A filter that is valid, ready to be run as often as there are documents.
+/// A compiled filter, which can be run on any number of documents.
 pub(crate) struct Jq {
     filter: jaq_core::Filter<data::JustLut<Val>>,
-    /// The expression, unless it is a path, and its process once that is needed.
+    /// The expression, unless it is a path, and its process once started.
     elsewhere: Option<(String, Mutex<Option<Process>>)>,
 }
 
-/// Why an expression is no filter, and where.
+/// Why an expression is invalid, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid {
     /// What was expected or is unknown.
     pub(crate) message: String,
-    /// The bytes of the expression concerned.
+    /// The relevant bytes of the expression.
     pub(crate) span: Range<usize>,
 }
 
@@ -55,18 +55,21 @@ impl fmt::Debug for Jq {
 }
 
 impl Jq {
-    /// Reads the expression, before anything is sent: on a stack that fits whatever nests in its longest one.
+    /// Compiles the expression before anything is sent, on a stack large enough for the nesting of any allowed length.
     pub(crate) fn compile(expression: &str) -> Result<Self, Vec<Invalid>> {
         let failed = |message: String| vec![Invalid { message, span: 0..0 }];
-        if expression.len() > LONGEST {
-            let message = format!("an expression has at most {LONGEST} bytes (found {})", expression.len());
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            let message = format!(
+                "an expression may have at most {MAX_EXPRESSION_BYTES} bytes (found {})",
+                expression.len()
+            );
             return Err(failed(message));
         }
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(STACK);
             let compiled = thread.spawn_scoped(scope, || Self::compile_here(expression));
-            let compiled = compiled.map_err(|error| failed(format!("it can't be read: {error}")))?;
-            compiled.join().unwrap_or_else(|_| Err(failed("it can't be read".to_owned())))
+            let compiled = compiled.map_err(|error| failed(format!("couldn't parse it: {error}")))?;
+            compiled.join().unwrap_or_else(|_| Err(failed("couldn't parse it".to_owned())))
         })
     }
 
@@ -82,7 +85,7 @@ impl Jq {
             let undefined = errors.into_iter().flat_map(|(_, undefined)| undefined);
             undefined
                 .map(|(name, what)| Invalid {
-                    message: format!("there is no {} `{name}`", what.as_str()),
+                    message: format!("unknown {} `{name}`", what.as_str()),
                     span: span_in(expression, name),
                 })
                 .collect::<Vec<_>>()
@@ -91,7 +94,7 @@ impl Jq {
         Ok(Self { filter, elsewhere })
     }
 
-    /// What the filter makes of one document: strings raw, anything else as JSON, a line or more each.
+    /// Runs the filter on one document: strings are returned raw, anything else as JSON.
     pub(crate) fn run(&self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
         let Some((expression, place)) = &self.elsewhere else { return self.here(document, terminal) };
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +114,7 @@ impl Jq {
                 Ok(value) => lines.push(print(&value, terminal)),
                 Err(stopped) => match stopped.get_err() {
                     Ok(error) => return Err(error.to_string()),
-                    // `halt` ends the filter, not the program, whose exit code speaks of the request.
+                    // `halt` ends the filter, not the program, whose exit code reports the request.
                     Err(_) => break,
                 },
             }
@@ -128,7 +131,7 @@ fn print(value: &Val, terminal: bool) -> String {
     let style =
         write::Pp { indent: terminal.then(|| "  ".to_owned()), sep_space: terminal, ..Default::default() };
     let mut bytes = Vec::new();
-    // Writing to memory cannot fail.
+    // Writing to memory can't fail.
     let _ = write::write(&mut bytes, &style, 0, value);
     let text = String::from_utf8_lossy(&bytes);
     if terminal { json::escape(&text) } else { text.into_owned() }
@@ -140,7 +143,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
     for (_, error) in errors {
         match error {
             Error::Io(missing) => found.extend(missing.into_iter().map(|(path, message)| Invalid {
-                message: format!("modules cannot be loaded: {message}"),
+                message: format!("modules aren't supported: {message}"),
                 span: span_in(expression, path),
             })),
             Error::Lex(errors) => found.extend(errors.into_iter().map(|(expected, rest)| {
@@ -149,7 +152,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
                 let unclosed = matches!(expected, lex::Expect::Delim(_));
                 Invalid {
                     message: format!("expected {}", expected.as_str()),
-                    // What was not closed is closed at the end at the latest, so that is where the caret points.
+                    // An unclosed bracket is due at the end at the latest, so the caret points there.
                     span: if unclosed { expression.len()..expression.len() } else { start..end },
                 }
             })),
@@ -162,7 +165,7 @@ fn loading(expression: &str, errors: jaq_core::load::Errors<&str, ()>) -> Vec<In
     found
 }
 
-/// The place of a part inside the expression; the end for a text from elsewhere.
+/// The position of a part of the expression; its end for text from elsewhere.
 fn span_in(expression: &str, part: &str) -> Range<usize> {
     let whole = expression.as_bytes().as_ptr_range();
     if whole.contains(&part.as_ptr()) || part.as_ptr() == whole.end {
@@ -178,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// In this process: the program's own tests run filters in theirs.
+    /// In this process; the program's own tests run filters in a separate one.
     fn run(expression: &str, document: &Value) -> Vec<String> {
         Jq::compile(expression).unwrap().here(document, false).unwrap()
     }
@@ -196,26 +199,26 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_that_is_not_closed_is_pointed_at_where_it_ends() {
+    fn an_unclosed_expression_is_reported_at_its_end() {
         let invalid = Jq::compile(".data[.subject").unwrap_err();
         assert_eq!(invalid, [Invalid { message: "expected closing bracket".to_owned(), span: 14..14 }]);
     }
 
     #[test]
-    fn an_unknown_function_is_named_in_its_place() {
+    fn an_unknown_function_is_reported_at_its_position() {
         let invalid = Jq::compile(".data | lenght").unwrap_err();
-        assert_eq!(invalid, [Invalid { message: "there is no filter `lenght`".to_owned(), span: 8..14 }]);
+        assert_eq!(invalid, [Invalid { message: "unknown filter `lenght`".to_owned(), span: 8..14 }]);
         assert!(!Jq::compile(".a | | .b").unwrap_err().is_empty());
     }
 
     #[test]
-    fn a_failure_while_running_is_a_message_and_halt_ends_the_filter_only() {
+    fn a_runtime_error_is_a_message_and_halt_ends_only_the_filter() {
         assert!(Jq::compile(".id | keys").unwrap().here(&json!({"id":"a"}), false).is_err());
         assert_eq!(run("1, halt, 2", &json!(null)), ["1"]);
     }
 
     #[test]
-    fn a_raw_string_cannot_act_on_the_terminal() {
+    fn a_raw_string_cannot_control_the_terminal() {
         let jq = Jq::compile(".").unwrap();
         assert_eq!(jq.run(&json!("\u{1b}]0;x\u{7}"), true).unwrap(), ["\\u{1b}]0;x\\u{7}"]);
         assert_eq!(jq.run(&json!("\u{1b}"), false).unwrap(), ["\u{1b}"]);

@@ -1,18 +1,18 @@
-//! JSON as the service wrote it, for a pipe or for eyes.
+//! JSON output for pipes and terminals.
 
 use serde_json::{Map, Value};
 
 use super::color::{KEY, NUMBER, STRING, paint};
 use super::terminal::is_hostile;
 
-/// One document: compact for a pipe, indented for a terminal.
+/// Formats a document: compact for a pipe, indented for a terminal.
 ///
-/// On a terminal the characters it would obey are written as `\u` escapes, which is the same JSON.
+/// For a terminal, control characters are written as `\u` escapes, which is equivalent JSON.
 pub(crate) fn text(value: &Value, terminal: bool) -> String {
     if terminal { escape(&format!("{value:#}")) } else { value.to_string() }
 }
 
-/// Writes as `\u` escapes what a terminal would obey; JSON text has such characters in strings only.
+/// Escapes control characters as `\u`; in JSON text they occur only in strings.
 pub(crate) fn escape(json: &str) -> String {
     if !json.contains(|c| is_hostile(c) && c != '\n') {
         return json.to_owned();
@@ -22,7 +22,7 @@ pub(crate) fn escape(json: &str) -> String {
         if is_hostile(c) && c != '\n' {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 use std::fmt::Write as _;
-                // Writing to a String cannot fail.
+                // Writing to a String can't fail.
                 let _ = write!(escaped, "\\u{unit:04x}");
             }
         } else {
@@ -32,7 +32,7 @@ pub(crate) fn escape(json: &str) -> String {
     escaped
 }
 
-/// Colors keys, strings, numbers and words of a JSON text.
+/// Colors the keys, strings, numbers and literals of a JSON text.
 pub(crate) fn color(json: &str) -> String {
     let (mut colored, mut rest) = (String::with_capacity(json.len() * 2), json);
     while let Some(first) = rest.chars().next() {
@@ -63,9 +63,9 @@ pub(crate) fn color(json: &str) -> String {
     colored
 }
 
-/// Keeps the named fields of an object, or of each item of a list's `data`; `a.b` reaches inside.
+/// Keeps only the named fields of an object, or of each item of a list's `data`; `a.b` selects a nested field.
 ///
-/// A field that an item lacks is left out of it. Returns also the names that no item has.
+/// Missing fields are omitted. Also returns the names that no item has.
 pub(crate) fn project(value: &Value, fields: &[String]) -> (Value, Vec<String>) {
     let mut unknown = fields.to_vec();
     let projected = match value {
@@ -87,15 +87,15 @@ pub(crate) fn project(value: &Value, fields: &[String]) -> (Value, Vec<String>) 
 }
 
 fn project_item(item: &Value, fields: &[String], unknown: &mut Vec<String>) -> Value {
-    let mut kept = Map::new();
+    let mut selected = Map::new();
     for field in fields {
         let reached = field.split('.').try_fold(item, |value, part| value.get(part));
         if let Some(value) = reached {
-            kept.insert(field.clone(), value.clone());
+            selected.insert(field.clone(), value.clone());
             unknown.retain(|name| name != field);
         }
     }
-    Value::Object(kept)
+    Value::Object(selected)
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_change_nothing_but_colors() {
+    fn colors_only_add_escape_sequences() {
         let document = json!({"a": ["x\\\": \"", -1.5e3, true, null, {}], "b\\": {"": "\\"}});
         for text in [document.to_string(), format!("{document:#}")] {
             let colored = color(&text);
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_as_the_same_value(text_in in any::<String>(), number in any::<i64>()) {
+        fn printed_json_parses_to_the_same_value(text_in in any::<String>(), number in any::<i64>()) {
             let value = json!({"subject": text_in, text_in.clone(): [number, null, true]});
             for terminal in [true, false] {
                 let printed = text(&value, terminal);
@@ -131,18 +131,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_character_is_escaped_as_its_two_utf_16_units() {
+    fn a_tag_character_is_escaped_as_two_utf_16_units() {
         assert_eq!(text(&json!("\u{E0041}\u{9b}"), true), r#""\udb40\udc41\u009b""#);
         assert_eq!(text(&json!("\u{9b}"), false), "\"\u{9b}\"", "a pipe gets what was sent");
     }
 
     #[test]
-    fn a_projection_keeps_the_envelope_and_names_what_nobody_has() {
+    fn selecting_fields_keeps_the_envelope_and_reports_unknown_names() {
         let list = json!({"object":"list","data":[{"id":"a","x":{"y":1}},{"id":"b"}],"has_more":false});
-        let (kept, unknown) = project(&list, &["id".into(), "x.y".into(), "idd".into()]);
-        assert_eq!(kept, json!({"object":"list","data":[{"id":"a","x.y":1},{"id":"b"}],"has_more":false}));
+        let (selected, unknown) = project(&list, &["id".into(), "x.y".into(), "idd".into()]);
+        assert_eq!(
+            selected,
+            json!({"object":"list","data":[{"id":"a","x.y":1},{"id":"b"}],"has_more":false})
+        );
         assert_eq!(unknown, ["idd"]);
-        let (kept, _) = project(&json!({"id":"a","object":"email"}), &["id".into()]);
-        assert_eq!(kept, json!({"id":"a"}));
+        let (selected, _) = project(&json!({"id":"a","object":"email"}), &["id".into()]);
+        assert_eq!(selected, json!({"id":"a"}));
     }
 }

@@ -1,6 +1,6 @@
-//! The two streams: results on standard output, everything said to a person on standard error.
+//! The output streams: results on standard output, messages for people on standard error.
 //!
-//! Nothing is printed with `println!`, which panics on a full disk. A reader that went away ends the program quietly.
+//! `println!` isn't used because it panics on a full disk. A closed pipe ends the program silently.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -12,13 +12,13 @@ use super::pager::Pager;
 use super::table::{Column, Columns};
 use super::terminal::{Terminal, safe, safe_lines};
 use super::{color, json, secret};
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 use crate::settings::{Form, keys};
 
-/// What the command line said about output.
+/// The output flags.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wishes {
-    /// The form of results.
+pub(crate) struct OutputOptions {
+    /// The output format.
     pub(crate) form: Form,
     /// `--json=FIELDS`.
     pub(crate) fields: Vec<String>,
@@ -28,52 +28,52 @@ pub(crate) struct Wishes {
     pub(crate) columns: Vec<String>,
     /// `--quiet`.
     pub(crate) quiet: bool,
-    /// `--output tsv`, said on this command line.
+    /// `--output tsv` on this command line.
     pub(crate) tsv_by_flag: bool,
-    /// What shows long tables.
+    /// The pager for long tables.
     pub(crate) pager: Option<Pager>,
 }
 
-/// Where a command writes.
+/// The output streams of a command.
 #[derive(Debug)]
 pub(crate) struct Out {
-    /// The streams' facts.
+    /// The properties of the streams.
     pub(crate) terminal: Terminal,
     form: Form,
     fields: Vec<String>,
     jq: Option<Jq>,
     columns: Vec<String>,
     quiet: bool,
-    says_json: bool,
+    messages_are_json: bool,
     pager: Option<Pager>,
 }
 
 impl Out {
-    /// Reads the wishes; an expression that is no filter is refused here, before anything is sent.
-    pub(crate) fn new(terminal: Terminal, wishes: Wishes) -> Result<Self, Fail> {
-        let jq = wishes
+    /// Applies the options; an invalid jq expression is rejected here, before anything is sent.
+    pub(crate) fn new(terminal: Terminal, options: OutputOptions) -> Result<Self, Fail> {
+        let jq = options
             .jq
             .as_deref()
             .map(|expression| Jq::compile(expression).map_err(|found| invalid_jq(expression, found)));
-        let form = match wishes.form {
-            Form::Human | Form::Tsv if wishes.jq.is_some() || !wishes.fields.is_empty() => Form::Json,
+        let form = match options.form {
+            Form::Human | Form::Tsv if options.jq.is_some() || !options.fields.is_empty() => Form::Json,
             form => form,
         };
-        if wishes.tsv_by_flag && (jq.is_some() || !wishes.fields.is_empty()) {
+        if options.tsv_by_flag && (jq.is_some() || !options.fields.is_empty()) {
             let other = if jq.is_some() { "--jq" } else { "--json" };
             let origin =
                 Origin::Flag { name: "--output".to_owned(), n: 1, value: "tsv".to_owned(), span: None };
-            let rule = format!("tsv and {other} exclude each other: {other} makes JSON");
-            let report = Report::one(Problem::new("", "exclusive", rule), Some(origin));
-            return Err(Fail::Usage(Report {
+            let rule = format!("tsv and {other} can't be used together: {other} prints JSON");
+            let report = Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin));
+            return Err(Fail::Usage(Diagnostics {
                 help: Some("choose columns with --columns NAMES".to_owned()),
                 ..report
             }));
         }
-        let says_json = matches!(wishes.form, Form::Json | Form::Ndjson);
-        let Wishes { fields, columns, quiet, pager, .. } = wishes;
+        let messages_are_json = matches!(options.form, Form::Json | Form::Ndjson);
+        let OutputOptions { fields, columns, quiet, pager, .. } = options;
         let pager = pager.filter(|_| std::io::stdout().is_terminal());
-        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, says_json, pager })
+        Ok(Self { terminal, form, fields, jq: jq.transpose()?, columns, quiet, messages_are_json, pager })
     }
 
     /// Whether results are JSON.
@@ -81,28 +81,28 @@ impl Out {
         matches!(self.form, Form::Json | Form::Ndjson)
     }
 
-    /// Whether only a part of each result was asked for, by `--jq` or by fields.
+    /// Whether `--jq` or fields select a part of each result.
     pub(crate) fn filters(&self) -> bool {
         self.jq.is_some() || !self.fields.is_empty()
     }
 
-    /// Whether notes, warnings and errors are JSON: where JSON was asked for by name. A filter alone asks for a result in
-    /// another form, and who types one wants to read what is wrong with it.
-    pub(crate) fn says_json(&self) -> bool {
-        self.says_json
+    /// Whether notes, warnings and errors are JSON: only if JSON was requested explicitly. With a filter alone, its
+    /// author wants to read the errors.
+    pub(crate) fn messages_are_json(&self) -> bool {
+        self.messages_are_json
     }
 
-    /// How results are written.
+    /// The output format.
     pub(crate) fn form(&self) -> Form {
         self.form
     }
 
-    /// Whether notes are unwanted.
+    /// Whether notes are suppressed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether items can be written while more are on their way: everything but one JSON document and an aligned table.
+    /// Whether items can be written before all have arrived: always except for a JSON document and an aligned table.
     pub(crate) fn streams(&self) -> bool {
         match self.form {
             Form::Json => false,
@@ -111,27 +111,27 @@ impl Out {
         }
     }
 
-    /// The columns that were asked for, or all; a name that is none of them is refused.
+    /// The requested columns, or all; fails on an unknown name.
     pub(crate) fn columns(&self, all: &[Column]) -> Result<Columns, Fail> {
         if self.columns.is_empty() {
             return Ok(Columns::all(all));
         }
         Columns::named(all, &self.columns).map_err(|name| {
             let known: Vec<_> = all.iter().map(|column| column.name).collect();
-            let rule = format!("there is no column `{name}`; there are: {}", known.join(", "));
+            let rule = format!("unknown column `{name}`; the columns are: {}", known.join(", "));
             let hint = keys::nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
             let value = self.columns.join(",");
             let start = value.find(name).unwrap_or(0);
             let span = Some(start..start + name.len());
             let origin = Some(Origin::Flag { name: "--columns".to_owned(), n: 1, value, span });
-            Fail::Usage(Report {
-                found: vec![Found { problem: Problem::new("", "unknown", rule), origin, hint }],
-                ..Report::default()
+            Fail::Usage(Diagnostics {
+                found: vec![Diagnostic { problem: Problem::new("", "unknown", rule), origin, hint }],
+                ..Diagnostics::default()
             })
         })
     }
 
-    /// A list as the service sent it: `{"object":"list","data":[…],"has_more":…}`.
+    /// Prints a list in the service's form: `{"object":"list","data":[…],"has_more":…}`.
     pub(crate) fn list(&self, envelope: &Value, columns: &Columns) -> Result<(), Fail> {
         let rows = envelope.get("data").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         match self.form {
@@ -151,7 +151,7 @@ impl Out {
         }
     }
 
-    /// Some items of a list, a line each; only where [`streams`](Self::streams) says so.
+    /// Prints some items of a list, one per line; only if [`streams`](Self::streams).
     pub(crate) fn rows(&self, rows: &[Value], columns: &Columns) -> Result<(), Fail> {
         if self.form == Form::Ndjson {
             for row in rows {
@@ -168,7 +168,7 @@ impl Out {
         self.bytes(text.as_bytes())
     }
 
-    /// A result that people see as lines of text and programs as JSON.
+    /// Prints a result: lines for people, JSON for programs.
     pub(crate) fn result(&self, lines: &[String], document: &Value) -> Result<(), Fail> {
         match self.form {
             Form::Json => self.document(document),
@@ -184,12 +184,12 @@ impl Out {
         }
     }
 
-    /// One of many results that come as they happen: a line for people, a line of JSON for programs.
+    /// Prints one of many results as they arrive: a line for people, a line of JSON for programs.
     pub(crate) fn item(&self, line: &str, document: &Value) -> Result<(), Fail> {
         self.bytes(self.item_text(line, document)?.as_bytes())
     }
 
-    /// The same, for somebody who writes it himself.
+    /// The same, as text for the caller to write.
     pub(crate) fn item_text(&self, line: &str, document: &Value) -> Result<String, Fail> {
         if self.is_json() {
             return self.text_of(document, false);
@@ -198,7 +198,7 @@ impl Out {
         Ok(format!("{line}\n"))
     }
 
-    /// A JSON document, projected and filtered as was wished.
+    /// Prints a JSON document, with fields selected and filtered as requested.
     pub(crate) fn document(&self, document: &Value) -> Result<(), Fail> {
         self.document_in(document, self.terminal.stdout)
     }
@@ -207,14 +207,14 @@ impl Out {
         self.bytes(self.text_of(document, indented)?.as_bytes())
     }
 
-    /// A JSON document, projected and filtered, with its line ends.
+    /// Formats a JSON document, selected and filtered, with line endings.
     fn text_of(&self, document: &Value, indented: bool) -> Result<String, Fail> {
         let mut document = std::borrow::Cow::Borrowed(document);
         if !self.fields.is_empty() {
-            let (kept, unknown) = json::project(&document, &self.fields);
-            document = std::borrow::Cow::Owned(kept);
+            let (selected, unknown) = json::project(&document, &self.fields);
+            document = std::borrow::Cow::Owned(selected);
             for field in unknown {
-                self.warn(&format!("there is no field `{field}`"));
+                self.warn(&format!("unknown field `{field}`"));
             }
         }
         let Some(jq) = &self.jq else {
@@ -229,49 +229,46 @@ impl Out {
         };
         let lines = jq.run(&document, self.terminal.stdout).map_err(|message| Fail::Local {
             message: if secret::holds_secret(&document) {
-                "the --jq expression failed on this answer; the reason may quote a secret and is not shown"
+                "the --jq expression failed on this response; the error may quote a secret and isn't shown"
                     .to_owned()
             } else {
-                format!("the --jq expression failed on this answer: {message}")
+                format!("the --jq expression failed on this response: {message}")
             },
             source: None,
-            hint: Some("the request itself succeeded; look at the answer with `--json`".to_owned()),
+            hint: Some("the request itself succeeded; view the response with `--json`".to_owned()),
         })?;
         Ok(lines.into_iter().fold(String::new(), |text, line| text + line.as_str() + "\n"))
     }
 
-    /// One line on standard output, as it is.
+    /// Prints one line on standard output, unchanged.
     pub(crate) fn line(&self, text: &str) -> Result<(), Fail> {
         self.bytes(format!("{text}\n").as_bytes())
     }
 
-    /// What the service or a sender wrote, as it is; on a terminal with what that would obey made visible.
-    pub(crate) fn foreign(&self, bytes: &[u8]) -> Result<(), Fail> {
+    /// Prints bytes from the service or a sender unchanged; on a terminal, with control characters made visible.
+    pub(crate) fn untrusted(&self, bytes: &[u8]) -> Result<(), Fail> {
         if self.terminal.stdout {
             return write_stdout(safe_lines(&String::from_utf8_lossy(bytes)).as_bytes());
         }
         write_stdout(bytes)
     }
 
-    /// Text of the program's own on standard output, as it is.
-    #[expect(
-        clippy::unused_self,
-        reason = "where a command writes is an object, whatever it needs to know today"
-    )]
+    /// Prints the program's own text on standard output, unchanged.
+    #[expect(clippy::unused_self, reason = "part of the output object's interface")]
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Fail> {
         write_stdout(bytes)
     }
 
-    /// Something that helps a person and that no program needs; silent with `--quiet`.
+    /// Prints a message for people; suppressed by `--quiet`.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.say("note", text, None);
         }
     }
 
-    /// Says notes for somebody who lives longer than this: a listener of the client.
+    /// A function that prints notes and may outlive `self`.
     pub(crate) fn noter(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json) = (self.quiet, self.says_json);
+        let (quiet, json) = (self.quiet, self.messages_are_json);
         move |text| {
             if quiet {
                 return;
@@ -283,9 +280,9 @@ impl Out {
         }
     }
 
-    /// Says warnings for somebody who lives longer than this.
+    /// A function that prints warnings and may outlive `self`.
     pub(crate) fn warner(&self) -> impl Fn(&str) + Send + Sync + use<> {
-        let (quiet, json, color) = (self.quiet, self.says_json, self.terminal.color_stderr);
+        let (quiet, json, color) = (self.quiet, self.messages_are_json, self.terminal.color_stderr);
         move |text| {
             if quiet {
                 return;
@@ -293,14 +290,14 @@ impl Out {
             if json {
                 return write_stderr_json(&json!({ "warning": { "message": text } }));
             }
-            write_stderr(&format!("{}{}\n", color::paint("warning: ", color::DOUBTFUL, color), safe(text)));
+            write_stderr(&format!("{}{}\n", color::paint("warning: ", color::WARNING, color), safe(text)));
         }
     }
 
-    /// What went over the wire, line by line; it was asked for, so not even `--quiet` keeps it back.
+    /// Prints a trace of HTTP messages; shown even with `--quiet` because it was requested explicitly.
     pub(crate) fn trace(&self, lines: &str) {
         for line in lines.lines() {
-            if self.says_json() {
+            if self.messages_are_json() {
                 write_stderr_json(&json!({ "trace": { "message": line } }));
             } else {
                 write_stderr(&format!("{}\n", safe(line)));
@@ -308,7 +305,7 @@ impl Out {
         }
     }
 
-    /// Something that may be a mistake.
+    /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
             self.say("warning", text, Some("warning: "));
@@ -316,46 +313,46 @@ impl Out {
     }
 
     fn say(&self, kind: &str, text: &str, label: Option<&str>) {
-        if self.says_json {
+        if self.messages_are_json {
             return write_stderr_json(&json!({ kind: { "message": text } }));
         }
-        let label = label.map(|label| color::paint(label, color::DOUBTFUL, self.terminal.color_stderr));
+        let label = label.map(|label| color::paint(label, color::WARNING, self.terminal.color_stderr));
         let text = text.lines().map(safe).collect::<Vec<_>>().join("\n");
         write_stderr(&format!("{}{text}\n", label.unwrap_or_default()));
     }
 }
 
-/// Bytes on standard output, at once.
+/// Writes bytes to standard output without buffering.
 pub(crate) fn write_stdout(bytes: &[u8]) -> Result<(), Fail> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(lost)
 }
 
-/// A line of JSON on standard error. What a terminal would obey is written as `\u` escapes, which is the same JSON.
+/// Writes a line of JSON to standard error. Control characters are written as `\u` escapes, which is equivalent JSON.
 pub(crate) fn write_stderr_json(line: &Value) {
     write_stderr(&(json::escape(&line.to_string()) + "\n"));
 }
 
-/// Text on standard error.
+/// Writes text to standard error.
 pub(crate) fn write_stderr(text: &str) {
-    // There is nobody left to tell that standard error is gone.
+    // If standard error is closed, there is nowhere to report it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A reader that went away is no failure; a full disk is.
+/// A closed pipe isn't an error; a full disk is.
 fn lost(error: io::Error) -> Fail {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Fail::BrokenPipe;
     }
     Fail::Local {
-        message: "standard output cannot be written".to_owned(),
+        message: "couldn't write to standard output".to_owned(),
         source: Some(Box::new(error)),
         hint: None,
     }
 }
 
 fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
-    let found = found.into_iter().map(|invalid| Found {
+    let found = found.into_iter().map(|invalid| Diagnostic {
         problem: Problem::new("", "jq", invalid.message),
         origin: Some(Origin::Flag {
             name: "--jq".to_owned(),
@@ -365,9 +362,9 @@ fn invalid_jq(expression: &str, found: Vec<super::jq::Invalid>) -> Fail {
         }),
         hint: None,
     });
-    Fail::Usage(Report {
-        summary: Some("the --jq expression is not valid".to_owned()),
+    Fail::Usage(Diagnostics {
+        summary: Some("invalid --jq expression".to_owned()),
         found: found.collect(),
-        ..Report::default()
+        ..Diagnostics::default()
     })
 }

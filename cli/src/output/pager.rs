@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::settings::env::Env;
 
-/// The rows of a terminal of unknown size.
+/// The assumed height of a terminal in rows.
 const DEFAULT_HEIGHT: usize = 24;
 
 static OPEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether a pager has the terminal: then Ctrl-C is for the pager.
+/// Whether a pager controls the terminal: then Ctrl-C is for the pager.
 pub(crate) fn is_open() -> bool {
     OPEN.load(Ordering::SeqCst)
 }
 
-/// A pager, and the rows of the terminal that fit without it.
+/// A pager command, and the height of the terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Pager {
     command: String,
@@ -25,7 +25,7 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// `POSTHASTE_PAGER`, `PAGER`, or less; none in CI and on a terminal that can't move its cursor.
+    /// `POSTHASTE_PAGER`, `PAGER`, or less; none in CI or on a terminal without cursor control.
     pub(crate) fn choose(env: &Env) -> Option<Self> {
         if env.get("CI").is_some() || env.get("TERM").is_none_or(|term| term == "dumb") {
             return None;
@@ -44,7 +44,7 @@ impl Pager {
         })
     }
 
-    /// Shows a text that is longer than the screen; false if it fits, or if there is no such pager.
+    /// Shows a text longer than the screen; returns false if it fits, or if the pager doesn't exist.
     pub(crate) fn show(&self, text: &str) -> bool {
         if text.lines().count() < self.height {
             return false;
@@ -58,7 +58,7 @@ impl Pager {
         OPEN.store(true, Ordering::SeqCst);
         let status = command.spawn().and_then(|mut pager| {
             if let Some(mut stdin) = pager.stdin.take() {
-                // A pager can be left before the end of the text.
+                // The user may quit before the end of the text.
                 let _ = stdin.write_all(text.as_bytes());
             }
             pager.wait()

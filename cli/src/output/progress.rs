@@ -1,4 +1,4 @@
-//! How far an upload has come, on standard error: a bar for eyes, a line now and then for a log.
+//! Upload progress on standard error: a bar on a terminal, occasional lines in a log.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use serde_json::json;
 use super::out::{Out, write_stderr};
 use crate::settings::ProgressStyle;
 
-/// An upload below this is over before anybody could read about it.
-const WORTH_SHOWING: u64 = 512 * 1024;
-/// A log gets a line at the latest after so long.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Smaller uploads finish before anyone could read their progress.
+const MIN_SHOWN: u64 = 512 * 1024;
+/// Maximum time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows one upload.
+/// The progress of one upload.
 #[derive(Debug)]
 pub(crate) struct Upload(Shown);
 
@@ -26,25 +26,25 @@ enum Shown {
 }
 
 impl Upload {
-    /// Begins to show an upload, in the way that was wished and that fits standard error.
+    /// Starts showing an upload, in the requested style if standard error supports it.
     pub(crate) fn new(style: ProgressStyle, out: &Out, what: &str) -> Self {
         let lines = |json| Shown::Lines { json, last: Mutex::new((0, Instant::now())) };
         Self(match style {
             _ if out.is_quiet() => Shown::Nothing,
             ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Plain => lines(out.says_json()),
+            ProgressStyle::Plain => lines(out.messages_are_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.says_json() || !out.terminal.stderr => Shown::Nothing,
+            ProgressStyle::Auto if out.messages_are_json() || !out.terminal.stderr => Shown::Nothing,
             ProgressStyle::Auto => Shown::Bar(bar(what)),
         })
     }
 
-    /// So many bytes of so many have left; a new attempt begins at 0 again.
+    /// Sets the number of bytes sent; a retry starts at 0 again.
     pub(crate) fn set(&self, sent: u64, total: u64) {
         match &self.0 {
             Shown::Nothing => {}
             Shown::Bar(bar) => {
-                if total < WORTH_SHOWING {
+                if total < MIN_SHOWN {
                     return;
                 }
                 if bar.length().is_none() {
@@ -62,7 +62,7 @@ impl Upload {
         }
     }
 
-    /// The answer is there; a bar leaves no trace.
+    /// The upload is complete; a bar is erased.
     pub(crate) fn finish(&self) {
         if let Shown::Bar(bar) = &self.0 {
             bar.finish_and_clear();
@@ -70,7 +70,7 @@ impl Upload {
     }
 }
 
-/// Also when the upload is broken off, by a signal say: what is told then has a line of its own.
+/// Also erases the bar if the upload is interrupted, so that the next message starts on its own line.
 impl Drop for Upload {
     fn drop(&mut self) {
         self.finish();
@@ -87,10 +87,10 @@ fn bar(what: &str) -> ProgressBar {
     bar
 }
 
-/// A line for every 10 % or 10 s, whichever comes first; the first attempt's and the next ones' alike.
+/// A line for every 10 % or 10 s, whichever comes first; the same for retries.
 fn next_line(last: &mut (u64, Instant), sent: u64, total: u64, now: Instant, json: bool) -> Option<String> {
     let tenth = sent.saturating_mul(10).checked_div(total)?;
-    if tenth == last.0 && now.duration_since(last.1) < PAUSE {
+    if tenth == last.0 && now.duration_since(last.1) < LOG_INTERVAL {
         return None;
     }
     *last = (tenth, now);
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_gets_a_line_for_every_tenth_and_every_ten_seconds() {
+    fn a_log_gets_a_line_per_ten_percent_and_per_ten_seconds() {
         let start = Instant::now();
         let mut last = (0, start);
         let mut lines =
@@ -116,12 +116,12 @@ mod tests {
         assert_eq!(lines(10, 0).unwrap(), "upload: 10 B/100 B, 10%");
         assert_eq!(lines(12, 1), None);
         assert!(lines(13, 11).is_some(), "ten seconds after the last one");
-        assert!(lines(0, 12).is_some(), "a new attempt is told");
+        assert!(lines(0, 12).is_some(), "a retry is logged");
         assert_eq!(next_line(&mut (0, start), 0, 0, start, false), None, "an empty body has no tenths");
     }
 
     #[test]
-    fn a_program_gets_objects() {
+    fn json_progress_is_objects() {
         let line = next_line(&mut (0, Instant::now()), 50, 100, Instant::now(), true).unwrap();
         assert_eq!(line, r#"{"progress":{"sent":50,"total":100}}"#);
     }

@@ -1,8 +1,8 @@
-//! One thing as the service tells it: a line a field.
+//! Prints one resource: one field per line.
 
 use serde_json::Value;
 
-/// A line a field; bodies come last and as they are. Empty fields are left out.
+/// One line per field; bodies come last, unchanged. Empty fields are omitted.
 pub(crate) fn lines(document: &Value) -> Vec<String> {
     let Some(fields) = document.as_object() else { return vec![document.to_string()] };
     let (bodies, fields): (Vec<_>, Vec<_>) = fields
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_that_the_service_tells_is_shown_and_bodies_come_last() {
+    fn every_field_of_the_response_is_shown_and_bodies_come_last() {
         let document = json!({"id": "1", "text": "a\nb", "to": ["x@y.test", "z@y.test"], "cc": null, "bcc": [], "new_field": {"a": 1}});
         assert_eq!(
             lines(&document),

@@ -1,7 +1,7 @@
-//! A failure as a person reads it, and as a program reads it.
+//! Formats failures for people and for programs.
 //!
-//! For a person: one sentence, every place that is wrong with a caret under it, what is missing, and what to type next.
-//! For a program: one JSON object on one line, the last of standard error.
+//! For people: one sentence, every problem with a caret at its place, missing input, and what to type next.
+//! For programs: one JSON object on one line, the last one on standard error.
 
 use std::error::Error as _;
 
@@ -13,22 +13,27 @@ use super::color;
 use super::out::{write_stderr, write_stderr_json};
 use super::snippet;
 use super::terminal::{Terminal, brief, safe, safe_lines};
-use crate::diagnostics::{Begun, Fail, Found, Kind, Origin, Report, place};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Kind, Operation, Origin, place};
 
-/// As many problems as fit a screen; a program gets all of them.
-const SHOWN: usize = 20;
+/// Maximum number of problems shown to people, to fit a screen; programs get all.
+const MAX_SHOWN: usize = 20;
 
-/// What a person sees on standard error, with its last line feed.
-pub(crate) fn human(fail: &Fail, under_way: Option<&Begun>, terminal: &Terminal, verbose: bool) -> String {
+/// The message for people on standard error, with its final line feed.
+pub(crate) fn human(
+    fail: &Fail,
+    in_flight: Option<&Operation>,
+    terminal: &Terminal,
+    verbose: bool,
+) -> String {
     let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Report::of(problems), terminal),
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Diagnostics::of(problems), terminal),
         fail => message(fail),
     };
     if message.is_empty() {
         return String::new();
     }
-    let mut lines = vec![labelled("error:", color::BAD, &safe_lines(&message), terminal)];
+    let mut lines = vec![labelled("error:", color::FAILURE, &safe_lines(&message), terminal)];
     if verbose {
         let mut cause = source(fail);
         while let Some(error) = cause {
@@ -36,14 +41,14 @@ pub(crate) fn human(fail: &Fail, under_way: Option<&Begun>, terminal: &Terminal,
             cause = error.source();
         }
     }
-    let hints = under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail));
+    let hints = in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail));
     lines.extend(hints.map(|hint| labelled("help:", color::HINT, &safe(&hint), terminal)));
     lines.join("\n") + "\n"
 }
 
-/// Something of the configuration that may be a mistake, with its caret.
-pub(crate) fn warning(found: &Found, terminal: &Terminal) -> String {
-    let title = "a setting is not understood and has no effect";
+/// A warning about a setting, with its position in the configuration file.
+pub(crate) fn warning(found: &Diagnostic, terminal: &Terminal) -> String {
+    let title = "unknown setting, ignored";
     let mut lines = vec![snippet::render(Level::WARNING, title, std::slice::from_ref(found), terminal)];
     lines.extend(found.hint.iter().map(|hint| labelled("help:", color::HINT, &safe(hint), terminal)));
     lines.join("\n") + "\n"
@@ -53,28 +58,28 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
     format!("{} {text}", color::paint(label, style, terminal.color_stderr))
 }
 
-/// The one JSON object of a failure.
-pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
+/// The JSON object of a failure.
+pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Report::of(problems)),
+        Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
         _ => None,
     };
     let sdk = fail.sdk();
     let found = report.iter().flat_map(|report| &report.found).map(problem);
     let missing = report.iter().flat_map(|report| &report.missing).map(|missing| {
-        json!({ "path": missing.path, "origin": null, "code": "required", "message": format!("{} is needed", missing.what) })
+        json!({ "path": missing.path, "origin": null, "code": "required", "message": format!("{} is required", missing.what) })
     });
     let problems: Vec<Value> = found.chain(missing).collect();
     let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
-    let key = key.or_else(|| under_way?.idempotency_key.clone());
+    let key = key.or_else(|| in_flight?.idempotency_key.clone());
     let hints: Vec<String> =
-        under_way.map(|begun| begun.sentence.clone()).into_iter().chain(hints(fail)).collect();
+        in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail)).collect();
     let mut error = json!({
         "kind": fail.kind().name(),
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
-        "outcome": under_way.map_or_else(|| outcome(fail), |begun| outcome_name(begun.outcome)),
+        "outcome": in_flight.map_or_else(|| outcome(fail), |operation| outcome_name(operation.outcome)),
         "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
@@ -90,15 +95,15 @@ pub(crate) fn json(fail: &Fail, under_way: Option<&Begun>) -> Value {
             error["problems_omitted"] = json!(report.omitted);
         }
     }
-    if let Some(begun) = under_way.filter(|begun| !begun.ids.is_empty()) {
-        error["ids"] = json!(begun.ids);
+    if let Some(operation) = in_flight.filter(|operation| !operation.ids.is_empty()) {
+        error["ids"] = json!(operation.ids);
     }
     json!({ "error": error })
 }
 
-/// What was done, where its result could not be read.
-pub(crate) fn begun(begun: &Begun, json: bool) {
-    let Begun { outcome, sentence, ids, idempotency_key } = begun;
+/// Reports what was done when the result couldn't be written.
+pub(crate) fn unreported(operation: &Operation, json: bool) {
+    let Operation { outcome, sentence, ids, idempotency_key } = operation;
     if json {
         let note = json!({ "message": sentence, "outcome": outcome_name(*outcome), "ids": ids, "idempotency_key": idempotency_key });
         return write_stderr_json(&json!({ "note": note }));
@@ -106,34 +111,34 @@ pub(crate) fn begun(begun: &Begun, json: bool) {
     write_stderr(&format!("{}\n", safe(sentence)));
 }
 
-fn usage(report: &Report, terminal: &Terminal) -> String {
-    let shown = &report.found[..report.found.len().min(SHOWN)];
+fn usage(report: &Diagnostics, terminal: &Terminal) -> String {
+    let shown = &report.found[..report.found.len().min(MAX_SHOWN)];
     let mut lines = vec![snippet::render(Level::ERROR, &safe_lines(&title(report)), shown, terminal)];
-    if report.found.len() > SHOWN {
-        let which = if report.omitted > 0 { "the first 1,000" } else { "all of them" };
-        let more = report.found.len() - SHOWN + report.omitted;
-        lines.push(format!("and {more} more problems; {which}: --json"));
+    if report.found.len() > MAX_SHOWN {
+        let which = if report.omitted > 0 { "the first 1,000" } else { "all" };
+        let more = report.found.len() - MAX_SHOWN + report.omitted;
+        lines.push(format!("and {more} more problems; for {which}: --json"));
     }
     if !report.missing.is_empty() {
         lines.push(labelled(
             "missing:",
-            color::BAD,
+            color::FAILURE,
             &safe(&report.missing.iter().map(|missing| missing.what.as_str()).collect::<Vec<_>>().join(", ")),
             terminal,
         ));
     }
-    let mut told: Vec<&String> = Vec::new();
+    let mut hints_seen: Vec<&String> = Vec::new();
     for hint in shown.iter().filter_map(|found| found.hint.as_ref()).chain(&report.help) {
-        if !told.contains(&hint) {
+        if !hints_seen.contains(&hint) {
             lines.push(labelled("help:", color::HINT, &safe(hint), terminal));
-            told.push(hint);
+            hints_seen.push(hint);
         }
     }
     lines.join("\n") + "\n"
 }
 
-/// The report's own sentence, or how many problems there are; either way that nothing was sent.
-fn title(report: &Report) -> String {
+/// The headline or the number of problems; both say that nothing was sent.
+fn title(report: &Diagnostics) -> String {
     report.summary.clone().unwrap_or_else(|| {
         match report.found.len() + report.missing.len() + report.omitted {
             1 => "1 problem; nothing was sent".to_owned(),
@@ -142,14 +147,14 @@ fn title(report: &Report) -> String {
     })
 }
 
-fn hint(report: &Report) -> Option<String> {
+fn hint(report: &Diagnostics) -> Option<String> {
     report.found.iter().find_map(|found| found.hint.clone()).or_else(|| report.help.clone())
 }
 
-/// The failure in a sentence.
+/// The failure as one sentence.
 pub(crate) fn message(fail: &Fail) -> String {
     match fail {
-        Fail::Sdk(error) | Fail::InDoubt { error, .. } => sdk_message(error),
+        Fail::Sdk(error) | Fail::UnknownOutcome { error, .. } => sdk_message(error),
         Fail::Local { message, source, .. } => match source {
             Some(source) => format!("{message}: {source}"),
             None => message.clone(),
@@ -167,7 +172,7 @@ pub(crate) fn message(fail: &Fail) -> String {
     }
 }
 
-/// The error's sentence with the causes that say what happened.
+/// The error's message with the causes that matter to people.
 pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
     match error {
         posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost) => {
@@ -177,7 +182,7 @@ pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
     }
 }
 
-/// An error and its causes behind it.
+/// An error followed by its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -188,7 +193,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What stopped a request: how far it came, what the system said, and how often it was tried.
+/// Why a request failed: how far it got, the system's error, and the number of attempts.
 pub(crate) fn lost_by(lost: &posthaste::TransportFailure) -> String {
     let mut deepest = lost.transport.source();
     while let Some(deeper) = deepest.and_then(std::error::Error::source) {
@@ -199,7 +204,7 @@ pub(crate) fn lost_by(lost: &posthaste::TransportFailure) -> String {
     format!("{}{deepest}{attempts}", lost.transport)
 }
 
-/// The causes that the sentence has left out, for `-v`.
+/// The causes that the sentence omits, for `-v`.
 fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
     if let Some(posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost)) = fail.sdk() {
         return lost.transport.source();
@@ -210,12 +215,12 @@ fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
     }
 }
 
-/// Whether a login was refused because of its scope.
+/// Whether a login was rejected because of its scope.
 fn may_only_send(error: &posthaste::Error) -> bool {
     matches!(error, posthaste::Error::Api(api) if api.name == "invalid_permission")
 }
 
-/// What to do next, each a line.
+/// What to do next, one hint per line.
 fn hints(fail: &Fail) -> Vec<String> {
     let given = match fail {
         Fail::Local { hint, .. }
@@ -225,49 +230,49 @@ fn hints(fail: &Fail) -> Vec<String> {
         | Fail::Rejected { hint, .. }
         | Fail::Pending { hint, .. }
         | Fail::Partial { hint, .. } => hint.clone(),
-        Fail::InDoubt { doubt, .. } => Some(doubt.clone()),
+        Fail::UnknownOutcome { unknown_outcome, .. } => Some(unknown_outcome.clone()),
         _ => None,
     };
     let mut hints: Vec<String> = given.into_iter().collect();
     let Some(error) = fail.sdk() else { return hints };
     match (fail.kind(), error.idempotency_key()) {
         (Kind::Unknown, Some(key)) => hints.push(format!(
-            "it may have been accepted; repeat it within 24 hours with `--idempotency-key {}`: that cannot send it twice",
+            "it may have been accepted; retry within 24 hours with `--idempotency-key {}`, which can't send it twice",
             key.as_str()
         )),
         (Kind::Unknown, None) if hints.is_empty() => {
-            hints.push("it may have been done; look before you repeat it".to_owned());
+            hints.push("the request may have been processed; check before you repeat it".to_owned());
         }
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
-            hints.push(format!("to repeat it without sending twice: --idempotency-key {}", key.as_str()));
+            hints.push(format!("to retry without sending twice: --idempotency-key {}", key.as_str()));
         }
         (Kind::Limited, _) => hints.extend(
-            error.retry_after().map(|pause| format!("the service asks to wait {} s", pause.as_secs())),
+            error.retry_after().map(|pause| format!("retry after {} s", pause.as_secs())),
         ),
         (Kind::CredentialNotSaved, _) => hints.push(
-            "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then posthaste auth login"
+            "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then run posthaste auth login"
                 .to_owned(),
         ),
         (Kind::Auth, _) if may_only_send(error) => {
-            hints.push("log in for all commands: posthaste auth login --scope full_access".to_owned());
+            hints.push("this login may only send emails; for all commands: posthaste auth login --scope full_access".to_owned());
         }
         (Kind::Auth, _) => {
-            hints.push("log in: posthaste auth login; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH; then: posthaste doctor".to_owned());
+            hints.push("log in: posthaste auth login; or set POSTHASTE_API_KEY, or pass --api-key-file PATH; to check: posthaste doctor".to_owned());
         }
         _ => {}
     }
     if let posthaste::Error::Decode(unreadable) = error
         && !unreadable.sample.is_empty()
     {
-        hints.push(format!("the answer began: {}", unreadable.sample));
+        hints.push(format!("the response started with: {}", unreadable.sample));
     }
     if matches!(error, posthaste::Error::Api(api) if api.kind() == ApiErrorKind::Redirect) {
         hints.push(
-            "is --base-url right? redirects are not followed, so that the key goes nowhere else".to_owned(),
+            "check --base-url; redirects aren't followed, so that the key isn't sent elsewhere".to_owned(),
         );
     }
     if let Some(id) = error.request_id() {
-        hints.push(format!("request id for the service's support: {id}"));
+        hints.push(format!("request ID for the service's support: {id}"));
     }
     hints
 }
@@ -275,7 +280,7 @@ fn hints(fail: &Fail) -> Vec<String> {
 fn outcome(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
-        Fail::Sdk(error) | Fail::InDoubt { error, .. } => error.outcome(),
+        Fail::Sdk(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
         _ => return Value::Null,
     };
     outcome_name(outcome)
@@ -305,8 +310,8 @@ fn api(error: &posthaste::Error) -> Option<Value> {
     Some(json!({ "name": error.name, "message": error.message, "body": body }))
 }
 
-/// A problem for programs.
-pub(crate) fn problem(found: &Found) -> Value {
+/// A problem as JSON.
+pub(crate) fn problem(found: &Diagnostic) -> Value {
     let mut object = json!({
         "path": brief(&found.problem.path),
         "origin": found.origin.as_ref().map(origin),

@@ -1,4 +1,4 @@
-//! How many rows are done, on standard error: a bar for eyes, a line now and then for a log.
+//! Progress over rows on standard error: a bar on a terminal, occasional lines in a log.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use serde_json::json;
 use super::out::{Out, write_stderr};
 use crate::settings::ProgressStyle;
 
-/// A log gets a line at the latest after so long.
-const PAUSE: Duration = Duration::from_secs(10);
-/// What is over sooner needs no bar.
-const WORTH_SHOWING: u64 = 50;
+/// Maximum time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Fewer rows need no bar.
+const MIN_SHOWN: u64 = 50;
 
-/// Shows one walk over rows; how many there are may be unknown.
+/// The progress over rows; the total may be unknown.
 #[derive(Debug)]
 pub(crate) struct Rows {
     shown: Shown,
@@ -29,31 +29,31 @@ enum Shown {
 }
 
 impl Rows {
-    /// Begins to show a walk, in the way that was wished and that fits standard error.
+    /// Starts showing progress, in the requested style if standard error supports it.
     pub(crate) fn new(style: ProgressStyle, out: &Out, total: Option<u64>) -> Self {
         let lines = |json| Shown::Lines { json, last: Cell::new((0, Instant::now())) };
         let shown = match style {
             _ if out.is_quiet() => Shown::Nothing,
             ProgressStyle::None => Shown::Nothing,
-            ProgressStyle::Plain => lines(out.says_json()),
+            ProgressStyle::Plain => lines(out.messages_are_json()),
             ProgressStyle::Json => lines(true),
-            ProgressStyle::Auto if out.says_json() || !out.terminal.stderr => Shown::Nothing,
-            ProgressStyle::Auto if total.is_some_and(|total| total < WORTH_SHOWING) => Shown::Nothing,
+            ProgressStyle::Auto if out.messages_are_json() || !out.terminal.stderr => Shown::Nothing,
+            ProgressStyle::Auto if total.is_some_and(|total| total < MIN_SHOWN) => Shown::Nothing,
             ProgressStyle::Auto => Shown::Bar(bar(total)),
         };
         Self { shown, total }
     }
 
-    /// So many are done.
+    /// Sets the number of rows done.
     pub(crate) fn set(&self, done: u64) {
         match &self.shown {
             Shown::Nothing => {}
             Shown::Bar(bar) => bar.set_position(done),
             Shown::Lines { json, last } => {
-                // Without a total every thousand counts as a step.
+                // Without a total, logs every thousand rows.
                 let step = self.total.map_or(done / 1_000, |total| done * 10 / total.max(1));
-                let (before, told) = last.get();
-                if step == before && told.elapsed() < PAUSE {
+                let (before, last_logged) = last.get();
+                if step == before && last_logged.elapsed() < LOG_INTERVAL {
                     return;
                 }
                 last.set((step, Instant::now()));
@@ -68,7 +68,7 @@ impl Rows {
     }
 }
 
-/// A bar leaves no trace, also when the walk is broken off.
+/// Erases the bar, also if the work is interrupted.
 impl Drop for Rows {
     fn drop(&mut self) {
         if let Shown::Bar(bar) = &self.shown {

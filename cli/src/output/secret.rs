@@ -1,4 +1,4 @@
-//! Something secret that the service tells once: into a file that only its owner can read, or on standard output where it was asked for.
+//! Secrets that the service returns only once: written to a private file, or to standard output on request.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::diagnostics::Fail;
 
-/// Fields whose values are secret.
+/// JSON fields with secret values.
 const SECRETS: [&str; 8] = [
     "signing_secret",
     "access_token",
@@ -20,19 +20,19 @@ const SECRETS: [&str; 8] = [
     "download_url",
 ];
 
-/// Makes the file, so that a secret that comes later has a place: it must not exist, and only its owner can read it.
+/// Creates a private file for a secret; the file must not exist.
 ///
-/// Made before the request leaves: a secret that can't be written would be lost.
+/// Created before the request is sent: otherwise an unwritable file would lose the secret.
 pub(crate) fn place(path: &str) -> Result<SecretFile<'_>, Fail> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| Fail::local(format!("{path} can't be made"), error))?;
+    let file = options.open(path).map_err(|error| Fail::local(format!("couldn't create {path}"), error))?;
     Ok(SecretFile { path: Path::new(path), file: Some(file) })
 }
 
-/// A file that waits for its secret, and goes away if none comes.
+/// A file created for a secret; removed if none is written.
 #[derive(Debug)]
 pub(crate) struct SecretFile<'a> {
     path: &'a Path,
@@ -40,29 +40,29 @@ pub(crate) struct SecretFile<'a> {
 }
 
 impl<'a> SecretFile<'a> {
-    /// Where it is.
+    /// The file's path.
     pub(crate) fn path(&self) -> &'a Path {
         self.path
     }
 
-    /// Writes the secret and a line end.
+    /// Writes the secret and a line ending.
     pub(crate) fn write(mut self, secret: &str) -> Result<(), Fail> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         let written = writeln!(file, "{secret}").and_then(|()| file.sync_all());
-        written.map_err(|error| Fail::local(format!("{} can't be written", self.path.display()), error))
+        written.map_err(|error| Fail::local(format!("couldn't write {}", self.path.display()), error))
     }
 }
 
 impl Drop for SecretFile<'_> {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // It is empty; that it stays is no harm worth a word.
+            // The file is empty; if it stays, it does no harm.
             let _ = std::fs::remove_file(self.path);
         }
     }
 }
 
-/// Covers the secrets in a document.
+/// Redacts the secrets in a document.
 pub(crate) fn cover(json: &mut Value) {
     match json {
         Value::Object(fields) => {
@@ -79,7 +79,7 @@ pub(crate) fn cover(json: &mut Value) {
     }
 }
 
-/// Whether a document holds a secret.
+/// Whether a document contains a secret.
 pub(crate) fn holds_secret(json: &Value) -> bool {
     match json {
         Value::Object(fields) => fields.iter().any(|(name, value)| {

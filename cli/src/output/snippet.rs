@@ -1,19 +1,24 @@
-//! The places that are wrong, each with its line of source and a caret.
+//! Shows problems in their source line with a caret.
 
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::terminal::{Terminal, brief, is_hostile, safe};
-use crate::diagnostics::{Found, Origin};
+use crate::diagnostics::{Diagnostic, Origin};
 
-/// A caret line is no longer than this; a whole object need not be underlined.
-const LONGEST: usize = 160;
-/// The renderer draws a part of a longer line.
+/// Maximum length of the underline; a whole object needn't be underlined.
+const MAX_UNDERLINE: usize = 160;
+/// For longer lines, the renderer shows only a part.
 const WIDEST: usize = 140;
 
-/// The title and under it every problem, those with a source in it and the others as a line.
-pub(crate) fn render(level: Level<'static>, title: &str, found: &[Found], terminal: &Terminal) -> String {
+/// Renders the title and all problems, with their source if they have one.
+pub(crate) fn render(
+    level: Level<'static>,
+    title: &str,
+    found: &[Diagnostic],
+    terminal: &Terminal,
+) -> String {
     let mut sources: Vec<Source> = Vec::new();
     let mut lines = Vec::new();
     for found in found {
@@ -43,7 +48,7 @@ pub(crate) fn render(level: Level<'static>, title: &str, found: &[Found], termin
     text
 }
 
-fn label(found: &Found) -> String {
+fn label(found: &Diagnostic) -> String {
     let problem = &found.problem;
     let text = if problem.path.is_empty() {
         brief(&problem.message).into_owned()
@@ -53,8 +58,8 @@ fn label(found: &Found) -> String {
     safe(&text).into_owned()
 }
 
-/// A problem that has no source to show: of the environment, or of a value that nobody wrote down.
-pub(crate) fn line(found: &Found) -> String {
+/// Renders a problem without source: in the environment, or with a default value.
+pub(crate) fn line(found: &Diagnostic) -> String {
     let text = match &found.origin {
         Some(Origin::Env { name }) => format!("{name}: {}", label(found)),
         _ => label(found),
@@ -73,7 +78,7 @@ struct Source {
 }
 
 impl Source {
-    /// The source of an origin, fit for a terminal, and the place in it.
+    /// The source of an origin, safe for a terminal, and the position in it.
     fn of(origin: &Origin) -> Option<(Self, Range<usize>)> {
         let (name, text, span): (_, &str, _) = match origin {
             Origin::Env { .. } => return None,
@@ -89,7 +94,7 @@ impl Source {
         let start = text.floor_char_boundary(span.start);
         let first = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let last = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
-        let end = text.floor_char_boundary(span.end.min(last).min(start + LONGEST)).max(start);
+        let end = text.floor_char_boundary(span.end.min(last).min(start + MAX_UNDERLINE)).max(start);
         let (shown, span) = shown(&text[first..last], start - first..end - first);
         let first_line = text[..first].matches('\n').count() + 1;
         Some((Self { name: safe(&name).into_owned(), text: shown, first_line, marks: Vec::new() }, span))
@@ -105,7 +110,7 @@ impl Source {
             .marks
             .iter()
             .map(|(span, label)| AnnotationKind::Primary.span(span.clone()).label(label.as_str()));
-        // Nothing far behind the last mark is drawn, and the renderer walks over every character that it gets.
+        // Text far after the last annotation isn't shown, but the renderer would process all of it.
         let last = self.marks.iter().map(|(span, _)| span.end).max().unwrap_or_default();
         let end = self.text.floor_char_boundary((last + 2 * WIDEST).min(self.text.len()));
         Snippet::source(&self.text[..end])
@@ -125,7 +130,7 @@ fn ordinal(n: usize) -> String {
     format!("{n}{suffix}")
 }
 
-/// One line with what a terminal would obey made visible, and the place moved accordingly.
+/// Escapes the control characters of a line, and moves the span accordingly.
 fn shown(line: &str, span: Range<usize>) -> (String, Range<usize>) {
     let mut text = String::with_capacity(line.len());
     let (mut start, mut end) = (None, None);
@@ -162,8 +167,8 @@ mod tests {
         Terminal::detect(&Env::of(&[("POSTHASTE_FORCE_TTY", "100")]), ColorChoice::Never)
     }
 
-    fn flag(name: &str, n: usize, value: &str, span: Range<usize>, path: &str, message: &str) -> Found {
-        Found {
+    fn flag(name: &str, n: usize, value: &str, span: Range<usize>, path: &str, message: &str) -> Diagnostic {
+        Diagnostic {
             problem: Problem::new(path, "x", message),
             origin: Some(Origin::Flag { name: name.into(), n, value: value.into(), span: Some(span) }),
             hint: None,
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_several_flags_stand_in_one_report() {
+    fn problems_with_several_flags_form_one_report() {
         let found = [
             flag("--to", 2, "bob@@example.com", 4..5, "/to/1", "an address has one `@`"),
             flag("--tag", 1, "week 47=x", 4..5, "/tags/0/name", "only A-Z a-z 0-9 _ - are allowed"),
@@ -192,19 +197,22 @@ mod tests {
     }
 
     #[test]
-    fn a_place_in_a_file_keeps_its_line_number() {
+    fn a_position_in_a_file_has_its_line_number() {
         let text: Arc<str> = "{\n  \"from\": \"Acme\",\n  \"x\": 1\n}".into();
         let span = 12..18;
         let origin = Origin::File { path: "mail.json".into(), text, span };
-        let found =
-            [Found { problem: Problem::new("/from", "address", "no `@`"), origin: Some(origin), hint: None }];
+        let found = [Diagnostic {
+            problem: Problem::new("/from", "address", "no `@`"),
+            origin: Some(origin),
+            hint: None,
+        }];
         let shown = render(Level::ERROR, "1 problem", &found, &plain());
         assert!(shown.contains("--> mail.json:2:11"), "{shown}");
         assert!(shown.contains("2 |   \"from\": \"Acme\","), "{shown}");
     }
 
     #[test]
-    fn hostile_source_and_hostile_rules_are_shown_and_not_obeyed() {
+    fn control_characters_in_sources_and_rules_are_escaped() {
         let value = "a\u{1b}[2J\u{9b}\u{202e}b\tc\r";
         let found =
             [flag("--to", 1, value, value.len() - 1..value.len(), "/to", "bad \u{1b}]0;x\u{7}\n\u{9b}")];
@@ -214,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_values_and_places_at_the_end_have_a_caret() {
+    fn empty_values_and_positions_at_the_end_have_a_caret() {
         let found = [
             flag("--jq", 1, ".data[.subject", 14..14, "", "expected closing bracket"),
             flag("--to", 1, "", 0..0, "/to/0", "empty"),
@@ -224,15 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_without_a_source_is_a_line_with_what_was_found() {
+    fn a_problem_without_a_source_is_one_line() {
         let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
         let origin = Some(Origin::Env { name: "POSTHASTE_TIMEOUT".into() });
-        let shown = render(Level::ERROR, "1 problem", &[Found { problem, origin, hint: None }], &plain());
+        let shown =
+            render(Level::ERROR, "1 problem", &[Diagnostic { problem, origin, hint: None }], &plain());
         assert_eq!(shown, "error: 1 problem\n  POSTHASTE_TIMEOUT: timeout must be above zero (found `0`)");
     }
 
     #[test]
-    fn a_place_is_counted_in_lines_and_characters() {
+    fn positions_are_counted_in_lines_and_characters() {
         assert_eq!((place("aé\nböc", 0), place("aé\nböc", 7)), ((1, 1), (2, 3)));
     }
 }

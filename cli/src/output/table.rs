@@ -1,7 +1,7 @@
-//! Lists for people (aligned, cut to the terminal) and for pipes (tabs, everything in full).
+//! Lists for people (aligned, fitted to the terminal) and for pipes (tab-separated, complete).
 //!
-//! The layout is ours because it is small and decides three things that table crates decide otherwise: one line a row,
-//! one column that gives way, and colours that are put on after the widths are known.
+//! Implemented here because it is small and differs from table crates in three ways: one line per row, one designated column that
+//! shrinks first, and colors applied after the widths are known.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -11,53 +11,53 @@ use unicode_width::UnicodeWidthStr as _;
 use super::terminal::safe;
 use super::{color, time};
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
-/// A column that is cut keeps at least this.
-const LEAST: usize = 8;
-/// No single character of an honest text has more bytes; a flood of accents has.
+/// Minimum width of a shortened column.
+const MIN_WIDTH: usize = 8;
+/// Longer than any legitimate grapheme cluster, in bytes; floods of combining marks are longer.
 const CLUSTER_BYTES: usize = 64;
 
-/// One column of a list.
+/// A column of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     /// The name for `--columns`: stable.
     pub(crate) name: &'static str,
     /// The heading for people: not stable.
     pub(crate) header: &'static str,
-    /// How a person sees it.
+    /// How the cells are shown to people.
     kind: Kind,
     text: Text,
 }
 
-/// Where a cell's text comes from.
+/// The source of a cell's text.
 #[derive(Debug, Clone, Copy)]
 enum Text {
     /// The field with the column's name.
     Field,
     /// The value at a JSON pointer.
     At(&'static str),
-    /// Something made of the row.
+    /// Computed from the row.
     Of(fn(&Value) -> String),
 }
 
 impl Column {
-    /// A column of the field with the same name.
+    /// A column for the field with the same name.
     pub(crate) const fn new(name: &'static str, header: &'static str, kind: Kind) -> Self {
         Self { name, header, kind, text: Text::Field }
     }
 
-    /// The value at this JSON pointer instead.
+    /// Takes the value at this JSON pointer instead.
     pub(crate) const fn at(self, pointer: &'static str) -> Self {
         Self { text: Text::At(pointer), ..self }
     }
 
-    /// What this makes of the row instead.
+    /// Computes the text from the row instead.
     pub(crate) const fn of(self, text: fn(&Value) -> String) -> Self {
         Self { text: Text::Of(text), ..self }
     }
 
-    /// The whole text, as the service wrote it.
+    /// The complete text.
     fn text(&self, row: &Value) -> String {
         match self.text {
             Text::Field => row.get(self.name).map(plain).unwrap_or_default(),
@@ -67,35 +67,35 @@ impl Column {
     }
 }
 
-/// How a cell is shown to a person.
+/// How a cell is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// As it is; cut with `…` where the terminal is so narrow that cutting what `Shrinks` is not enough.
+    /// Plain text; shortened with `…` only if shortening the `Shrinks` columns isn't enough.
     Text,
-    /// As it is; the first to be cut where the terminal is narrow.
+    /// Plain text; shortened first on a narrow terminal.
     Shrinks,
-    /// Always whole: an ID that is cut can't be pasted.
+    /// Never shortened: a truncated ID couldn't be pasted.
     Id,
-    /// Relative to now.
+    /// A time, relative to now.
     Time,
-    /// A word with a colour of its own.
+    /// A state, colored.
     State,
 }
 
-/// The columns of a list, all or those that were asked for.
+/// The columns of a list, all or the requested ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns(Vec<Column>);
 
 impl Columns {
-    /// Every column the command shows by itself.
+    /// The default columns of a command.
     pub(crate) fn all(columns: &[Column]) -> Self {
         Self(columns.to_vec())
     }
 
-    /// The columns named, in that order.
+    /// The named columns, in this order.
     ///
     /// # Errors
-    /// The first name that is none of them.
+    /// Returns the first unknown name.
     pub(crate) fn named<'a>(columns: &[Column], names: &'a [String]) -> Result<Self, &'a str> {
         names
             .iter()
@@ -104,7 +104,7 @@ impl Columns {
             .map(Self)
     }
 
-    /// One row for a pipe: full ids, RFC 3339 times, tabs between, no heading.
+    /// One row for a pipe: complete IDs, RFC 3339 times, tab-separated, no heading.
     pub(crate) fn tsv(&self, row: &Value) -> String {
         let cells = self.0.iter().map(|column| {
             let text = column.text(row);
@@ -114,7 +114,7 @@ impl Columns {
         cells.collect::<Vec<_>>().join("\t")
     }
 
-    /// Heading and rows for a terminal of that width, a line each.
+    /// Heading and rows for a terminal of this width, one line each.
     pub(crate) fn human(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
         let cells: Vec<Vec<String>> = rows
             .iter()
@@ -122,8 +122,8 @@ impl Columns {
                 let cell = |column: &Column| {
                     let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
-                    // What can't be shown need not be escaped either: a cell of 10 MB costs no more than a line.
-                    fit(&safe(beginning(&text, (width + 1) * CLUSTER_BYTES)), width)
+                    // Text that won't be shown needn't be escaped: a cell of 10 MB costs no more than a line.
+                    fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
                 self.0.iter().map(cell).collect()
             })
@@ -143,7 +143,7 @@ impl Columns {
         text
     }
 
-    /// The width of each column on a terminal; of those at the right there may be none, if there is no room for them.
+    /// The width of each column on a terminal; rightmost columns are dropped if there is no space for them.
     fn widths(&self, cells: &[Vec<String>], terminal: usize) -> Vec<usize> {
         let widest = |(index, column): (usize, &Column)| {
             cells.iter().map(|row| row[index].width()).chain([column.header.width()]).max().unwrap_or(0)
@@ -158,7 +158,7 @@ impl Columns {
                 let columns = widths
                     .iter()
                     .enumerate()
-                    .filter(|&(index, &width)| self.0[index].kind == kind && width > LEAST);
+                    .filter(|&(index, &width)| self.0[index].kind == kind && width > MIN_WIDTH);
                 columns.max_by_key(|&(_, &width)| width).map(|(index, _)| index)
             };
             while over(&widths) > 0
@@ -198,11 +198,11 @@ impl Columns {
     }
 }
 
-/// The text cut to a number of columns, between two characters as a reader sees them, with `…` at the cut.
+/// Shortens the text to a number of columns, at a grapheme boundary, with `…` at the end.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let (mut fitted, mut used, mut cut) = (String::new(), 0, 0);
     for cluster in text.graphemes(true) {
-        let cluster = beginning(cluster, CLUSTER_BYTES);
+        let cluster = prefix(cluster, CLUSTER_BYTES);
         used += cluster.width();
         if used > width {
             fitted.truncate(cut);
@@ -219,17 +219,17 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     fitted
 }
 
-/// At most so many bytes of the text, whole characters only.
-fn beginning(text: &str, bytes: usize) -> &str {
+/// The first `bytes` bytes of the text, in whole characters.
+fn prefix(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
 
-/// The text at a JSON pointer, as [`plain`] shows it.
+/// The text at a JSON pointer, formatted by [`plain`].
 pub(crate) fn at(row: &Value, pointer: &str) -> String {
     row.pointer(pointer).map(plain).unwrap_or_default()
 }
 
-/// A string as it is, a list with commas, null as an empty text.
+/// Strings unchanged, lists comma-separated, null as an empty text.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_cuts_texts_and_never_an_id() {
+    fn a_narrow_terminal_shortens_texts_but_never_an_id() {
         let rows = [email("Your invoice for the month of March is ready")];
         assert_eq!(
             human(&rows, 94),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_one_line_whatever_the_cell_holds() {
+    fn a_row_is_one_line_whatever_the_cell_contains() {
         let rows = [
             email("two\nlines\u{1b}[2J"),
             email(&"é\u{301}".repeat(100_000)),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_gets_full_values_with_tabs_and_line_feeds_escaped() {
+    fn a_pipe_gets_complete_values_with_tabs_and_line_feeds_escaped() {
         assert_eq!(
             Columns::all(COLUMNS).tsv(&email("a\tb\nc\\")),
             "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\tada@example.com\ta\\tb\\nc\\\\\tdelivered\t2026-03-01T11:59:56Z"
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_taken_by_name_and_in_order() {
+    fn columns_are_selected_by_name_and_in_order() {
         let names = ["subject".to_owned(), "id".to_owned()];
         let columns = Columns::named(COLUMNS, &names).unwrap();
         assert_eq!(columns.tsv(&email("Hi")), "Hi\t49a3999c-0ce1-4ea6-ab68-afcd6dc2e794");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_falls_between_characters_as_a_reader_sees_them() {
+    fn text_is_cut_at_grapheme_boundaries() {
         assert_eq!(fit("漢字漢字", 5), "漢字…");
         assert_eq!(fit("漢字漢字", 4), "漢…");
         assert_eq!(fit("a👩🏽‍🚀bcd", 4), "a👩🏽‍🚀…");
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_colored_and_still_a_word() {
+    fn a_colored_state_is_still_its_word() {
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
         let text = Columns::all(COLUMNS).human(&[email("Hi")], 80, now, true);
         assert!(text.contains("\u{1b}[32mdelivered\u{1b}[0m"), "{text:?}");
@@ -349,7 +349,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_ever_wider_than_its_column(text in any::<String>(), width in 0_usize..40) {
+        fn no_text_is_wider_than_its_column(text in any::<String>(), width in 0_usize..40) {
             let fitted = fit(&safe(&text), width);
             prop_assert!(fitted.width() <= width, "{fitted:?}");
         }

@@ -1,7 +1,7 @@
-//! What the terminal is, asked once, and text that cannot act on it.
+//! Properties of the terminal, and text that can't control it.
 //!
-//! Names, subjects and error messages come from strangers. [`safe`] makes every character that a terminal would obey, or
-//! that reorders what is read, visible as `\u{…}`; whatever is shown to a person goes through it. JSON stays lossless.
+//! Names, subjects and error messages come from third parties. [`safe`] makes every control character, and every character that
+//! reorders text, visible as `\u{…}`; all output for people passes through it. JSON stays lossless.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,40 +10,40 @@ use std::io::IsTerminal;
 use crate::settings::ColorChoice;
 use crate::settings::env::Env;
 
-/// The columns taken for granted where nobody says how wide the terminal is.
-const USUAL_WIDTH: usize = 80;
+/// The width in columns if the terminal doesn't report one.
+const DEFAULT_WIDTH: usize = 80;
 
-/// The facts about the three standard streams, asked once at the start.
+/// The properties of the three standard streams, detected at startup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent facts, not states")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent properties, not states")]
 pub(crate) struct Terminal {
     /// Standard input is a terminal.
     pub(crate) stdin: bool,
-    /// Standard output is a terminal, or `POSTHASTE_FORCE_TTY` says so.
+    /// Standard output is a terminal, or forced by `POSTHASTE_FORCE_TTY`.
     pub(crate) stdout: bool,
-    /// Standard error is a terminal, or `POSTHASTE_FORCE_TTY` says so.
+    /// Standard error is a terminal, or forced by `POSTHASTE_FORCE_TTY`.
     pub(crate) stderr: bool,
-    /// Columns; never 0.
+    /// Width in columns; never 0.
     pub(crate) width: usize,
-    /// Standard output takes colours.
+    /// Standard output is colored.
     pub(crate) color_stdout: bool,
-    /// Standard error takes colours.
+    /// Standard error is colored.
     pub(crate) color_stderr: bool,
 }
 
 impl Terminal {
-    /// Asks the streams and the environment.
+    /// Inspects the streams and the environment.
     pub(crate) fn detect(env: &Env, color: ColorChoice) -> Self {
-        let facts = [
+        let terminals = [
             std::io::stdin().is_terminal(),
             std::io::stdout().is_terminal(),
             std::io::stderr().is_terminal(),
         ];
         let measured = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Self::from_facts(facts, measured, env, color)
+        Self::from_properties(terminals, measured, env, color)
     }
 
-    fn from_facts(
+    fn from_properties(
         [stdin, stdout, stderr]: [bool; 3],
         measured: Option<usize>,
         env: &Env,
@@ -59,7 +59,7 @@ impl Terminal {
             stdin,
             stdout,
             stderr,
-            width: width.unwrap_or(USUAL_WIDTH),
+            width: width.unwrap_or(DEFAULT_WIDTH),
             color_stdout: colored(stdout, env, color),
             color_stderr: colored(stderr, env, color),
         }
@@ -81,21 +81,21 @@ fn colored(terminal: bool, env: &Env, choice: ColorChoice) -> bool {
     }
 }
 
-/// At most so many bytes of a text that may be as long as somebody wished, and then how many there are.
+/// Shortens a text of any length, and appends its length in bytes.
 pub(crate) fn brief(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 1_000;
-    if text.len() <= LONGEST {
+    const MAX_BYTES: usize = 1_000;
+    if text.len() <= MAX_BYTES {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(format!("{}… ({} bytes)", &text[..text.floor_char_boundary(LONGEST)], text.len()))
+    Cow::Owned(format!("{}… ({} bytes)", &text[..text.floor_char_boundary(MAX_BYTES)], text.len()))
 }
 
-/// Text for one line of a terminal: line feeds and tabs are shown too.
+/// Escapes text for one line of a terminal, including line feeds and tabs.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     escape(text, is_hostile)
 }
 
-/// Text that may have lines of its own: line feeds and tabs stay. CRLF line ends, as in mail, become line feeds.
+/// Escapes text that may have several lines: keeps line feeds and tabs. CRLF line endings, as in mail, become line feeds.
 pub(crate) fn safe_lines(text: &str) -> Cow<'_, str> {
     let hostile = |c| is_hostile(c) && c != '\n' && c != '\t';
     if text.contains("\r\n") {
@@ -111,7 +111,7 @@ fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if hostile(c) {
-            // Writing to a String cannot fail.
+            // Writing to a String can't fail.
             let _ = write!(shown, "{}", c.escape_unicode());
         } else {
             shown.push(c);
@@ -120,7 +120,7 @@ fn escape(text: &str, hostile: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a terminal obeys the character, or shows text in another order or not at all because of it.
+/// Whether a character controls a terminal, reorders text or is invisible.
 pub(crate) fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -134,13 +134,13 @@ mod tests {
 
     use super::*;
 
-    fn facts(tty: bool, env: &[(&str, &str)], color: ColorChoice) -> Terminal {
-        Terminal::from_facts([tty; 3], Some(132), &Env::of(env), color)
+    fn terminal(tty: bool, env: &[(&str, &str)], color: ColorChoice) -> Terminal {
+        Terminal::from_properties([tty; 3], Some(132), &Env::of(env), color)
     }
 
     proptest! {
         #[test]
-        fn no_control_or_direction_character_survives(text in any::<String>()) {
+        fn no_control_or_bidirectional_character_survives(text in any::<String>()) {
             prop_assert!(!safe(&text).chars().any(is_hostile));
             prop_assert!(!safe_lines(&text).chars().any(|c| is_hostile(c) && c != '\n' && c != '\t'));
         }
@@ -161,36 +161,38 @@ mod tests {
     }
 
     #[test]
-    fn a_clipboard_sequence_is_shown_and_not_obeyed() {
+    fn a_clipboard_escape_sequence_is_shown_and_has_no_effect() {
         assert_eq!(safe("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
         assert_eq!(safe_lines("a\n\tb\r"), "a\n\tb\\u{d}");
         assert_eq!(safe_lines("a\r\nb\r\r\n"), "a\nb\\u{d}\n");
     }
 
     #[test]
-    fn the_color_order_is_flag_then_no_color_then_force_then_terminal() {
-        assert!(facts(false, &[("NO_COLOR", "1")], ColorChoice::Always).color_stdout);
-        assert!(!facts(true, &[("CLICOLOR_FORCE", "1")], ColorChoice::Never).color_stdout);
-        assert!(!facts(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout);
-        assert!(facts(false, &[("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout);
-        assert!(facts(true, &[("TERM", "xterm")], ColorChoice::Auto).color_stderr);
+    fn color_precedence_is_flag_no_color_force_terminal() {
+        assert!(terminal(false, &[("NO_COLOR", "1")], ColorChoice::Always).color_stdout);
+        assert!(!terminal(true, &[("CLICOLOR_FORCE", "1")], ColorChoice::Never).color_stdout);
         assert!(
-            facts(true, &[("NO_COLOR", "")], ColorChoice::Auto).color_stdout,
+            !terminal(true, &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout
+        );
+        assert!(terminal(false, &[("CLICOLOR_FORCE", "1")], ColorChoice::Auto).color_stdout);
+        assert!(terminal(true, &[("TERM", "xterm")], ColorChoice::Auto).color_stderr);
+        assert!(
+            terminal(true, &[("NO_COLOR", "")], ColorChoice::Auto).color_stdout,
             "an empty variable is unset"
         );
         for off in [("TERM", "dumb"), ("CLICOLOR", "0")] {
-            assert!(!facts(true, &[off], ColorChoice::Auto).color_stdout);
+            assert!(!terminal(true, &[off], ColorChoice::Auto).color_stdout);
         }
-        assert!(!facts(false, &[], ColorChoice::Auto).color_stdout);
+        assert!(!terminal(false, &[], ColorChoice::Auto).color_stdout);
     }
 
     #[test]
-    fn a_pretended_terminal_has_the_width_it_was_given() {
-        let terminal = facts(false, &[("POSTHASTE_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
-        assert!(terminal.stdout && terminal.stderr && !terminal.stdin);
-        assert_eq!(terminal.width, 40);
-        assert_eq!(facts(true, &[("COLUMNS", "99")], ColorChoice::Auto).width, 99);
-        assert_eq!(facts(true, &[("COLUMNS", "0")], ColorChoice::Auto).width, 132);
-        assert_eq!(facts(true, &[("COLUMNS", "wide")], ColorChoice::Auto).width, 132);
+    fn a_forced_terminal_has_the_given_width() {
+        let forced = terminal(false, &[("POSTHASTE_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
+        assert!(forced.stdout && forced.stderr && !forced.stdin);
+        assert_eq!(forced.width, 40);
+        assert_eq!(terminal(true, &[("COLUMNS", "99")], ColorChoice::Auto).width, 99);
+        assert_eq!(terminal(true, &[("COLUMNS", "0")], ColorChoice::Auto).width, 132);
+        assert_eq!(terminal(true, &[("COLUMNS", "wide")], ColorChoice::Auto).width, 132);
     }
 }

@@ -1,18 +1,18 @@
-//! Points in time for people and for pipes.
+//! Times for people and for pipes.
 
 use jiff::Timestamp;
 
-/// Reads any form in which the service writes a point in time: RFC 3339, or `2026-04-03 22:13:42.674981+00`.
+/// Parses a time in any form that the service uses: RFC 3339, or `2026-04-03 22:13:42.674981+00`.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// For a pipe: RFC 3339 in UTC. A text that is no point in time stays as it is.
+/// For a pipe: RFC 3339 in UTC. Any other text is returned unchanged.
 pub(crate) fn rfc3339(text: &str) -> String {
     read(text).map_or_else(|| text.to_owned(), |at| at.to_string())
 }
 
-/// For a person: `4s ago`, `2m ago`, `in 3h`; beyond 30 days the date. A text that is no point in time stays as it is.
+/// For people: `4s ago`, `2m ago`, `in 3h`; after 30 days the date. Any other text is returned unchanged.
 pub(crate) fn relative(text: &str, now: Timestamp) -> String {
     let Some(at) = read(text) else { return text.to_owned() };
     let seconds = now.as_second() - at.as_second();
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_told_in_the_largest_whole_unit() {
+    fn relative_time_uses_the_largest_whole_unit() {
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
         for (text, shown) in [
             ("2026-03-01T11:59:56.9Z", "4s ago"),
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_gets_one_form_whatever_was_sent() {
+    fn a_pipe_always_gets_rfc_3339() {
         assert_eq!(rfc3339("2026-04-03 22:13:42.674981+00"), "2026-04-03T22:13:42.674981Z");
         assert_eq!(rfc3339("2026-04-03T22:13:42.674+02:00"), "2026-04-03T20:13:42.674Z");
         assert_eq!(rfc3339("never"), "never");

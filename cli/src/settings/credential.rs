@@ -1,4 +1,4 @@
-//! The credential that was given with the command or by the environment; never by a flag's value, which others can see.
+//! The credential given on the command line or in the environment; never as a flag's value, which other users can see.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -6,22 +6,22 @@ use secrecy::SecretString;
 
 use super::env::Env;
 use super::value::{Credential, Setting, Source, env_origin, flag_origin};
-use crate::diagnostics::{Found, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Problem};
 
 type Make = fn(SecretString) -> Credential;
 
-/// No key of any service is longer.
-const MOST_BYTES: u64 = 16 * 1024;
+/// Longer than any API key.
+const MAX_BYTES: u64 = 16 * 1024;
 
 /// `--api-key-file`, then `POSTHASTE_API_KEY`, then `POSTHASTE_ACCESS_TOKEN`.
-pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Found>> {
+pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
-        let refused = |rule: String| Found {
+        let refused = |rule: String| Diagnostic {
             problem: Problem::new("", "credential", rule),
             origin: Some(flag_origin("--api-key-file", file)),
             hint: None,
         };
-        let text = read(file).map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
+        let text = read(file).map_err(|error| refused(format!("couldn't read the API key: {error}")))?;
         let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
         check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
         let source = if file == "-" { "standard input".to_owned() } else { file.to_owned() };
@@ -34,7 +34,7 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
         if let Some(text) = env.raw(name) {
             let checked =
                 text.to_str().ok_or("must be plain ASCII text").and_then(|text| check(text).map(|()| text));
-            let text = checked.map_err(|rule| Found {
+            let text = checked.map_err(|rule| Diagnostic {
                 problem: Problem::new("", "credential", format!("the credential {rule}")),
                 origin: Some(env_origin(name)),
                 hint: None,
@@ -48,13 +48,13 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
     Ok(None)
 }
 
-/// An API key that is to be kept, from standard input: all of it, or on a terminal a line.
-pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Report> {
+/// Reads an API key to store from standard input: all of it, or one line from a terminal.
+pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Diagnostics> {
     let refused = |rule: String| {
-        Report::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
+        Diagnostics::one(Problem::new("", "credential", rule), Some(flag_origin("--with-token", "-")))
     };
     let text = if terminal { read_line() } else { read("-") };
-    let text = text.map_err(|error| refused(format!("the API key cannot be read: {error}")))?;
+    let text = text.map_err(|error| refused(format!("couldn't read the API key: {error}")))?;
     let key = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
     check(key).map_err(|rule| refused(format!("the API key {rule}")))?;
     Ok(SecretString::from(key))
@@ -62,21 +62,21 @@ pub(crate) fn read_key(terminal: bool) -> Result<SecretString, Report> {
 
 fn read_line() -> std::io::Result<String> {
     let mut line = String::new();
-    std::io::BufReader::new(std::io::stdin().lock().take(MOST_BYTES)).read_line(&mut line)?;
+    std::io::BufReader::new(std::io::stdin().lock().take(MAX_BYTES)).read_line(&mut line)?;
     Ok(line)
 }
 
 fn read(file: &str) -> std::io::Result<String> {
     let mut text = String::new();
     if file == "-" {
-        std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text)?;
+        std::io::stdin().lock().take(MAX_BYTES).read_to_string(&mut text)?;
     } else {
-        std::fs::File::open(file)?.take(MOST_BYTES).read_to_string(&mut text)?;
+        std::fs::File::open(file)?.take(MAX_BYTES).read_to_string(&mut text)?;
     }
     Ok(text)
 }
 
-/// The rule that a credential breaks, said without repeating it.
+/// Validates a credential; the error doesn't contain it.
 fn check(text: &str) -> Result<(), &'static str> {
     if text.is_empty() {
         Err("is empty")
@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn one_line_end_after_the_key_is_not_part_of_it() {
+    fn a_trailing_line_ending_is_not_part_of_the_key() {
         assert_eq!(of_file("sb_test\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\r\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\n\n"), Err("the API key must be one line".to_owned()));
     }
 
     #[test]
-    fn a_key_that_cannot_be_sent_is_refused_without_being_repeated() {
+    fn an_invalid_key_is_refused_without_being_repeated() {
         for wrong in ["", "sb secret", "sb_secret\u{0}", "sb_secrét", "sb_secret\nx"] {
             let message = of_file(wrong).unwrap_err();
             assert!(!message.contains("secr"), "{message}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_comes_before_the_token_and_neither_shows() {
+    fn the_key_precedes_the_token_and_neither_is_shown() {
         let env = Env::of(&[("POSTHASTE_API_KEY", "sb_hidden"), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
         let found = find(None, &env).unwrap().unwrap();
         assert!(matches!(found.value, Credential::ApiKey(_)));

@@ -1,10 +1,10 @@
-//! The environment as the program sees it: a value that is empty is not there.
+//! The environment variables; empty ones count as unset.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-/// A snapshot of the environment variables, so that a test can bring its own.
+/// A snapshot of the environment variables, so that tests can supply their own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Env(BTreeMap<OsString, OsString>);
 
@@ -20,23 +20,23 @@ impl Env {
         Self(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 
-    /// The variable's text; none if it is unset, empty or not Unicode.
+    /// The variable's text; `None` if it is unset, empty or not Unicode.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.raw(name).and_then(OsStr::to_str)
     }
 
-    /// The variable as a path; none if it is unset or empty.
+    /// The variable as a path; `None` if it is unset or empty.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         self.raw(name).map(PathBuf::from)
     }
 
-    /// The variable, Unicode or not; none if it is unset or empty.
+    /// The variable, Unicode or not; `None` if it is unset or empty.
     pub(crate) fn raw(&self, name: &str) -> Option<&OsStr> {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 }
 
-/// Reads a switch: `1 true yes on` and their opposites, in any case; nothing else.
+/// Parses a boolean: `1 true yes on` and their opposites, in any case.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),

@@ -1,4 +1,4 @@
-//! `config.toml`: read with the place of every value, changed without touching comments or order.
+//! `config.toml`: parsed with the position of every value, and changed without touching comments or order.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS};
 use super::secrets;
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report, place};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem, place};
 use crate::files;
 
-/// Above this a configuration file is a mistake.
-const MOST_BYTES: u64 = 1024 * 1024;
+/// Larger configuration files are rejected as mistakes.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The file as read, with what it says and where.
+/// The parsed file with positions.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigFile {
-    /// Where it is.
+    /// Its path.
     pub(crate) path: PathBuf,
     /// Its whole text.
     pub(crate) text: Arc<str>,
-    /// The same with secrets covered, for people.
+    /// The same with secrets redacted, for messages.
     shown: Arc<str>,
     document: Document<Arc<str>>,
 }
 
-/// A value of the file and its place.
+/// A value in the file and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The value as text, whatever TOML type it was written in.
@@ -36,30 +36,30 @@ pub(crate) struct Entry {
 }
 
 impl ConfigFile {
-    /// Reads the file; none if there is none.
+    /// Reads the file; `None` if it doesn't exist.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Fail> {
-        // A pipe may bring the settings: POSTHASTE_CONFIG_DIR can lead to a process substitution.
-        let bytes = match files::read(path, MOST_BYTES, true) {
+        // It may be a pipe: POSTHASTE_CONFIG_DIR can point to a process substitution.
+        let bytes = match files::read(path, MAX_BYTES, true) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(None),
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-                let rule = format!("{} can't be the configuration file: {error}", path.display());
+                let rule = format!("{} can't be used as the configuration file: {error}", path.display());
                 return Err(usage(Problem::new("", "file", rule), None, None));
             }
             Err(error) => {
-                let message = format!("the configuration file {} cannot be read", path.display());
+                let message = format!("couldn't read the configuration file {}", path.display());
                 return Err(Fail::local(message, error));
             }
         };
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            let rule = format!("{} is not UTF-8 text (byte {at})", path.display());
+            let rule = format!("{} isn't UTF-8 text (byte {at})", path.display());
             usage(Problem::new("", "charset", rule), None, None)
         })?;
         Self::parse(path, &text).map(Some)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Fail> {
         let text: Arc<str> = Arc::from(text.strip_prefix('\u{FEFF}').unwrap_or(text));
         let (secrets, shown) = secrets::covered(&text);
@@ -68,30 +68,29 @@ impl ConfigFile {
             let origin = origin(error.span().unwrap_or_default());
             usage(Problem::new("", "syntax", error.message().trim()), Some(origin), None)
         })?;
-        let found = secrets.into_iter().map(|key| Found {
+        let found = secrets.into_iter().map(|key| Diagnostic {
             problem: Problem::new(
                 "",
                 "secret",
                 format!(
-                    "`{}` does not belong here: this file holds no secrets, so that it can be shared",
+                    "`{}` doesn't belong here: this file holds no secrets, so that it can be shared",
                     &text[key.clone()]
                 ),
             ),
             origin: Some(origin(key)),
             hint: Some(
-                "set POSTHASTE_API_KEY, or keep the key in a file of its own: `--api-key-file PATH`"
-                    .to_owned(),
+                "set POSTHASTE_API_KEY, or store the key in its own file: `--api-key-file PATH`".to_owned(),
             ),
         });
         let found: Vec<_> = found.collect();
         if found.is_empty() {
             Ok(Self { path: path.to_owned(), text, shown, document })
         } else {
-            Err(Fail::Usage(Report { found, ..Report::default() }))
+            Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }))
         }
     }
 
-    /// The profile that the file names as the usual one.
+    /// The default profile set in the file.
     pub(crate) fn default_profile(&self) -> Option<Entry> {
         entry(self.document.get("default_profile")?)
     }
@@ -101,7 +100,7 @@ impl ConfigFile {
         self.table("profiles").map(|table| table.iter().map(|(name, _)| name).collect()).unwrap_or_default()
     }
 
-    /// A setting of a profile, or of `[defaults]` where no profile is named.
+    /// A setting of a profile, or of `[defaults]` if no profile is named.
     pub(crate) fn get(&self, profile: Option<&str>, key: &str) -> Option<Entry> {
         let table = match profile {
             Some(name) => self.table("profiles")?.get(name)?.as_table_like()?,
@@ -110,18 +109,18 @@ impl ConfigFile {
         entry(table.get(key)?)
     }
 
-    /// The origin of a place in this file.
+    /// The origin of a position in this file.
     pub(crate) fn origin(&self, span: Range<usize>) -> Origin {
         Origin::Config { path: self.path.clone(), text: Arc::clone(&self.shown), span }
     }
 
-    /// The line of a place in this file, from 1.
+    /// The line of a position in this file, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         place(&self.text, at).0
     }
 
-    /// What the file holds that means nothing here, each with what was probably meant.
-    pub(crate) fn unknown(&self) -> Vec<Found> {
+    /// The unknown settings in the file, each with a suggestion.
+    pub(crate) fn unknown(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (name, _) in self.document.iter() {
             if !["default_profile", "defaults", "profiles"].contains(&name) {
@@ -143,10 +142,10 @@ impl ConfigFile {
         found
     }
 
-    fn unknown_at(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Found {
-        let problem = Problem::new("", "unknown", format!("there is no setting `{name}`"));
+    fn unknown_at(&self, table: &dyn TableLike, name: &str, hint: Option<String>) -> Diagnostic {
+        let problem = Problem::new("", "unknown", format!("unknown setting `{name}`"));
         let span = table.key(name).and_then(toml_edit::Key::span).unwrap_or_default();
-        Found { problem, origin: Some(self.origin(span)), hint }
+        Diagnostic { problem, origin: Some(self.origin(span)), hint }
     }
 
     fn table(&self, name: &str) -> Option<&dyn TableLike> {
@@ -162,7 +161,7 @@ impl ConfigFile {
     }
 }
 
-/// The text of the file with one setting written; comments and order stay.
+/// The text of the file with one setting changed; preserves comments and order.
 pub(crate) fn with(
     text: &str,
     profile: Option<&str>,
@@ -193,7 +192,7 @@ pub(crate) fn with(
     Ok(document.to_string())
 }
 
-/// The text of the file without one setting; `None` if it was not there.
+/// The text of the file without one setting; `None` if it wasn't set.
 pub(crate) fn without(
     text: &str,
     profile: Option<&str>,
@@ -212,13 +211,13 @@ pub(crate) fn without(
     Ok(removed.then(|| document.to_string()))
 }
 
-/// The text of the file with a profile under another name, in the same place.
+/// The text of the file with a profile renamed, in the same place.
 pub(crate) fn renamed(text: &str, old: &str, new: &str) -> Result<String, toml_edit::TomlError> {
     let mut document: DocumentMut = text.parse()?;
     if let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) {
         let names: Vec<String> = profiles.iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {
-            // Every entry is inserted again, because a table can't rename a key.
+            // All entries are inserted again because a table can't rename a key.
             let decor = profiles.key(&name).map(|key| (key.leaf_decor().clone(), key.dotted_decor().clone()));
             let Some(item) = profiles.remove(&name) else { continue };
             let name = if name == old { new } else { &name };
@@ -240,7 +239,7 @@ fn child<'a>(table: &'a mut dyn TableLike, name: &str, implicit: bool) -> Option
     table.entry(name).or_insert_with(fresh).as_table_like_mut()
 }
 
-/// Writes the value where the old one stands, with the comment behind it.
+/// Replaces a value and keeps the comment after it.
 fn put(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
@@ -263,7 +262,7 @@ fn entry(item: &Item) -> Option<Entry> {
 }
 
 fn usage(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Fail {
-    Fail::Usage(Report { found: vec![Found { problem, origin, hint }], ..Report::default() })
+    Fail::Usage(Diagnostics { found: vec![Diagnostic { problem, origin, hint }], ..Diagnostics::default() })
 }
 
 #[cfg(test)]
@@ -277,7 +276,7 @@ mod tests {
         ConfigFile::parse(Path::new("config.toml"), text)
     }
 
-    fn problems(fail: Fail) -> Vec<Found> {
+    fn problems(fail: Fail) -> Vec<Diagnostic> {
         match fail {
             Fail::Usage(report) => report.found,
             other => panic!("{other:?}"),
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_found_with_its_line() {
+    fn a_value_has_its_line() {
         let file = parse(FILE).unwrap();
         let entry = file.get(None, "retries").unwrap();
         assert_eq!((entry.text.as_str(), file.line(entry.span.start)), ("5", 6));
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_a_value_keeps_comments_and_order() {
+    fn setting_a_value_preserves_comments_and_order() {
         let changed = with(FILE, None, "output", "json").unwrap();
         assert_eq!(changed, FILE.replace("\"human\"", "\"json\""));
         let changed = with(FILE, Some("work"), "from", "Acme <hi@acme.test>").unwrap();
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn unsetting_says_whether_there_was_anything() {
+    fn unsetting_reports_whether_the_value_was_set() {
         assert_eq!(without(FILE, None, "retries").unwrap().unwrap(), FILE.replace("retries = 5\n", ""));
         assert_eq!(without(FILE, None, "from").unwrap(), None);
         assert!(!without(FILE, None, "default_profile").unwrap().unwrap().contains("default_profile"));
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_means_nothing_is_found_with_what_was_meant() {
+    fn an_unknown_key_is_reported_with_a_suggestion() {
         let file = parse("[defaults]\noutptu = \"json\"\n[profiles.x]\nzebra = 1\n").unwrap();
         let unknown = file.unknown();
         assert_eq!(unknown.len(), 2);
@@ -333,13 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_outside_a_table_is_told_where_it_belongs() {
+    fn a_setting_outside_a_table_has_a_hint_where_it_belongs() {
         let hint = parse("base_url = \"x\"").unwrap().unknown()[0].hint.clone().unwrap();
         assert!(hint.contains("[defaults]"), "{hint}");
     }
 
     #[test]
-    fn a_syntax_error_has_its_place() {
+    fn a_syntax_error_has_its_position() {
         let found = problems(parse("[defaults]\noutput = \n").unwrap_err());
         assert!(
             matches!(&found[0].origin, Some(Origin::Config { span, .. }) if span.start >= 18),

@@ -1,4 +1,4 @@
-//! Every setting: one table that validation, help, completion and `config list` read.
+//! All settings: one table for validation, help, completions and `config list`.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use super::env::switch;
 pub(crate) struct ConfigKey {
     /// Its name in the file.
     pub(crate) name: &'static str,
-    /// What its text must be.
+    /// Its type.
     pub(crate) kind: Kind,
-    /// What holds where nobody says otherwise.
+    /// Its default.
     pub(crate) default: Option<&'static str>,
     /// The environment variable that overrides the file.
     pub(crate) env: Option<&'static str>,
@@ -24,20 +24,20 @@ pub(crate) struct ConfigKey {
     pub(crate) help: &'static str,
 }
 
-/// What the text of a setting must be.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    /// Any text that is not empty.
+    /// Any non-empty text.
     Text,
-    /// An address that can carry a credential: https, or http to this machine.
+    /// A URL that credentials may be sent to: https, or http to this machine.
     BaseUrl,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A whole number up to this.
+    /// A whole number up to this maximum.
     Count(u32),
-    /// A length of time above zero.
+    /// A positive duration.
     Duration,
-    /// Yes or no.
+    /// A boolean.
     Switch,
 }
 
@@ -49,7 +49,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: Some("POSTHASTE_BASE_URL"),
         flag: Some("--base-url"),
-        help: "address of the service",
+        help: "base URL of the service",
     },
     ConfigKey {
         name: "from",
@@ -57,7 +57,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: None,
         flag: Some("--from"),
-        help: "sender of emails that name none",
+        help: "default sender",
     },
     ConfigKey {
         name: "client_id",
@@ -65,7 +65,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: None,
         flag: None,
-        help: "whom the service knows this program as, for logins",
+        help: "OAuth client ID for logins",
     },
     ConfigKey {
         name: "scope",
@@ -73,7 +73,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: None,
         flag: None,
-        help: "what a login asks for: emails:send or full_access; without it emails:send",
+        help: "OAuth scope for logins: emails:send or full_access",
     },
     ConfigKey {
         name: "store",
@@ -81,7 +81,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: Some("POSTHASTE_CREDENTIAL_STORE"),
         flag: None,
-        help: "where a login is kept: the system's keyring, or a file that only you can read",
+        help: "credential store: keyring, or file (readable only by you)",
     },
     ConfigKey {
         name: "output",
@@ -89,7 +89,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: Some("human"),
         env: Some("POSTHASTE_OUTPUT"),
         flag: Some("--output"),
-        help: "form of results on standard output",
+        help: "output format",
     },
     ConfigKey {
         name: "timeout",
@@ -97,7 +97,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: None,
         env: Some("POSTHASTE_TIMEOUT"),
         flag: Some("--timeout"),
-        help: "limit of a whole call, with its retries; by default 60 s and what the size of the body adds",
+        help: "timeout of a request including retries; by default 60 s plus time for the size of the body",
     },
     ConfigKey {
         name: "retries",
@@ -105,7 +105,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: Some("3"),
         env: Some("POSTHASTE_RETRIES"),
         flag: Some("--retries"),
-        help: "further attempts where repeating does no harm",
+        help: "maximum number of retries, where retrying is safe",
     },
     ConfigKey {
         name: "color",
@@ -113,7 +113,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: Some("auto"),
         env: None,
         flag: Some("--color"),
-        help: "when to colour; NO_COLOR and CLICOLOR_FORCE are heeded too",
+        help: "when to use color; NO_COLOR and CLICOLOR_FORCE are respected too",
     },
     ConfigKey {
         name: "progress",
@@ -121,7 +121,7 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: Some("auto"),
         env: None,
         flag: Some("--progress"),
-        help: "how to show the progress of an upload",
+        help: "upload progress",
     },
     ConfigKey {
         name: "no_input",
@@ -129,16 +129,16 @@ pub(crate) static KEYS: &[ConfigKey] = &[
         default: Some("false"),
         env: Some("POSTHASTE_NO_INPUT"),
         flag: Some("--no-input"),
-        help: "never ask anything",
+        help: "never prompt",
     },
 ];
 
-/// The setting of that name.
+/// Looks up a setting by name.
 pub(crate) fn find(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The name that was probably meant.
+/// The most similar known name.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
     scored
@@ -148,7 +148,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 }
 
 impl Kind {
-    /// Checks a text; the error is the rule that it breaks.
+    /// Validates a text; the error is the rule that it breaks.
     pub(crate) fn check(self, text: &str) -> Result<(), String> {
         match self {
             Self::Text if text.trim().is_empty() => Err("must not be empty".to_owned()),
@@ -163,15 +163,15 @@ impl Kind {
     }
 }
 
-/// Reads a number of times.
+/// Parses a count.
 pub(crate) fn count(text: &str, most: u32) -> Result<u32, String> {
     let rule = || format!("must be a whole number from 0 to {most}");
     text.parse().ok().filter(|&number| number <= most).ok_or_else(rule)
 }
 
-/// Reads `30s`, `1m 30s`, `500ms`, `PT1M`, or a bare number of seconds; above zero.
+/// Parses `30s`, `1m 30s`, `500ms`, `PT1M`, or a bare number of seconds; must be positive.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let rule = "must be a length of time above zero, such as 30s or 2m";
+    let rule = "must be a duration above zero, such as 30s or 2m";
     let bare = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().map(Duration::from_secs));
     let read = match bare {
         Some(Ok(seconds)) => seconds,
@@ -183,27 +183,27 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if read.is_zero() { Err(rule.to_owned()) } else { Ok(read) }
 }
 
-/// Reads the address of a service: https, or http to this machine only; a path prefix is fine, nothing after it is.
+/// Parses a base URL: https, or http to this machine only; it may have a path, but no query or fragment.
 pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("is not an absolute URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err("must begin with https:// (or http:// for this machine)".to_owned());
+        return Err("must start with https:// (or http:// for this machine)".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or a password".to_owned());
+        return Err("must not contain a user name or password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or a fragment".to_owned());
     }
     if url.scheme() == "http" && !is_loopback(&url) {
-        return Err("must use https: over plain http the API key could be read on the way \
+        return Err("must use https: plain http would send the API key unencrypted \
                     (http is for this machine only)"
             .to_owned());
     }
     Ok(url)
 }
 
-/// Whether the address is this machine's own.
+/// Whether the URL has a loopback host.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_default_keeps_its_own_rule() {
+    fn every_default_is_valid() {
         for key in KEYS {
             if let Some(default) = key.default {
                 assert_eq!(key.kind.check(default), Ok(()), "{}", key.name);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_time_is_above_zero_and_may_be_huge() {
+    fn a_duration_is_positive_and_may_be_huge() {
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_base_url_cannot_give_a_key_away() {
+    fn a_base_url_cannot_leak_a_key() {
         for accepted in [
             "https://api.example.com",
             "https://api.example.com/prefix/",
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelling_finds_what_was_meant() {
+    fn a_misspelling_suggests_the_nearest_name() {
         let names = || KEYS.iter().map(|key| key.name);
         assert_eq!(nearest("base-url", names()), Some("base_url"));
         assert_eq!(nearest("outptu", names()), Some("output"));

@@ -1,4 +1,4 @@
-//! One value for every setting, and where it came from: flag > environment > profile > `[defaults]` > built-in.
+//! Resolves every setting with its source: flag > environment > profile > `[defaults]` > built-in.
 
 use std::time::Duration;
 
@@ -14,57 +14,57 @@ use super::profiles::{self, DEFAULT};
 use super::value::{
     ColorChoice, Credential, Form, ProgressStyle, Setting, Source, StoreKind, env_origin, flag_origin,
 };
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 
-/// What the command line said about settings, as text.
+/// The settings given on the command line, as text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags {
     /// `--profile`.
     pub(crate) profile: Option<String>,
-    /// Whether the profile need not exist yet.
+    /// Whether the profile may not exist yet.
     pub(crate) makes_profile: bool,
     /// `--api-key-file`.
     pub(crate) api_key_file: Option<String>,
-    /// The flags that stand for a key of the table, by the key's name.
+    /// The flags that override a setting, by its name.
     pub(crate) values: Vec<(&'static str, String)>,
 }
 
-/// Every setting, decided.
+/// All settings, resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The profile in use, if any.
+    /// The active profile, if any.
     pub(crate) profile: Option<Setting<String>>,
-    /// The address of the service; whoever needs it says how to set it.
+    /// The base URL; commands that need it report how to set it.
     pub(crate) base_url: Option<Setting<Url>>,
     /// The credential, if one was given.
     pub(crate) credential: Option<Setting<Credential>>,
-    /// Whom the service knows this program as.
+    /// The OAuth client ID.
     pub(crate) client_id: Option<Setting<String>>,
-    /// What a login asks for.
+    /// The OAuth scope for logins.
     pub(crate) scope: Option<Setting<String>>,
-    /// Where a login is kept.
+    /// The credential store.
     pub(crate) store: Option<Setting<StoreKind>>,
-    /// The usual sender.
+    /// The default sender.
     pub(crate) from: Option<Setting<String>>,
-    /// The form of results.
+    /// The output format.
     pub(crate) output: Setting<Form>,
-    /// The limit of a whole call.
+    /// The timeout of a request including retries.
     pub(crate) timeout: Option<Setting<Duration>>,
-    /// Further attempts.
+    /// The maximum number of retries.
     pub(crate) retries: Setting<u32>,
-    /// When to colour.
+    /// When to use color.
     pub(crate) color: Setting<ColorChoice>,
     /// How to show progress.
     pub(crate) progress: Setting<ProgressStyle>,
-    /// Never ask.
+    /// Never prompt.
     pub(crate) no_input: Setting<bool>,
-    /// What deserves a warning.
-    pub(crate) warnings: Vec<Found>,
-    /// The configuration file, if there is one.
+    /// Warnings about the settings.
+    pub(crate) warnings: Vec<Diagnostic>,
+    /// The configuration file, if it exists.
     pub(crate) file: Option<ConfigFile>,
 }
 
-/// Flags, environment and file, before they are one.
+/// Flags, environment and file, before they are merged.
 #[derive(Debug)]
 pub(crate) struct Layers<'a> {
     flags: &'a Flags,
@@ -74,7 +74,7 @@ pub(crate) struct Layers<'a> {
     profile_origin: Option<Origin>,
 }
 
-/// Decides every setting; all that is wrong is reported together.
+/// Resolves all settings and reports all problems together.
 pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let layers = Layers::read(flags, env)?;
     let missing = if flags.makes_profile { None } else { layers.missing_profile() };
@@ -95,7 +95,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         env.get("POSTHASTE_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
         let problem = Problem::new("", "type", "must be a number of columns above 0").found(width);
-        found.push(Found { problem, origin: Some(env_origin("POSTHASTE_FORCE_TTY")), hint: None });
+        found.push(Diagnostic { problem, origin: Some(env_origin("POSTHASTE_FORCE_TTY")), hint: None });
     }
     let credential = match credential::find(flags.api_key_file.as_deref(), env) {
         Ok(credential) => credential,
@@ -105,7 +105,7 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
         }
     };
     if !found.is_empty() {
-        return Err(Fail::Usage(Report { found, ..Report::default() }));
+        return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
     }
     let warnings = layers.file.as_ref().map(ConfigFile::unknown).unwrap_or_default();
     Ok(Settings {
@@ -128,13 +128,13 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
 }
 
 impl<'a> Layers<'a> {
-    /// Reads the file and decides which profile counts.
+    /// Reads the file and determines the active profile.
     pub(crate) fn read(flags: &'a Flags, env: &'a Env) -> Result<Self, Fail> {
         let file = paths::config_file(env)?.map(|path| ConfigFile::read(&path)).transpose()?.flatten();
         Ok(Self::of(flags, env, file))
     }
 
-    /// Decides which profile counts, with a file that has been read.
+    /// Determines the active profile, with a file already read.
     pub(crate) fn of(flags: &'a Flags, env: &'a Env, file: Option<ConfigFile>) -> Self {
         let mut profile = None;
         let mut profile_origin = None;
@@ -155,7 +155,7 @@ impl<'a> Layers<'a> {
         Self { flags, env, file, profile, profile_origin }
     }
 
-    /// The text that counts for a setting, its source, and the place to point at if it is wrong.
+    /// The effective text of a setting, its source, and the origin for errors.
     pub(crate) fn text(&self, key: &ConfigKey) -> Option<(Setting<String>, Option<Origin>)> {
         if let Some((_, text)) = self.flags.values.iter().rev().find(|(name, _)| *name == key.name) {
             let flag = key.flag.unwrap_or(key.name);
@@ -182,7 +182,7 @@ impl<'a> Layers<'a> {
         &self,
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
-        found: &mut Vec<Found>,
+        found: &mut Vec<Diagnostic>,
     ) -> Option<Setting<T>> {
         let key = keys::find(name)?;
         let (text, origin) = self.text(key)?;
@@ -190,17 +190,17 @@ impl<'a> Layers<'a> {
         match checked {
             Ok(value) => Some(Setting { value, source: text.source }),
             Err(rule) => {
-                // A password may stand in a wrong address, so that value is not repeated.
+                // An invalid URL may contain a password, so it isn't repeated.
                 let problem = Problem::new("", "setting", format!("{name} {rule}"));
                 let problem = if name == "base_url" { problem } else { problem.found(&text.value) };
-                found.push(Found { problem, origin, hint: None });
+                found.push(Diagnostic { problem, origin, hint: None });
                 None
             }
         }
     }
 
-    /// A profile that was named must exist.
-    fn missing_profile(&self) -> Option<Found> {
+    /// The error for a named profile that doesn't exist.
+    fn missing_profile(&self) -> Option<Diagnostic> {
         let name = &self.profile.as_ref()?.value;
         if name == DEFAULT || self.file.as_ref().is_some_and(|file| file.profiles().contains(&name.as_str()))
         {
@@ -215,7 +215,7 @@ impl<'a> Layers<'a> {
             None if profiles.is_empty() => {
                 format!("there is no profile `{name}`: none is configured, and none has credentials")
             }
-            None => format!("there is no profile `{name}`; there are: {}", profiles.join(", ")),
+            None => format!("there is no profile `{name}`; existing profiles: {}", profiles.join(", ")),
         };
         let hint = format!("posthaste --profile {name} config set base_url https://…");
         let hint = if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
@@ -223,11 +223,15 @@ impl<'a> Layers<'a> {
         } else {
             None
         };
-        Some(Found { problem: Problem::new("", "unknown", rule), origin: self.profile_origin.clone(), hint })
+        Some(Diagnostic {
+            problem: Problem::new("", "unknown", rule),
+            origin: self.profile_origin.clone(),
+            hint,
+        })
     }
 }
 
-/// One of the words of an enumeration.
+/// Parses a word of an enumeration.
 fn word<T: ValueEnum>(text: &str) -> Result<T, String> {
     T::from_str(text, false)
 }
@@ -257,7 +261,7 @@ mod tests {
         load(flags, &Env::of(&env))
     }
 
-    fn problems(fail: Fail) -> Vec<Found> {
+    fn problems(fail: Fail) -> Vec<Diagnostic> {
         match fail {
             Fail::Usage(report) => report.found,
             other => panic!("{other:?}"),
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_is_named_by_flag_then_environment_then_file() {
+    fn the_profile_is_chosen_by_flag_then_environment_then_file() {
         let flags = Flags { profile: Some("local".to_owned()), ..Flags::default() };
         let settings = load_with(&flags, &[("POSTHASTE_PROFILE", "work")], FILE).unwrap();
         assert_eq!(settings.base_url.unwrap().value.as_str(), "http://127.0.0.1:4010/");
@@ -289,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_does_not_exist_is_refused_with_the_ones_that_do() {
+    fn an_unknown_profile_is_refused_with_the_existing_ones() {
         let flags = Flags { profile: Some("wrok".to_owned()), ..Flags::default() };
         let found = problems(load_with(&flags, &[], FILE).unwrap_err());
         assert_eq!(found[0].problem.message, "there is no profile `wrok`; did you mean `work`?");
     }
 
     #[test]
-    fn every_wrong_setting_is_said_at_once_with_its_origin() {
+    fn every_invalid_setting_is_reported_at_once_with_its_origin() {
         let env =
             [("POSTHASTE_TIMEOUT", "0"), ("POSTHASTE_NO_INPUT", "maybe"), ("POSTHASTE_FORCE_TTY", "wide")];
         let flags =

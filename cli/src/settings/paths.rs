@@ -1,4 +1,4 @@
-//! Where the program keeps its files, the same on Linux and macOS.
+//! The paths of the program's files, the same on Linux and macOS.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use etcetera::base_strategy::{BaseStrategy, choose_base_strategy};
 
 use super::env::Env;
 use super::value::env_origin;
-use crate::diagnostics::{Fail, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Problem};
 
 /// The program's folder inside a base directory.
 const FOLDER: &str = "posthaste";
 
-/// An environment variable that names a folder by a relative path.
+/// An environment variable that contains a relative path instead of an absolute one.
 ///
-/// `XDG_*` variables that do are ignored, because the XDG base directory specification says so. `HOME` and `POSTHASTE_CONFIG_DIR` are refused:
-/// used, they would lead to another file from every working directory, and ignored, to a folder that the user didn't name.
+/// `XDG_*` variables with relative paths are ignored, as the XDG base directory specification requires. `HOME` and `POSTHASTE_CONFIG_DIR` are
+/// rejected: using them would select another file in every working directory, and ignoring them a folder that the user didn't choose.
 #[derive(Debug)]
 pub(crate) struct RelativePath {
     variable: &'static str,
@@ -32,13 +32,13 @@ impl From<RelativePath> for Fail {
     fn from(path: RelativePath) -> Self {
         let problem =
             Problem::new("", "path", "must be an absolute path").found(path.value.display().to_string());
-        Self::Usage(Report::one(problem, Some(env_origin(path.variable))))
+        Self::Usage(Diagnostics::one(problem, Some(env_origin(path.variable))))
     }
 }
 
 /// The folder of `config.toml`: `POSTHASTE_CONFIG_DIR`, `$XDG_CONFIG_HOME/posthaste`, `~/.config/posthaste`.
 ///
-/// None where the machine knows no home folder.
+/// `None` if there is no home directory.
 pub(crate) fn config_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
         return Ok(Some(folder));
@@ -46,10 +46,10 @@ pub(crate) fn config_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     base(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())
 }
 
-/// The folder of what the program has to remember, such as cursors: `state` in `POSTHASTE_CONFIG_DIR`, else `$XDG_STATE_HOME/posthaste`,
+/// The folder for state such as cursors: `state` in `POSTHASTE_CONFIG_DIR`, else `$XDG_STATE_HOME/posthaste`,
 /// `~/.local/state/posthaste`.
 ///
-/// None where the machine knows no home folder.
+/// `None` if there is no home directory.
 pub(crate) fn state_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
         return Ok(Some(folder.join("state")));
@@ -66,7 +66,7 @@ fn absolute(env: &Env, variable: &'static str) -> Result<Option<PathBuf>, Relati
     }
 }
 
-/// The program's folder in the base directory that a variable names, or else in the usual one.
+/// The program's folder in the base directory that a variable names, or in the default one.
 fn base(
     env: &Env,
     variable: &str,
@@ -87,19 +87,19 @@ fn base_dir(
     Ok(named.or_else(|| Some(home?.join(in_home))).or_else(|| Some(of_system(&choose_base_strategy().ok()?))))
 }
 
-/// The folder of the user's data, for all programs: `$XDG_DATA_HOME`, `~/.local/share`.
+/// The user's data directory, shared by all programs: `$XDG_DATA_HOME`, `~/.local/share`.
 pub(crate) fn data_home(env: &Env) -> Result<PathBuf, Fail> {
     base_dir(env, "XDG_DATA_HOME", ".local/share", |system| system.data_dir())?.ok_or_else(no_home)
 }
 
-/// The folder of the user's configuration, for all programs: `$XDG_CONFIG_HOME`, `~/.config`.
+/// The user's configuration directory, shared by all programs: `$XDG_CONFIG_HOME`, `~/.config`.
 pub(crate) fn config_home(env: &Env) -> Result<PathBuf, Fail> {
     base_dir(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())?.ok_or_else(no_home)
 }
 
 fn no_home() -> Fail {
     Fail::Local {
-        message: "there is no home folder".to_owned(),
+        message: "there is no home directory".to_owned(),
         source: None,
         hint: Some("set HOME".to_owned()),
     }
@@ -110,12 +110,12 @@ pub(crate) fn config_file(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
     Ok(config_dir(env)?.map(|folder| folder.join("config.toml")))
 }
 
-/// The permission bits of a file or folder, where the system has such.
+/// The permission bits of a file or folder, on systems that have them.
 pub(crate) fn mode(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        std::fs::metadata(path).ok().map(|facts| facts.permissions().mode() & 0o777)
+        std::fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o777)
     }
     #[cfg(not(unix))]
     {
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_named_by_the_first_variable_that_is_set() {
+    fn the_folder_comes_from_the_first_variable_that_is_set() {
         let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(config_dir(&Env::of(&all)).unwrap(), Some("/a".into()));
         assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_lies_where_state_belongs() {
+    fn state_is_stored_in_the_state_directory() {
         let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(state_dir(&Env::of(&all)).unwrap(), Some("/a/state".into()));
         assert_eq!(state_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
@@ -148,10 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_is_refused_unless_it_is_not_needed() {
-        let said = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
-        assert_eq!(said(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
-        assert!(said(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR"));
+    fn a_relative_path_is_refused_only_if_it_is_needed() {
+        let message = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
+        assert_eq!(message(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
+        assert!(
+            message(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR")
+        );
         assert!(config_dir(&Env::of(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
     }
 }

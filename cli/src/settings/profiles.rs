@@ -1,4 +1,4 @@
-//! The profiles that exist: those that are configured, and those that have credentials.
+//! The existing profiles: those in the configuration, and those with credentials.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,12 +8,12 @@ use super::env::Env;
 use super::file::ConfigFile;
 use super::paths;
 
-/// The profile in use where none is named. It always exists.
+/// The active profile if none is named. It always exists.
 pub(crate) const DEFAULT: &str = "default";
 /// The folder of all credentials, beside `config.toml`.
 pub(crate) const CREDENTIALS: &str = "credentials";
 
-/// Their names: first those of the file in its order, then the others by name.
+/// Their names: first those of the file in order, then the others by name.
 pub(crate) fn existing(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     let mut names: Vec<String> = file.iter().flat_map(|file| file.profiles()).map(str::to_owned).collect();
     let folder = paths::config_dir(env).ok().flatten().map(|config| config.join(CREDENTIALS));
@@ -25,7 +25,7 @@ pub(crate) fn existing(file: Option<&ConfigFile>, env: &Env) -> Vec<String> {
     names
 }
 
-/// The profiles that have a file in the folder of credentials.
+/// The profiles that have a file in the credentials folder.
 pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -44,7 +44,7 @@ pub(crate) fn with_credentials(folder: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// The profile's name as part of a file's name. Capitals are written out: some file systems take `a` for `A`.
+/// The profile's name encoded for file names. Capitals are escaped: some file systems are case-insensitive.
 pub(crate) fn file_name(profile: &str) -> String {
     profile.bytes().fold(String::new(), |mut name, byte| {
         match byte {
@@ -55,7 +55,7 @@ pub(crate) fn file_name(profile: &str) -> String {
     })
 }
 
-/// What [`file_name`] was made of.
+/// Decodes [`file_name`].
 fn profile_name(name: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = name.bytes();
@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_profile_has_a_file_name_of_its_own(profile in "\\PC{1,15}") {
+        fn every_profile_has_its_own_file_name(profile in "\\PC{1,15}") {
             let name = file_name(&profile);
             prop_assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_%".contains(&byte)));
             prop_assert_eq!(profile_name(&name), Some(profile));

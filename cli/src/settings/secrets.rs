@@ -1,4 +1,4 @@
-//! Where a TOML file holds secrets, so that nothing of them is printed: by tokens, because files that don't parse are printed, too.
+//! Redacts secrets in TOML files before they are printed: by tokens, because files that don't parse are printed too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-/// Settings that have no place in a file that people share, in every spelling: `api-key` is a mistake for `api_key`.
+/// Settings that don't belong in a shared file, in every spelling: `api-key` is a mistake for `api_key`.
 const NAMES: [&str; 4] = ["apikey", "accesstoken", "refreshtoken", "clientsecret"];
 
 fn is_secret(name: &str) -> bool {
     NAMES.contains(&name.replace(['_', '-'], "").to_ascii_lowercase().as_str())
 }
 
-/// The keys of secrets, and the text with their values covered, byte for byte, so that every place in it stays where it was.
+/// The keys of secrets, and the text with their values masked byte for byte, so that all positions stay valid.
 ///
-/// A value reaches to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So it covers too much
-/// rather than too little where the file is broken. The user information of a URL is covered as well.
+/// A value extends to the end of its line, or of the line that closes its brackets; that of a table, to the next table. So a broken file has too
+/// much masked rather than too little. User information in URLs is masked too.
 pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
     let source = Source::new(text);
     let (mut keys, mut values) = (Vec::new(), Vec::new());
-    // The secret key before the next `=`, and where the value that is open began.
+    // The secret key before the next `=`, and the start of the open value.
     let (mut key, mut open): (Option<Range<usize>>, Option<usize>) = (None, None);
     let (mut depth, mut header, mut line_start, mut in_table) = (0_usize, false, true, false);
     for token in source.lex() {
@@ -83,7 +83,7 @@ pub(super) fn covered(text: &Arc<str>) -> (Vec<Range<usize>>, Arc<str>) {
     (keys, String::from_utf8_lossy(&shown).into())
 }
 
-/// What stands before the `@` of a URL.
+/// The part of a URL before the `@`.
 fn user_info(text: &str) -> Option<Range<usize>> {
     let start = text.find("://")? + 3;
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |end| start + end);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_covered_to_their_end_and_everything_else_stays() {
+    fn values_are_masked_to_their_end_and_nothing_else_changes() {
         for (text, expected) in [
             ("a = 1\napi_key = \"x\" # y\nb = 2\n", "a = 1\napi_key =********\nb = 2\n"),
             ("p.api_key = [\n 'x',\n]\nb = 2\n", "p.api_key =**\n*****\n*\nb = 2\n"),

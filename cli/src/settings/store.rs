@@ -1,4 +1,4 @@
-//! Changes to `config.toml`: one writer at a time, and each starts from what the one before it wrote.
+//! Changes to `config.toml`: one writer at a time, and each starts from the result of the previous one.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// The configuration file, locked against other writers until this is dropped.
 ///
-/// Readers need no lock: the file is replaced as a whole.
+/// Readers need no lock: the file is replaced atomically.
 #[derive(Debug)]
 pub(crate) struct ConfigStore {
     path: PathBuf,
-    // The kernel releases the lock with the file, however the process ends. The file stays.
+    // The kernel releases the lock with the file, however the process exits. The file stays.
     _lock: File,
 }
 
@@ -29,10 +29,10 @@ impl ConfigStore {
     pub(crate) fn lock(env: &Env) -> Result<Self, Fail> {
         let path = path(env)?;
         let name = path.with_file_name("config.lock");
-        let failed = |error| Fail::local(format!("{} cannot be changed", path.display()), error);
+        let failed = |error| Fail::local(format!("couldn't change {}", path.display()), error);
         if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
-            // A pipe or device can be read, and holds no file to change.
-            return Err(failed(std::io::Error::other("it is not a regular file")));
+            // A pipe or device can be read, but not changed.
+            return Err(failed(std::io::Error::other("not a regular file")));
         }
         files::create_dir(files::folder(&path)).map_err(failed)?;
         let mut options = File::options();
@@ -56,34 +56,34 @@ impl ConfigStore {
         }
     }
 
-    /// The file as it is now.
+    /// The current file.
     pub(crate) fn read(&self) -> Result<Option<ConfigFile>, Fail> {
         ConfigFile::read(&self.path)
     }
 
     /// Replaces the file.
     pub(crate) fn write(&self, text: &str) -> Result<(), Fail> {
-        let failed = |error| Fail::local(format!("{} cannot be written", self.path.display()), error);
+        let failed = |error| Fail::local(format!("couldn't write {}", self.path.display()), error);
         files::write(&self.path, text.as_bytes()).map_err(failed)
     }
 
-    /// Where the file is.
+    /// The file's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Replaces the file by what `change` makes of its text; `None` changes nothing.
+    /// Replaces the file by the result of `change`; `None` changes nothing.
     pub(crate) fn update(
         &self,
         change: impl FnOnce(&str) -> Result<Option<String>, toml_edit::TomlError>,
     ) -> Result<bool, Fail> {
         let file = self.read()?;
         let changed = change(file.as_ref().map(|file| &*file.text).unwrap_or_default())
-            .map_err(|error| Fail::local("the configuration file cannot be changed", error))?;
+            .map_err(|error| Fail::local("couldn't change the configuration file", error))?;
         changed.map_or(Ok(false), |text| self.write(&text).map(|()| true))
     }
 
-    /// Writes settings of a profile, or of `[defaults]` where none is named.
+    /// Writes settings of a profile, or of `[defaults]` if no profile is named.
     pub(crate) fn set(&self, profile: Option<&str>, values: &[(&str, &str)]) -> Result<(), Fail> {
         self.update(|text| {
             let set = |text: String, (key, value): &(&str, &str)| file::with(&text, profile, key, value);
@@ -93,10 +93,10 @@ impl ConfigStore {
     }
 }
 
-/// The configuration file's path, for a command that can't do without.
+/// The configuration file's path; fails if there is none.
 pub(crate) fn path(env: &Env) -> Result<PathBuf, Fail> {
     paths::config_file(env)?.ok_or_else(|| Fail::Local {
-        message: "there is no home folder to keep the configuration in".to_owned(),
+        message: "no home directory to store the configuration in".to_owned(),
         source: None,
         hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
     })

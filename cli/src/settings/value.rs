@@ -1,4 +1,4 @@
-//! The values of settings, each with where it came from.
+//! The values of settings and their sources.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::diagnostics::Origin;
 pub(crate) struct Setting<T> {
     /// The value.
     pub(crate) value: T,
-    /// Who said so.
+    /// Its source.
     pub(crate) source: Source,
 }
 
@@ -23,23 +23,23 @@ impl<T: Default> Default for Setting<T> {
     }
 }
 
-/// Who said what a setting is.
+/// The source of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A flag of the command line.
+    /// A flag.
     Flag(String),
     /// An environment variable.
     Env(String),
-    /// A place in the configuration file: its path and line.
+    /// The configuration file, with the line.
     File {
         /// The file.
         path: std::path::PathBuf,
         /// The line, from 1.
         line: usize,
     },
-    /// A file that was named, or standard input.
+    /// A named file, or standard input.
     Given(String),
-    /// The program itself.
+    /// The built-in default.
     BuiltIn,
 }
 
@@ -53,59 +53,59 @@ impl fmt::Display for Source {
     }
 }
 
-/// How results are written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Form {
-    /// A table on a terminal, tabs in a pipe.
+    /// A table on a terminal, tab-separated values in a pipe.
     #[default]
     Human,
-    /// One document.
+    /// One JSON document.
     Json,
-    /// One line an item.
+    /// One JSON document per line.
     Ndjson,
-    /// Tabs, also on a terminal.
+    /// Tab-separated values, also on a terminal.
     Tsv,
 }
 
-/// How the progress of an upload is shown.
+/// How upload progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ProgressStyle {
-    /// A bar where standard error is a terminal.
+    /// A bar if standard error is a terminal.
     #[default]
     Auto,
-    /// A line now and then.
+    /// Occasional lines.
     Plain,
-    /// A JSON object now and then.
+    /// Occasional JSON objects.
     Json,
-    /// Not at all.
+    /// Never.
     None,
 }
 
-/// When output is coloured: the flag `--color`.
+/// When to use color: the flag `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum ColorChoice {
-    /// Where the stream is a terminal that knows colours and nobody said no.
+    /// If the stream is a terminal with color support and color isn't disabled.
     #[default]
     Auto,
-    /// Also in a pipe.
+    /// Always, also in a pipe.
     Always,
-    /// Nowhere.
+    /// Never.
     Never,
 }
 
-/// Where secrets are kept.
+/// The credential store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StoreKind {
-    /// In the operating system's keyring
+    /// The system keyring
     #[default]
     Keyring,
-    /// In a file that only you can read
+    /// A file readable only by you
     File,
 }
 
 impl StoreKind {
-    /// The word for it.
+    /// The store's name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Keyring => "keyring",
@@ -114,12 +114,12 @@ impl StoreKind {
     }
 }
 
-/// A secret that proves who is asking.
+/// A secret that authenticates requests.
 #[derive(Debug, Clone)]
 pub(crate) enum Credential {
-    /// A key of the service.
+    /// An API key.
     ApiKey(SecretString),
-    /// A token of OAuth 2.0.
+    /// An OAuth 2.0 access token.
     AccessToken(SecretString),
 }
 

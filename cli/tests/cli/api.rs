@@ -1,4 +1,4 @@
-//! `api`: any operation, as it was typed.
+//! `api`: sends arbitrary requests.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::service::Service;
 use crate::support::Posthaste;
 
 #[test]
-fn the_answer_comes_out_as_it_came_in() {
+fn the_response_is_printed_unchanged() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let id = posthaste
@@ -44,7 +44,7 @@ fn the_answer_comes_out_as_it_came_in() {
 }
 
 #[test]
-fn a_list_is_walked_to_its_end() {
+fn all_pages_of_a_list_are_merged() {
     let service = Service::start();
     let batch: Vec<Value> = (0..5)
         .map(
@@ -74,7 +74,7 @@ fn a_dry_run_shows_any_request() {
 }
 
 #[test]
-fn what_is_wrong_is_said_at_once_and_nothing_is_asked() {
+fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = service
         .posthaste()
@@ -96,13 +96,13 @@ fn what_is_wrong_is_said_at_once_and_nothing_is_asked() {
         wrong["problems"].as_array().unwrap().iter().map(|found| found["code"].as_str().unwrap()).collect();
     assert_eq!(codes.len(), 7, "{wrong}");
     for (arguments, expected) in [
-        (&["api", "GET", "/emails", "-f", "a=b"][..], "a GET has no body"),
-        (&["api", "POST", "/emails", "--all"], "--all is for lists"),
+        (&["api", "GET", "/emails", "-f", "a=b"][..], "a GET request has no body"),
+        (&["api", "POST", "/emails", "--all"], "--all requires GET"),
         (&["api", "GET", "/emails/../domains"], "must not hold the segments"),
         (&["api", "GET", "//evil.test"], "PATH is relative"),
     ] {
-        let said = service.posthaste().run(arguments).fails(2);
-        assert!(said.contains(expected), "{arguments:?} {said}");
+        let stderr = service.posthaste().run(arguments).fails(2);
+        assert!(stderr.contains(expected), "{arguments:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

@@ -1,4 +1,4 @@
-//! `api-keys`: what is typed, what leaves, what is said, and where the key goes.
+//! `api-keys`: command lines, requests, messages, and where the key is written.
 
 use serde_json::json;
 
@@ -6,11 +6,11 @@ use crate::service::Service;
 use crate::support::Posthaste;
 
 #[test]
-fn a_key_is_made_used_renamed_and_deleted() {
+fn a_key_is_created_used_renamed_and_deleted() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let made = posthaste.run(&["api-keys", "create", "--name", "CI"]);
-    assert!(made.stderr.contains("not told again"), "{made:?}");
+    assert!(made.stderr.contains("won't be shown again"), "{made:?}");
     let token = made.ok();
     let own =
         Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_API_KEY", token.trim());
@@ -25,7 +25,7 @@ fn a_key_is_made_used_renamed_and_deleted() {
 }
 
 #[test]
-fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
+fn a_key_is_written_only_to_a_private_file() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let create = [
@@ -55,7 +55,7 @@ fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
     assert_eq!(
         (service.asked(), std::fs::read_to_string(&path).unwrap()),
         (asked, token),
-        "an old file stays"
+        "an existing file isn't overwritten"
     );
     let refused = posthaste.run(&[
         "api-keys",
@@ -72,12 +72,12 @@ fn a_key_goes_into_a_file_of_its_owner_and_nowhere_else() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
-    let said =
+fn all_problems_are_reported_at_once() {
+    let stderr =
         Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
     for expected in ["full_access or sending_access", "domain_id", "missing: NAME"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
-    let said = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
-    assert!(said.contains("--permission sending_access"), "{said}");
+    let stderr = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
+    assert!(stderr.contains("--permission sending_access"), "{stderr}");
 }

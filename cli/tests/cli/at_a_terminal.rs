@@ -8,7 +8,7 @@ use rexpect::session::{PtySession, spawn_command};
 use crate::service::Service;
 use crate::support::Posthaste;
 
-/// The program with its home folder, and the terminal it runs at.
+/// The program, its home folder, and its terminal.
 pub(crate) struct Session {
     pub(crate) pty: PtySession,
     _posthaste: Posthaste,
@@ -17,7 +17,7 @@ pub(crate) struct Session {
 pub(crate) fn run(posthaste: Posthaste, arguments: &[&str]) -> Session {
     let posthaste = posthaste.env("TERM", "xterm");
     let mut command = posthaste.command();
-    // The terminal takes the place of all three streams.
+    // The terminal serves as all three streams.
     command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     Session { pty: spawn_command(command, Some(10_000)).unwrap(), _posthaste: posthaste }
 }
@@ -43,7 +43,7 @@ fn a_deletion_is_confirmed_at_a_terminal() {
     let id = segment(&service);
     for (verb, answer, left, exit) in [("delete", "n", true, 130), ("rm", "y", false, 0)] {
         let mut session = run(service.posthaste(), &["segments", verb, &id]);
-        session.pty.exp_string(&format!("delete segment {id}? [y/N] ")).unwrap();
+        session.pty.exp_string(&format!("Delete segment {id}? [y/N] ")).unwrap();
         assert!(exists(&service, &id));
         session.pty.send_line(answer).unwrap();
         session.pty.exp_eof().unwrap();
@@ -51,14 +51,14 @@ fn a_deletion_is_confirmed_at_a_terminal() {
     }
     let contact =
         run(service.posthaste(), &["contacts", "rm", "ada@example.com"]).pty.exp_string("? [y/N] ").unwrap();
-    assert!(contact.starts_with("delete contact ada"), "{contact}");
+    assert!(contact.starts_with("Delete contact ada"), "{contact}");
 }
 
 #[test]
 fn revoking_a_grant_is_confirmed_at_a_terminal() {
     let service = Service::start();
     let mut session = run(service.posthaste(), &["auth", "grants", "revoke", "650e8400"]);
-    session.pty.exp_string("revoke grant 650e8400? The program loses its access [y/N] ").unwrap();
+    session.pty.exp_string("Revoke grant 650e8400? The application loses its access [y/N] ").unwrap();
     let asked = service.asked();
     session.pty.send_line("n").unwrap();
     session.pty.exp_eof().unwrap();
@@ -66,7 +66,7 @@ fn revoking_a_grant_is_confirmed_at_a_terminal() {
 }
 
 #[test]
-fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_asks_nothing() {
+fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_does_not_prompt() {
     let service = Service::start();
     for flag in ["--yes", "--no-input", "--quiet", "--json", "CI"] {
         let id = segment(&service);
@@ -88,7 +88,7 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_asks_nothing() {
 }
 
 #[test]
-fn a_long_table_goes_through_the_pager_and_a_short_one_or_a_pipe_does_not() {
+fn only_a_long_table_at_a_terminal_is_paged() {
     let service = Service::start();
     for n in 0..30 {
         service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();
@@ -117,7 +117,7 @@ fn a_long_table_goes_through_the_pager_and_a_short_one_or_a_pipe_does_not() {
 }
 
 #[test]
-fn ctrl_c_is_for_the_open_pager() {
+fn ctrl_c_goes_to_the_open_pager() {
     let service = Service::start();
     for n in 0..30 {
         service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();

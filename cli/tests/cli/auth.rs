@@ -1,4 +1,4 @@
-//! `auth`: logging in with a browser that the test plays, and everything that can come in its way.
+//! `auth`: logins with a simulated browser, and everything that can go wrong.
 
 #[cfg(unix)]
 mod at_a_terminal;
@@ -25,9 +25,9 @@ use crate::support::signal;
 use crate::support::{Posthaste, Ran, SEND};
 
 /// Longer than any step takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The program on its way through a login, and the page that it wants to have opened.
+/// A running login, and the page that it opened.
 struct Login {
     child: Child,
     page: Url,
@@ -41,11 +41,11 @@ impl Login {
         let mut command = posthaste.command();
         command.args(["auth", "login"]).args(arguments).env("BROWSER", &opener);
         let mut child = command.spawn().unwrap();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while !address.exists() {
             if let Some(status) = child.try_wait().unwrap() {
                 panic!(
-                    "it ended before any browser: {status}, {:?}",
+                    "exited before opening a browser: {status}, {:?}",
                     Ran::of(child.wait_with_output().unwrap())
                 );
             }
@@ -60,13 +60,13 @@ impl Login {
         self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
     }
 
-    /// The host and port that the browser is to come back to.
+    /// The host and port of the redirect URI.
     fn host(&self) -> String {
         let back = Url::parse(&self.parameter("redirect_uri")).unwrap();
         format!("{}:{}", back.host_str().unwrap(), back.port().unwrap())
     }
 
-    /// The person allows or denies, and the browser comes back.
+    /// The person allows or denies access, and the browser is redirected.
     fn decided(self, person: &Person, allows: bool) -> Ran {
         let page = self.page.as_str();
         let back = runtime()
@@ -75,7 +75,7 @@ impl Login {
         self.end()
     }
 
-    /// The browser comes back with this, and the right state.
+    /// The browser is redirected with this query and the valid state.
     fn back_with(self, query: &str) -> Ran {
         visit(&format!("{}?state={}&{query}", self.parameter("redirect_uri"), self.parameter("state")));
         self.end()
@@ -90,7 +90,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A browser goes to an address on this machine, and on to where it is sent.
+/// A browser visits an address on this machine and follows redirects.
 fn visit(address: &str) {
     let address = Url::parse(address).unwrap();
     let host = format!("{}:{}", address.host_str().unwrap(), address.port().unwrap());
@@ -112,13 +112,13 @@ fn script(path: &PathBuf, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// A program without a key, whose logins go into a file.
-fn nobody(service: &Service) -> Posthaste {
+/// A program without credentials that stores logins in a file.
+fn without_credentials(service: &Service) -> Posthaste {
     Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_CREDENTIAL_STORE", "file")
 }
 
 fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
-    let posthaste = nobody(service);
+    let posthaste = without_credentials(service);
     Login::begin(&posthaste, arguments).decided(&Person::of("sb_test"), true).ok();
     posthaste
 }
@@ -126,7 +126,7 @@ fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
 fn service() -> Service {
     let service = Service::start();
     service.core().listens_at(&service.base_url());
-    // A browser asks for pages that the contract says nothing of.
+    // Browsers request pages that aren't part of the contract.
     service.unjudged()
 }
 
@@ -135,27 +135,27 @@ fn asked_for(service: &Service, path: &str) -> usize {
 }
 
 #[test]
-fn a_login_is_used_looked_at_and_ended() {
+fn a_login_is_created_used_shown_and_ended() {
     // AUTHZ-01
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     assert!(posthaste.run(&["auth", "status"]).fails(4).contains("auth login"));
     let login = Login::begin(&posthaste, &[]);
-    assert_eq!(login.parameter("scope"), "emails:send", "least privilege unless more is asked for");
+    assert_eq!(login.parameter("scope"), "emails:send", "least privilege by default");
     let ran = login.decided(&Person::of("sb_test"), true);
     assert!(
         ran.stderr.contains("/oauth/authorize?") && ran.stderr.contains("--scope full_access"),
         "{ran:?}"
     );
-    let said = ran.ok();
-    for part in ["profile `default`", "scope emails:send", "renewed by itself", "only you can read"] {
-        assert!(said.contains(part), "{part}: {said}");
+    let message = ran.ok();
+    for part in ["profile `default`", "scope emails:send", "refreshed automatically", "only you can read"] {
+        assert!(message.contains(part), "{part}: {message}");
     }
 
     posthaste.run(&SEND).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1);
-    let said = posthaste.run(&["emails", "list"]).fails(4);
-    assert!(said.contains("--scope full_access"), "{said}");
+    let message = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(message.contains("--scope full_access"), "{message}");
 
     let status = posthaste.run(&["auth", "status", "--json"]).json();
     assert_eq!(
@@ -163,7 +163,7 @@ fn a_login_is_used_looked_at_and_ended() {
         (&json!("login"), &json!("emails:send"), &json!("file"), &json!("logged_in"), &json!(1))
     );
     let line = posthaste.run(&["auth", "status"]).ok();
-    assert!(line.starts_with("default  http://127.0.0.1:") && line.contains("ends in 1"), "{line}");
+    assert!(line.starts_with("default  http://127.0.0.1:") && line.contains("expires in 1"), "{line}");
 
     let token = posthaste.run(&["auth", "token"]).ok();
     assert!(token.ends_with('\n') && token.trim().split('.').count() == 3, "a token and nothing else");
@@ -172,50 +172,50 @@ fn a_login_is_used_looked_at_and_ended() {
         .env("POSTHASTE_ACCESS_TOKEN", token.trim());
     other.run(&SEND).ok();
 
-    let said = posthaste.run(&["auth", "logout"]).ok();
-    assert!(said.contains("the access is revoked"), "{said}");
+    let message = posthaste.run(&["auth", "logout"]).ok();
+    assert!(message.contains("access revoked"), "{message}");
     other.run(&SEND).fails(4);
     posthaste.run(&["auth", "status"]).fails(4);
     posthaste.run(&["auth", "token"]).fails(4);
-    assert!(posthaste.run(&["auth", "logout"]).stderr.contains("was not logged in"));
+    assert!(posthaste.run(&["auth", "logout"]).stderr.contains("wasn't logged in"));
 }
 
 #[test]
-fn who_declines_is_told_so_and_nothing_is_stored() {
+fn a_denied_login_is_reported_and_nothing_is_stored() {
     let service = service();
-    let posthaste = nobody(&service);
-    let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    assert!(said.contains("you declined; nothing was stored"), "{said}");
+    let posthaste = without_credentials(&service);
+    let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    assert!(message.contains("access was denied in the browser; nothing was stored"), "{message}");
     posthaste.run(&["auth", "status"]).fails(4);
 }
 
 #[test]
-fn each_error_of_the_authorization_has_a_sentence_of_its_own() {
+fn each_authorization_error_has_its_own_message() {
     // AUTHZ-32
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     for (name, code, expected) in [
-        ("invalid_request", 4, "the service refuses: invalid_request"),
+        ("invalid_request", 4, "the service rejected the login: invalid_request"),
         ("unauthorized_client", 4, "--client-id"),
         ("invalid_scope", 4, "--scope"),
         ("server_error", 7, "try again"),
         ("temporarily_unavailable", 7, "try again"),
     ] {
         let evil = "%1B%5D52%3Bc%3BZXZpbA%3D%3D%07%E2%80%AEwhy";
-        let said = Login::begin(&posthaste, &[])
+        let message = Login::begin(&posthaste, &[])
             .back_with(&format!("error={name}&error_description={evil}"))
             .fails(code);
-        assert!(said.contains(expected), "{name}: {said}");
-        assert!(!said.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{said:?}");
+        assert!(message.contains(expected), "{name}: {message}");
+        assert!(!message.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{message:?}");
     }
     assert_eq!(asked_for(&service, "/oauth/token"), 0);
 }
 
 #[test]
-fn a_code_is_shown_once_whatever_comes_of_it() {
+fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
     // TOK-03
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let refusal = |status: u16, name: &str| Action::answer(status, json!({ "error": name }).to_string());
     for (action, code) in [
         (refusal(400, "invalid_grant"), 4),
@@ -229,22 +229,22 @@ fn a_code_is_shown_once_whatever_comes_of_it() {
         let what = format!("{action:?}");
         let before = asked_for(&service, "/oauth/token");
         service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
-        let said = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
-        assert!(said.contains("help: "), "{what}: {said}");
+        let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
+        assert!(message.contains("help: "), "{what}: {message}");
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
-        assert_eq!(service.core().faults().pending(), 0, "{what}: it was not asked");
+        assert_eq!(service.core().faults().pending(), 0, "{what}: not requested");
         posthaste.run(&["auth", "status"]).fails(4);
     }
 }
 
 #[test]
-fn a_scope_that_is_not_the_one_that_was_asked_for_is_kept_and_told() {
+fn a_different_granted_scope_is_accepted_with_a_warning() {
     let service = service();
     for (scope, expected) in [
-        ("emails:send full_access", "more than was asked for: full_access"),
+        ("emails:send full_access", "exceeds the requested one by: full_access"),
         ("other", "missing: emails:send"),
     ] {
-        let posthaste = nobody(&service);
+        let posthaste = without_credentials(&service);
         let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
         service
             .core()
@@ -260,32 +260,33 @@ fn a_scope_that_is_not_the_one_that_was_asked_for_is_kept_and_told() {
 #[test]
 fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &["--login-timeout", "1s"]);
     let host = login.host();
-    let said = login.end().fails(4);
-    assert!(said.contains("timed out after 1 s") && said.contains("--client-id"), "{said}");
-    assert!(said.contains("--login-timeout") && !said.contains(" left"), "{said}");
+    let message = login.end().fails(4);
+    assert!(message.contains("timed out after 1 s") && message.contains("--client-id"), "{message}");
+    assert!(message.contains("--login-timeout") && !message.contains(" left"), "{message}");
     assert!(TcpStream::connect(host).is_err());
     assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
 }
 
 #[test]
-fn the_timeout_of_calls_does_not_end_a_login() {
+fn the_request_timeout_does_not_end_a_login() {
     let service = service();
-    let posthaste = nobody(&service).env("POSTHASTE_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
+    let posthaste =
+        without_credentials(&service).env("POSTHASTE_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
     let login = Login::begin(&posthaste, &["--timeout", "1s"]);
     std::thread::sleep(Duration::from_millis(1500));
     login.decided(&Person::of("sb_test"), true).ok();
-    let said = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
-    assert!(said.contains("--login-timeout must be a length of time"), "{said}");
+    let message = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
+    assert!(message.contains("--login-timeout must be a duration"), "{message}");
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &[]);
     let host = login.host();
     let begun = Instant::now();
@@ -298,15 +299,15 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
+fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let login = Login::begin(&posthaste, &[]);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while asked_for(&service, "/oauth/token") == 0 {
         assert!(Instant::now() < until, "the code was not sent");
         std::thread::sleep(Duration::from_millis(5));
@@ -317,16 +318,16 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_kept() {
 }
 
 #[test]
-fn the_store_is_tried_before_anybody_is_sent_to_a_browser() {
+fn the_store_is_tested_before_the_browser_opens() {
     let service = service();
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");
-    // There is no bus, so there is no keyring; and nobody is asked, so nothing goes into a file.
-    let said = posthaste.run(&["auth", "login"]).fails(2);
-    assert!(said.contains("--store file"), "{said}");
-    let said = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
-    assert!(said.contains("keyring"), "{said}");
-    // A folder that can't be made.
-    let posthaste = nobody(&service);
+    // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
+    let message = posthaste.run(&["auth", "login"]).fails(2);
+    assert!(message.contains("--store file"), "{message}");
+    let message = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
+    assert!(message.contains("keyring"), "{message}");
+    // A folder that can't be created.
+    let posthaste = without_credentials(&service);
     std::fs::create_dir_all(posthaste.home().join(".config/posthaste")).unwrap();
     std::fs::write(posthaste.home().join(".config/posthaste/credentials"), "in the way").unwrap();
     posthaste.run(&["auth", "login", "--store", "file"]).fails(1);
@@ -334,9 +335,9 @@ fn the_store_is_tried_before_anybody_is_sent_to_a_browser() {
 }
 
 #[test]
-fn a_browser_that_does_not_open_keeps_nobody_from_logging_in() {
+fn a_browser_that_does_not_open_does_not_prevent_the_login() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let hangs = posthaste.home().join("hangs");
     script(&hangs, "exec sleep 30");
     for (browser, arguments) in [
@@ -356,16 +357,16 @@ fn a_browser_that_does_not_open_keeps_nobody_from_logging_in() {
             .stderr(stderr)
             .spawn()
             .unwrap();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let page = loop {
-            let said = std::fs::read_to_string(&log).unwrap();
-            let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let message = std::fs::read_to_string(&log).unwrap();
+            let lines = message.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
             if let Some(url) =
                 lines.into_iter().find_map(|line| Some(line["open"]["url"].as_str()?.to_owned()))
             {
                 break url;
             }
-            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {said}");
+            assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "{browser}: {message}");
             std::thread::sleep(Duration::from_millis(5));
         };
         visit(&runtime().block_on(Person::of("sb_test").allows(&page)));
@@ -374,11 +375,11 @@ fn a_browser_that_does_not_open_keeps_nobody_from_logging_in() {
 }
 
 #[test]
-fn a_service_that_does_not_know_the_program_is_asked_once_to_register_it() {
+fn an_unknown_client_is_registered_once() {
     let service = Service::with(Settings { seed: Some(0), oauth_clients: Vec::new(), ..Settings::default() });
     service.core().listens_at(&service.base_url());
     let service = service.unjudged();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let registered = || asked_for(&service, "/oauth/register");
     Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
     let id = posthaste.run(&["config", "get", "client_id"]).ok();
@@ -392,12 +393,13 @@ fn a_service_that_does_not_know_the_program_is_asked_once_to_register_it() {
 }
 
 #[test]
-fn a_program_of_its_own_is_named_by_its_id() {
+fn a_configured_client_id_is_used() {
     let clients = vec![OAuthClient::new("mine", "Mine", "http://127.0.0.1/callback")];
     let service = Service::with(Settings { seed: Some(0), oauth_clients: clients, ..Settings::default() });
     service.core().listens_at(&service.base_url());
     let service = service.unjudged();
-    let posthaste = nobody(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");
+    let posthaste =
+        without_credentials(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");
     let login = Login::begin(&posthaste, &[]);
     assert_eq!(
         (login.parameter("client_id"), login.parameter("scope")),
@@ -408,27 +410,32 @@ fn a_program_of_its_own_is_named_by_its_id() {
 }
 
 #[test]
-fn everything_wrong_with_the_flags_is_said_at_once() {
+fn all_problems_with_the_flags_are_reported_at_once() {
     let posthaste = Posthaste::new();
-    let said =
+    let message =
         posthaste.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
-    for expected in ["keyring or in a file", "a scope is a word", "a client id has", "missing: --base-url"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+    for expected in [
+        "must be keyring or file",
+        "a scope is a single word",
+        "a client ID must not be empty",
+        "missing: --base-url",
+    ] {
+        assert!(message.contains(expected), "{expected}: {message}");
     }
-    let said = posthaste
+    let message = posthaste
         .run(&["auth", "login", "--with-token", "--scope", "x", "--port", "1", "--no-browser"])
         .fails(2);
-    for expected in ["--scope does not go", "--port does not go", "--no-browser does not go"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+    for expected in ["--scope can't be used", "--port can't be used", "--no-browser can't be used"] {
+        assert!(message.contains(expected), "{expected}: {message}");
     }
-    assert!(posthaste.run(&["--sandbox", "auth", "login"]).fails(2).contains("forgets the login"));
+    assert!(posthaste.run(&["--sandbox", "auth", "login"]).fails(2).contains("own sandbox ends with it"));
 }
 
 #[test]
-fn nothing_secret_of_a_login_is_ever_said() {
+fn no_secret_of_a_login_is_ever_printed() {
     // AUTH-08
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let mut seen = String::new();
     let mut note = |ran: &Ran| seen = format!("{seen}{}{}", ran.stdout, ran.stderr);
     let login = Login::begin(&posthaste, &["-vvv"]);

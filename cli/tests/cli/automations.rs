@@ -1,4 +1,4 @@
-//! Automations, their runs and custom events from the command line.
+//! `automations` and `events`.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::service::Service;
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
-/// A trigger and a pause of a day.
+/// A trigger and a delay of one day.
 fn series() -> Value {
     json!({"name": "Welcome", "status": "enabled", "steps": [
         {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
@@ -27,7 +27,7 @@ fn day(service: &Service) {
 }
 
 #[test]
-fn an_automation_is_made_from_a_file_and_gives_the_same_definition_back() {
+fn an_automation_round_trips_through_its_definition() {
     // AUTO-01, AUTO-02
     let service = Service::start();
     let id = created(&service, &[]);
@@ -59,7 +59,7 @@ fn an_automation_is_made_from_a_file_and_gives_the_same_definition_back() {
 }
 
 #[test]
-fn an_event_starts_a_run_that_can_be_watched_and_stopped() {
+fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
     // RUN-01, RUN-03, RUN-04, RUN-06, GEN-07
     let service = Service::start();
     let id = created(&service, &[]);
@@ -96,13 +96,13 @@ fn an_event_starts_a_run_that_can_be_watched_and_stopped() {
     ]);
     let run = run.ok().trim().to_owned();
     let ran = service.posthaste().run(&["automations", "run", &id, &run, "--wait"]);
-    assert!(ran.stderr.contains("the run did not complete: cancelled"), "{ran:?}");
-    assert!(ran.stdout.contains("skipped"), "a run that ended badly is shown: {ran:?}");
+    assert!(ran.stderr.contains("the run didn't complete: cancelled"), "{ran:?}");
+    assert!(ran.stdout.contains("skipped"), "a failed run is shown: {ran:?}");
     assert_eq!(ran.code, Some(3));
 }
 
 #[test]
-fn what_is_wrong_with_a_definition_is_told_at_its_place_in_the_file() {
+fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     let service = Service::start();
     let file = service.posthaste().home().join("series.json");
     let text = r#"{
@@ -122,7 +122,7 @@ fn what_is_wrong_with_a_definition_is_told_at_its_place_in_the_file() {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, text).unwrap();
     let path = file.to_str().unwrap();
-    let told =
+    let stderr =
         service.posthaste().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
     for part in [
         "/name: `name` must not be empty",
@@ -138,53 +138,56 @@ fn what_is_wrong_with_a_definition_is_told_at_its_place_in_the_file() {
         "series.json:10:",
         "--status:1:1",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 
     for (text, part) in [
         ("{", "JSON"),
-        ("[]", "one JSON object is expected here"),
+        ("[]", "expected a JSON object"),
         ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is given twice"),
     ] {
         let arguments = ["automations", "create", "--definition", "-"];
-        let told = service.posthaste().run_with(&arguments, text).fails(2);
-        assert!(told.to_lowercase().contains(&part.to_lowercase()), "{part}: {told}");
+        let stderr = service.posthaste().run_with(&arguments, text).fails(2);
+        assert!(stderr.to_lowercase().contains(&part.to_lowercase()), "{part}: {stderr}");
     }
     service.posthaste().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
     assert_eq!(service.asked(), 0);
 }
 
 #[test]
-fn flags_that_make_no_sense_are_refused_before_anything_is_sent() {
+fn contradictory_flags_are_refused_before_anything_is_sent() {
     // 5.1.44
     let service = Service::start();
     for (arguments, part) in [
-        (&["automations", "list", "--status", "on"][..], "a status is enabled or disabled"),
-        (&["automations", "runs", NOBODY, "--status", "running,bogus"], "a run is running, completed"),
-        (&["automations", "run", NOBODY, NOBODY, "--wait=failed"], "what can be waited for is `completed`"),
-        (&["automations", "update", NOBODY], "--name, --status or --definition"),
-        (&["automations", "update", NOBODY, "--name", ""], "`name` must not be empty"),
+        (&["automations", "list", "--status", "on"][..], "the status must be enabled or disabled"),
+        (
+            &["automations", "runs", UNKNOWN, "--status", "running,bogus"],
+            "the status must be running, completed",
+        ),
+        (&["automations", "run", UNKNOWN, UNKNOWN, "--wait=failed"], "--wait must be `completed`"),
+        (&["automations", "update", UNKNOWN], "--name, --status or --definition"),
+        (&["automations", "update", UNKNOWN, "--name", ""], "`name` must not be empty"),
         (&["events", "create", ""], "`name` must not be empty"),
         (&["events", "create", "resend:x"], "belong to the service"),
-        (&["events", "create", "x", "--field", "plan"], "a field is KEY=TYPE"),
+        (&["events", "create", "x", "--field", "plan"], "a field must be KEY=TYPE"),
         (&["events", "create", "x", "--field", "plan=list"], "string, number, boolean or date"),
-        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "named already"),
+        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "given twice"),
         (&["events", "update", "x"], "--field or --clear schema"),
-        (&["events", "update", "x", "--clear", "name"], "what can be taken away is schema"),
-        (&["events", "update", "x", "--clear", "schema", "--field", "a=date"], "exclude each other"),
+        (&["events", "update", "x", "--clear", "name"], "--clear must be schema"),
+        (&["events", "update", "x", "--clear", "schema", "--field", "a=date"], "can't be used together"),
         (&["events", "send", "x"], "--email or --contact-id"),
-        (&["events", "send", "x", "--email", "a@b.test", "--contact-id", NOBODY], "exclude each other"),
+        (&["events", "send", "x", "--email", "a@b.test", "--contact-id", UNKNOWN], "can't be used together"),
         (&["events", "send", "x", "--email", "nobody"], "an address has one `@`"),
-        (&["events", "send", "x", "--email", "a@b.test", "--payload", "plan"], "this is KEY=TEXT"),
-        (&["events", "send", "x", "--email", "a@b.test", "--payload-json", "n=x"], "this is KEY=JSON"),
+        (&["events", "send", "x", "--email", "a@b.test", "--payload", "plan"], "must be KEY=TEXT"),
+        (&["events", "send", "x", "--email", "a@b.test", "--payload-json", "n=x"], "must be KEY=JSON"),
         (
             &["events", "send", "x", "--email", "a@b.test", "--payload", "a=1", "--payload", "a=2"],
-            "given already",
+            "given twice",
         ),
     ] {
-        let told = service.posthaste().run(arguments).fails(2);
-        assert!(told.contains(part), "{arguments:?}: {told}");
+        let stderr = service.posthaste().run(arguments).fails(2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }
@@ -213,10 +216,10 @@ fn events_are_defined_changed_and_deleted_by_name() {
 fn a_dry_run_sends_nothing() {
     let service = Service::start();
     for arguments in [
-        &["automations", "stop", NOBODY, "--dry-run"][..],
-        &["automations", "duplicate", NOBODY, "-n"],
-        &["automations", "delete", NOBODY, "-n"],
-        &["automations", "update", NOBODY, "--name", "x", "-n"],
+        &["automations", "stop", UNKNOWN, "--dry-run"][..],
+        &["automations", "duplicate", UNKNOWN, "-n"],
+        &["automations", "delete", UNKNOWN, "-n"],
+        &["automations", "update", UNKNOWN, "--name", "x", "-n"],
         &["events", "create", "x", "-n"],
         &["events", "update", "x", "--clear", "schema", "-n"],
         &["events", "delete", "x", "-n"],

@@ -1,4 +1,4 @@
-//! `emails batch`: many emails in one request.
+//! `emails batch`: several emails in one request.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn lines(emails: &[Value]) -> String {
 }
 
 #[test]
-fn an_array_and_lines_are_sent_alike_and_the_ids_come_in_order() {
+fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
     // BATCH-01, BATCH-07, BATCH-08
     let service = Service::start();
     for text in [json!(emails(3)).to_string(), lines(&emails(3))] {
@@ -49,7 +49,7 @@ fn a_batch_has_1_to_100_emails() {
 }
 
 #[test]
-fn everything_wrong_in_every_email_is_told_by_its_place() {
+fn every_problem_in_every_email_is_reported_at_its_place() {
     // BATCH-05, BATCH-06, 5.1.30
     let posthaste = Posthaste::new();
     let text = "[\n  {\"from\": \"hi@acme.test\", \"to\": \"a@example.com\", \"subject\": \"Hi\", \"text\": \"x\"},\n  \
@@ -59,13 +59,13 @@ fn everything_wrong_in_every_email_is_told_by_its_place() {
     std::fs::write(posthaste.home().join("batch.json"), text).unwrap();
     let error = posthaste.run(&["emails", "batch", "batch.json", "--json"]).error(2);
     let problems = error["problems"].as_array().unwrap();
-    let mut told: Vec<_> = problems
+    let mut reported: Vec<_> = problems
         .iter()
         .map(|found| (found["path"].as_str().unwrap(), found["code"].as_str().unwrap()))
         .collect();
-    told.sort_unstable();
+    reported.sort_unstable();
     assert_eq!(
-        told,
+        reported,
         [
             ("/1", "required"),
             ("/1/attachments", "unsupported"),
@@ -79,15 +79,15 @@ fn everything_wrong_in_every_email_is_told_by_its_place() {
     );
     let from = problems.iter().find(|found| found["path"] == "/1/from").unwrap();
     assert_eq!(from["origin"], json!({"file": "batch.json", "line": 3, "column": 12}));
-    let said = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
+    let stderr = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
     assert!(
-        said.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
-        "{said}"
+        stderr.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
+        "{stderr}"
     );
 }
 
 #[test]
-fn with_permissive_the_valid_ones_go_and_the_code_is_10() {
+fn with_permissive_the_valid_emails_are_sent_and_the_exit_code_is_10() {
     let service = Service::start().unjudged();
     let posthaste = service.posthaste();
     let mut batch = emails(2);
@@ -95,14 +95,14 @@ fn with_permissive_the_valid_ones_go_and_the_code_is_10() {
     let text = json!(batch).to_string();
     let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive"], &text);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(10), 2), "{ran:?}");
-    assert!(ran.stderr.contains("error: 1 email refused, 2 emails accepted\n  /1: "), "{ran:?}");
+    assert!(ran.stderr.contains("error: 1 email rejected, 2 emails accepted\n  /1: "), "{ran:?}");
     let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&document["errors"][0]["index"], ran.code), (&json!(1), Some(10)));
     let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(error["error"]["kind"], "partial");
     let ran = posthaste.run_with(&["emails", "batch", "-"], &text);
-    assert_eq!(ran.code, Some(2), "without it, one wrong email refuses all: {ran:?}");
+    assert_eq!(ran.code, Some(2), "without it, one invalid email fails the batch: {ran:?}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_dry_run_shows_the_batch() {
 }
 
 #[test]
-fn a_broken_line_is_told_with_its_number() {
+fn a_malformed_line_is_reported_with_its_number() {
     let error = Posthaste::new()
         .run_with(&["emails", "batch", "-", "--json"], "{\"from\": \"a@x.test\"}\n{\"from\": }\n")
         .error(2);

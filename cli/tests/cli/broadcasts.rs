@@ -1,4 +1,4 @@
-//! `broadcasts`: what is typed, what leaves, what is said.
+//! `broadcasts`: command lines, requests and messages.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::service::Service;
 use crate::support::Posthaste;
 
-/// A service with one segment, and its id.
+/// A service with one segment.
 struct Stage {
     service: Service,
     segment: String,
@@ -27,7 +27,7 @@ impl Stage {
         Self { service, segment }
     }
 
-    /// `broadcasts create` with all that is needed, and more.
+    /// `broadcasts create` with the required flags, and more.
     fn create<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
         let least = ["broadcasts", "create", "--segment-id", &self.segment, "--from", "news@acme.test"];
         least
@@ -50,7 +50,7 @@ impl Stage {
     }
 }
 
-/// Makes what the stage needs, from behind.
+/// Creates a fixture, bypassing the program.
 fn made(service: &Service, path: &str, body: &Value) -> String {
     let request = http::Request::post(path).header("authorization", "Bearer sb_test");
     let request = if body.is_null() {
@@ -65,7 +65,7 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
 }
 
 #[test]
-fn a_draft_prints_its_id_and_says_how_it_is_sent() {
+fn a_draft_prints_its_id_and_the_command_that_sends_it() {
     let stage = Stage::new();
     let ran = stage.service.posthaste().run(&stage.create(&[
         "--html",
@@ -82,7 +82,7 @@ fn a_draft_prints_its_id_and_says_how_it_is_sent() {
     let id = ran.stdout.trim().to_owned();
     assert_eq!(
         (ran.code, ran.stderr),
-        (Some(0), format!("a draft · send it: posthaste broadcasts send {id}\n"))
+        (Some(0), format!("draft created · send it: posthaste broadcasts send {id}\n"))
     );
     let record = stage.get(&id);
     assert_eq!((&record["status"], &record["name"]), (&json!("draft"), &json!("Week 47")));
@@ -93,7 +93,7 @@ fn a_draft_prints_its_id_and_says_how_it_is_sent() {
 }
 
 #[test]
-fn what_is_wrong_is_said_at_once_and_by_its_flag() {
+fn all_problems_are_reported_at_once_by_flag() {
     let error = Posthaste::new().run(&["broadcasts", "create", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
     let problems = error["problems"].as_array().unwrap();
@@ -134,13 +134,13 @@ fn what_is_wrong_is_said_at_once_and_by_its_flag() {
 }
 
 #[test]
-fn sending_asks_first_and_where_nobody_answers_yes_has_to_be_said() {
+fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     let stage = Stage::new();
     let id = stage.draft();
     let before = stage.service.asked();
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
-        let said = stage.service.posthaste().run(&arguments).fails(2);
-        assert!(said.contains("nobody can be asked") && said.contains("--yes"), "{said}");
+        let stderr = stage.service.posthaste().run(&arguments).fails(2);
+        assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
     }
     assert_eq!(stage.service.asked(), before, "nothing was sent");
     let ran = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes"]);
@@ -150,7 +150,7 @@ fn sending_asks_first_and_where_nobody_answers_yes_has_to_be_said() {
 }
 
 #[test]
-fn a_schedule_goes_out_when_it_is_due_and_can_be_taken_back() {
+fn a_scheduled_broadcast_is_sent_when_due_and_can_be_canceled() {
     let stage = Stage::new();
     let id = stage.draft();
     let run = |arguments: &[&str]| stage.service.posthaste().run(arguments);
@@ -174,7 +174,7 @@ fn a_schedule_goes_out_when_it_is_due_and_can_be_taken_back() {
 }
 
 #[test]
-fn a_wait_ends_when_it_has_gone_out_and_says_when_it_has_not() {
+fn a_wait_ends_when_the_broadcast_is_sent_and_reports_a_timeout() {
     let stage = Stage::new();
     let ran = stage.service.posthaste().run(&stage.create(&["--send", "--yes", "--wait"]));
     assert!(ran.stderr.contains("sent after 0 s"), "{ran:?}");
@@ -188,7 +188,7 @@ fn a_wait_ends_when_it_has_gone_out_and_says_when_it_has_not() {
 }
 
 #[test]
-fn a_failing_service_leaves_a_send_in_doubt_and_nothing_is_repeated() {
+fn a_failing_service_leaves_the_outcome_of_a_send_unknown_and_it_is_not_retried() {
     for action in [Action::error(503, "service_unavailable", "later"), Action::DropAfter] {
         let stage = Stage::new();
         let id = stage.draft();
@@ -199,16 +199,16 @@ fn a_failing_service_leaves_a_send_in_doubt_and_nothing_is_repeated() {
         let error = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes", "--json"]).error(9);
         assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")));
         assert_eq!(error["retryable"], false);
-        let look = format!("the broadcast may have been sent; look: posthaste broadcasts get {id}");
+        let look = format!("the broadcast may have been sent; check: posthaste broadcasts get {id}");
         assert_eq!(error["hint"], look);
         assert_eq!(stage.service.asked(), before + 1, "tried once");
-        let said = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
-        assert!(said.contains("look: posthaste broadcasts list"), "{said}");
+        let stderr = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
+        assert!(stderr.contains("check: posthaste broadcasts list"), "{stderr}");
     }
 }
 
 #[test]
-fn a_dry_run_shows_the_request_and_asks_nothing() {
+fn a_dry_run_shows_the_request_and_does_not_prompt() {
     let shown = |arguments: &[&str]| Posthaste::new().run(arguments).json()["dry_run"].clone();
     let send = shown(&["broadcasts", "send", "a/b", "-n"]);
     assert_eq!((&send["method"], &send["path"]), (&json!("POST"), &json!("/broadcasts/a%2Fb/send")));
@@ -247,21 +247,21 @@ fn a_dry_run_shows_the_request_and_asks_nothing() {
     }
 }
 
-/// The program at a terminal, with somebody who reads and types.
+/// The program at a terminal, with a person who reads and types.
 #[cfg(unix)]
 mod at_a_terminal {
     use super::*;
     use crate::at_a_terminal::{code, run};
 
     #[test]
-    fn the_question_shows_what_goes_out_and_yes_lets_it_go() {
+    fn the_prompt_shows_what_is_sent_and_yes_sends_it() {
         let stage = Stage::new();
         let id = stage.draft();
         let mut session =
             run(stage.service.posthaste(), &["broadcasts", "send", &id, "--scheduled-at", "in 1 hour"]);
         let segment = &stage.segment;
         let question = format!(
-            "send \"Your week\" from news@acme.test to 1 contact of segment {segment}, in 1 hour? [y/N] "
+            "Send \"Your week\" from news@acme.test to 1 contact of segment {segment}, in 1 hour? [y/N] "
         );
         session.pty.exp_string(&question).unwrap();
         assert_eq!(stage.get(&id)["status"], "draft");
@@ -272,7 +272,7 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn anything_but_yes_is_no() {
+    fn any_answer_but_yes_means_no() {
         let stage = Stage::new();
         for answer in ["n", "", "yess"] {
             let mut session = run(stage.service.posthaste(), &stage.create(&["--send"]));
@@ -285,12 +285,12 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn a_key_that_may_only_send_is_asked_with_the_id_alone() {
+    fn with_a_sending_key_the_prompt_shows_only_the_id() {
         let stage = Stage::new();
         let id = stage.draft();
         let posthaste = stage.service.posthaste().env("POSTHASTE_API_KEY", "sb_test_sending");
         let mut session = run(posthaste, &["broadcasts", "send", &id]);
-        session.pty.exp_string(&format!("send broadcast {id}? [y/N] ")).unwrap();
+        session.pty.exp_string(&format!("Send broadcast {id}? [y/N] ")).unwrap();
         session.pty.send_line("y").unwrap();
         session.pty.exp_string(&id).unwrap();
         assert_eq!(code(&session), 0);
@@ -298,7 +298,7 @@ mod at_a_terminal {
     }
 
     #[test]
-    fn ctrl_c_at_the_question_sends_nothing() {
+    fn ctrl_c_at_the_prompt_sends_nothing() {
         let stage = Stage::new();
         let id = stage.draft();
         let mut session = run(stage.service.posthaste(), &["broadcasts", "send", &id]);

@@ -1,4 +1,4 @@
-//! A person who logs in with a real browser.
+//! Logins in a real browser.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
@@ -9,10 +9,10 @@ use posthaste_reference_server::{ReferenceServer, Settings};
 use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
-use crate::chromium::{Browser, PATIENCE};
+use crate::chromium::{Browser, TIMEOUT};
 use crate::support::Posthaste;
 
-/// Runs `auth login`; what the program would open in a browser is opened in this one, and `decide` says what the person does there.
+/// Runs `auth login` with this browser; `decide` is the button that the person clicks.
 async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
     let address = posthaste.home().join("address");
     let opener = posthaste.home().join("opener");
@@ -26,7 +26,7 @@ async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Outpu
     command.args(["auth", "login", "--store", "file"]).env("BROWSER", &opener);
     let process = std::thread::spawn(move || command.output().unwrap());
 
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while !address.exists() {
         assert!(
             Instant::now() < until && !process.is_finished(),
@@ -42,7 +42,7 @@ async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Outpu
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
 
     let output = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
-    // Neither the address nor the page tells the code or what was decided.
+    // Neither the address nor the page reveals the code or the decision.
     let ended = driver.current_url().await.unwrap();
     assert!(ended.query().is_none() && ended.host_str() == Some("127.0.0.1"), "{ended}");
     std::fs::remove_file(&address).unwrap();
@@ -51,7 +51,7 @@ async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Outpu
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_person_allows_and_denies_in_a_real_browser() {
+async fn access_is_allowed_and_denied_in_a_real_browser() {
     // AUTHZ-01, AUTHZ-20, AUTHZ-21
     let browser = Browser::start().await;
     let server = ReferenceServer::over_http(Settings::default()).await;
@@ -59,14 +59,14 @@ async fn a_person_allows_and_denies_in_a_real_browser() {
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
 
     let denied = log_in(&posthaste, &browser, "deny").await;
-    let said = String::from_utf8_lossy(&denied.stderr).into_owned();
-    assert_eq!(denied.status.code(), Some(4), "{said}");
-    assert!(said.contains("declined") || said.contains("denied"), "{said}");
+    let stderr = String::from_utf8_lossy(&denied.stderr).into_owned();
+    assert_eq!(denied.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains("declined") || stderr.contains("denied"), "{stderr}");
     assert_eq!(server.service().token_events(), []);
 
     let allowed = log_in(&posthaste, &browser, "allow").await;
-    let said = String::from_utf8_lossy(&allowed.stderr).into_owned();
-    assert_eq!(allowed.status.code(), Some(0), "{said}");
+    let stderr = String::from_utf8_lossy(&allowed.stderr).into_owned();
+    assert_eq!(allowed.status.code(), Some(0), "{stderr}");
     assert_eq!(server.service().token_events().len(), 1);
     let sent = posthaste.run(&[
         "emails",

@@ -1,6 +1,6 @@
 //! Headless Chromium, driven over WebDriver (Debian: `chromium`, `chromium-driver`).
 //!
-//! A test that starts it has `#[needs("chromium", "chromedriver")]`.
+//! Tests that use it have `#[needs("chromium", "chromedriver")]`.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,9 +12,9 @@ use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
 /// Longer than any step takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Chromium and what drives it; stopped when dropped.
+/// Chromium and its driver; stopped when dropped.
 pub(crate) struct Browser {
     driver: WebDriver,
     process: Child,
@@ -42,12 +42,12 @@ impl Browser {
             "--disable-background-networking",
             "--disable-component-update",
             "--disable-sync",
-            // Names of other machines that lead to this one: as after DNS rebinding.
+            // Host names that resolve to this machine, as after DNS rebinding.
             "--host-resolver-rules=MAP *.test 127.0.0.1",
         ] {
             wishes.add_arg(argument).unwrap();
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let driver = loop {
             match WebDriver::new(format!("http://127.0.0.1:{port}"), wishes.clone()).await {
                 Ok(driver) => break driver,
@@ -69,7 +69,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Killed, the driver would leave Chromium behind; so it is asked to end the session first, also when a test has failed.
+        // Killing the driver would leave Chromium running, so the session is ended first, even if a test failed.
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
             let session = self.driver.session_id();
             let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));

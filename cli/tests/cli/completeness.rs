@@ -1,6 +1,6 @@
-//! Every operation of the contract has a command, and every command an example.
+//! Every operation of the contract has a command, and every command has an example.
 //!
-//! The commands are run, not looked up: the requests that arrive show which operations they stand for.
+//! The commands are executed: the requests that arrive show which operations they use.
 
 use http::Method;
 use posthaste_conformance::contract::Contract;
@@ -14,7 +14,7 @@ const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
 
 const EVENT_ID: &str = "msg_78261eea8f8b438183c679fa7120f1cf";
 
-/// `operationId`, the command that stands for it, and what the command reads.
+/// `operationId`, its command, and the command's standard input.
 const COMMANDS: &[(&str, &[&str], &str)] = &[
     (
         "send_email",
@@ -150,36 +150,36 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
 
 const AUTOMATION: &str = r#"{"name":"Welcome","steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
 
-/// Operations that the program leaves out, each with its reason. `posthaste api` reaches them.
-const NOT_IN_THE_PROGRAM: &[(&str, &str)] = &[
-    ("send_email_by_short_path", "the same as POST /emails by another path"),
-    ("send_email_by_sending_path", "the same as POST /emails by another path"),
-    ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
-    ("get_received_attachment", "`received attachments --download` asks it when an address has expired"),
-    ("authorize", "a browser asks for it; `auth login` makes the address"),
-    ("exchange_token", "a part of `auth login`, and of every renewal"),
-    ("register_client", "a part of `auth login`"),
-    ("revoke_token", "a part of `auth logout`"),
-    ("get_authorization_server", "a part of `auth login`"),
-    ("get_protected_resource", "for whoever verifies tokens"),
-    ("get_keys", "for whoever verifies tokens"),
-    ("create_audience", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("get_audience", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("delete_audience", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("list_audience_contacts", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("create_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("get_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("update_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
-    ("delete_audience_contact", "deprecated: the program lists audiences, and does the rest with segments"),
+/// Operations without a command, each with its reason. They are available through `posthaste api`.
+const WITHOUT_COMMAND: &[(&str, &str)] = &[
+    ("send_email_by_short_path", "an alias of POST /emails"),
+    ("send_email_by_sending_path", "an alias of POST /emails"),
+    ("send_email_by_short_sending_path", "an alias of POST /emails"),
+    ("get_received_attachment", "used by `received attachments --download` when a URL has expired"),
+    ("authorize", "requested by a browser; `auth login` builds the URL"),
+    ("exchange_token", "part of `auth login` and of every token refresh"),
+    ("register_client", "part of `auth login`"),
+    ("revoke_token", "part of `auth logout`"),
+    ("get_authorization_server", "part of `auth login`"),
+    ("get_protected_resource", "for services that verify tokens"),
+    ("get_keys", "for services that verify tokens"),
+    ("create_audience", "deprecated: the program only lists audiences; use segments"),
+    ("get_audience", "deprecated: the program only lists audiences; use segments"),
+    ("delete_audience", "deprecated: the program only lists audiences; use segments"),
+    ("list_audience_contacts", "deprecated: the program only lists audiences; use segments"),
+    ("create_audience_contact", "deprecated: the program only lists audiences; use segments"),
+    ("get_audience_contact", "deprecated: the program only lists audiences; use segments"),
+    ("update_audience_contact", "deprecated: the program only lists audiences; use segments"),
+    ("delete_audience_contact", "deprecated: the program only lists audiences; use segments"),
 ];
 
 #[test]
 fn every_operation_has_a_command() {
     let known = |id: &str| {
         COMMANDS.iter().any(|(known, ..)| *known == id)
-            || NOT_IN_THE_PROGRAM.iter().any(|(known, _)| *known == id)
+            || WITHOUT_COMMAND.iter().any(|(known, _)| *known == id)
     };
-    // What the server serves is what the contract has; the tests of the two see to that.
+    // Separate tests ensure that the server's routes and the contract's operations match.
     let missing: Vec<_> = Core::routes()
         .filter_map(|(method, path)| Contract::get().operation_id(&method, &path.replace(['{', '}'], "")))
         .filter(|id| !known(id))
@@ -187,12 +187,12 @@ fn every_operation_has_a_command() {
     assert!(
         missing.is_empty(),
         "without a command: {missing:#?}\nAdd a line with the command to COMMANDS in cli/tests/cli/completeness.rs, or the operation \
-         with a reason to NOT_IN_THE_PROGRAM."
+         with a reason to WITHOUT_COMMAND."
     );
 }
 
 #[test]
-fn every_command_asks_for_its_operation() {
+fn every_command_sends_its_operation() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut wrong = Vec::new();
@@ -213,7 +213,7 @@ fn every_command_asks_for_its_operation() {
 }
 
 #[test]
-fn every_command_shows_an_example_of_itself() {
+fn every_command_shows_an_example() {
     let posthaste = Posthaste::new();
     let tree = posthaste.run(&["help", "--json"]).json();
     let mut commands = Vec::new();
@@ -233,7 +233,7 @@ fn every_command_shows_an_example_of_itself() {
 
 pub(crate) fn leaves(command: &Value, found: &mut Vec<String>) {
     let below = command["commands"].as_array().unwrap();
-    // What is deprecated names what to use instead.
+    // Deprecated commands name their replacement.
     let deprecated = command["about"].as_str().is_some_and(|about| about.starts_with("Deprecated"));
     if below.is_empty() && !deprecated {
         found.push(command["command"].as_str().unwrap().to_owned());

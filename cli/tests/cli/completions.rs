@@ -1,4 +1,4 @@
-//! Completions: the scripts, and the program's answers to them.
+//! Completions: the shell scripts, and the program's answers to them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -7,7 +7,7 @@ use posthaste_needs::needs;
 use crate::service::Service;
 use crate::support::{Posthaste, SEND};
 
-/// The program's answer to fish; the last word is being typed.
+/// The program's answer to fish for the last word.
 fn complete(posthaste: Posthaste, words: &[&str]) -> (Posthaste, Vec<String>) {
     let posthaste = posthaste.env("POSTHASTE_COMPLETE", "fish");
     let ran = posthaste.run(&[&["--", "posthaste"], words].concat());
@@ -17,7 +17,7 @@ fn complete(posthaste: Posthaste, words: &[&str]) -> (Posthaste, Vec<String>) {
 }
 
 #[test]
-fn every_shell_has_a_script_and_three_have_a_folder_for_it() {
+fn every_shell_has_a_script_and_three_have_a_completions_folder() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = Posthaste::new().run(&["completions", shell]).ok();
         assert!(script.contains("POSTHASTE_COMPLETE"), "{shell}");
@@ -42,7 +42,7 @@ fn every_shell_has_a_script_and_three_have_a_folder_for_it() {
 }
 
 #[test]
-fn values_of_flags_and_profiles_are_completed_without_a_service() {
+fn flag_values_and_profiles_are_completed_without_a_service() {
     let values = |words: &[&str]| complete(Posthaste::new(), words).1;
     assert_eq!(values(&["topics", "create", "--visibility", ""]), ["public", "private"]);
     assert_eq!(values(&["--output", "n"]), ["ndjson"]);
@@ -55,7 +55,7 @@ fn values_of_flags_and_profiles_are_completed_without_a_service() {
 }
 
 #[test]
-fn ids_come_from_the_service_and_are_cached_for_their_owner() {
+fn ids_come_from_the_service_and_are_cached_privately() {
     let service = Service::start();
     let id = service.posthaste().run(&SEND).ok().trim().to_owned();
     let before = service.asked();
@@ -75,7 +75,7 @@ fn ids_come_from_the_service_and_are_cached_for_their_owner() {
 }
 
 #[test]
-fn a_service_that_cannot_be_asked_completes_nothing_and_says_nothing() {
+fn an_unreachable_service_completes_nothing_and_prints_nothing() {
     let unreachable =
         || Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "k");
     assert!(complete(unreachable(), &["emails", "get", "a"]).1.is_empty());
@@ -86,7 +86,7 @@ fn a_service_that_cannot_be_asked_completes_nothing_and_says_nothing() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
 }
 
-/// What a shell completes in an interactive session of its own, or says in one command.
+/// Runs a shell with the program's environment.
 fn in_shell(shell: &str, arguments: &[&str], posthaste: &Posthaste) -> String {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste"));
     let path = std::env::var_os("PATH").unwrap();
@@ -104,10 +104,10 @@ fn in_shell(shell: &str, arguments: &[&str], posthaste: &Posthaste) -> String {
 
 #[needs("zsh")]
 #[test]
-fn zsh_completes_from_the_first_tab_on() {
+fn zsh_completes_from_the_first_tab() {
     let posthaste = Posthaste::new();
     posthaste.run(&["completions", "zsh", "--install"]).ok();
-    // A terminal inside zsh; the second Tab comes after the first one's answer.
+    // A terminal inside zsh; the second Tab follows the first one's completion.
     let script = r#"
         zmodload zsh/zpty
         zpty shell 'stty -echo; zsh -f -i'

@@ -1,11 +1,11 @@
-//! The configuration file and the settings that come out of it.
+//! The configuration file and the resulting settings.
 
 use serde_json::Value;
 
 use crate::support::Posthaste;
 
 #[test]
-fn a_setting_can_be_written_read_and_removed() {
+fn a_setting_can_be_set_read_and_unset() {
     let posthaste = Posthaste::new();
     posthaste.run(&["config", "set", "retries", "5"]).ok();
     assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "5\n");
@@ -15,7 +15,7 @@ fn a_setting_can_be_written_read_and_removed() {
 }
 
 #[test]
-fn writing_keeps_comments_and_makes_a_profile_that_is_named() {
+fn writing_preserves_comments_and_creates_the_named_profile() {
     let posthaste = Posthaste::new().config("# ours\n[defaults] # all\noutput = \"tsv\" # short\n");
     posthaste.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
     posthaste.run(&["config", "set", "output", "json"]).ok();
@@ -33,7 +33,7 @@ fn writing_keeps_comments_and_makes_a_profile_that_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn the_file_is_its_owners_alone() {
+fn the_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let posthaste = Posthaste::new();
     posthaste.run(&["config", "set", "retries", "5"]).ok();
@@ -43,7 +43,7 @@ fn the_file_is_its_owners_alone() {
 }
 
 #[test]
-fn the_origin_of_every_setting_is_told() {
+fn every_setting_has_a_source() {
     let posthaste = Posthaste::new()
         .config("default_profile = \"work\"\n[profiles.work]\nretries = 7\ntimeout = \"9s\"\n")
         .env("POSTHASTE_TIMEOUT", "20s")
@@ -67,21 +67,21 @@ fn the_origin_of_every_setting_is_told() {
 }
 
 #[test]
-fn a_setting_that_is_not_set_is_not_found() {
-    assert!(Posthaste::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` is not set"));
+fn an_unset_setting_is_not_found() {
+    assert!(Posthaste::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` isn't set"));
 }
 
 #[test]
-fn a_secret_has_no_place_in_the_file() {
+fn a_secret_in_the_file_is_refused() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
-    assert!(said.contains("holds no secrets") && !said.contains("sb_hidden"), "{said}");
+    let stderr = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
+    assert!(stderr.contains("holds no secrets") && !stderr.contains("sb_hidden"), "{stderr}");
     assert!(!posthaste.config_file().exists());
 
     let posthaste = posthaste.config("[profiles.x]\napi_key = \"sb_hidden\"\n");
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("config.toml:2:1") && said.contains("--api-key-file"), "{said}");
-    assert!(!said.contains("sb_hidden"), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("config.toml:2:1") && stderr.contains("--api-key-file"), "{stderr}");
+    assert!(!stderr.contains("sb_hidden"), "{stderr}");
 }
 
 #[test]
@@ -114,28 +114,28 @@ fn a_secret_is_masked_in_every_spelling_of_its_setting() {
 }
 
 #[test]
-fn a_misspelt_setting_is_refused_with_what_was_meant() {
-    let said = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
-    assert!(said.contains("did you mean `base_url`?"), "{said}");
+fn a_misspelled_setting_is_refused_with_a_suggestion() {
+    let stderr = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
+    assert!(stderr.contains("did you mean `base_url`?"), "{stderr}");
 }
 
 #[test]
-fn a_value_that_breaks_its_rule_is_not_written() {
+fn an_invalid_value_is_not_written() {
     let posthaste = Posthaste::new();
     for (key, value) in
         [("retries", "many"), ("timeout", "0"), ("output", "xml"), ("base_url", "http://api.example.com")]
     {
-        let said = posthaste.run(&["config", "set", key, value]).fails(2);
-        assert!(said.contains(&format!("{key} must")), "{said}");
+        let stderr = posthaste.run(&["config", "set", key, value]).fails(2);
+        assert!(stderr.contains(&format!("{key} must")), "{stderr}");
     }
     assert!(!posthaste.config_file().exists());
 }
 
 #[test]
-fn a_syntax_error_has_a_caret_and_does_not_lock_anybody_out() {
+fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
     let posthaste = Posthaste::new().config("[defaults]\nretries = \n");
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("config.toml:2:") && said.contains('^'), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("config.toml:2:") && stderr.contains('^'), "{stderr}");
     posthaste.run(&["config", "path"]).ok();
     posthaste.run(&["help"]).ok();
     let error = posthaste.run(&["config", "list", "--json"]).error(2);
@@ -159,7 +159,7 @@ fn an_unknown_setting_is_a_warning_with_a_caret() {
 }
 
 #[test]
-fn every_wrong_setting_is_said_at_once() {
+fn all_invalid_settings_are_reported_at_once() {
     // Client inputs 47, 48 and 51.
     let posthaste = Posthaste::new()
         .env("POSTHASTE_NO_INPUT", "perhaps")
@@ -185,14 +185,14 @@ fn an_empty_variable_is_unset() {
 }
 
 #[test]
-fn a_profile_that_is_not_there_is_an_error_and_not_a_default() {
+fn an_unknown_profile_is_an_error_and_not_a_default() {
     let posthaste = Posthaste::new().config("[profiles.work]\nretries = 1\n");
-    let said = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
-    assert!(said.contains("there is no profile `wrok`; did you mean `work`?"), "{said}");
+    let stderr = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
+    assert!(stderr.contains("there is no profile `wrok`; did you mean `work`?"), "{stderr}");
 }
 
 #[test]
-fn the_key_can_come_from_a_file_or_from_standard_input() {
+fn the_key_can_come_from_a_file_or_standard_input() {
     let posthaste = Posthaste::new();
     let key = posthaste.home().join("key");
     std::fs::write(&key, "sb_hidden\n").unwrap();
@@ -200,13 +200,13 @@ fn the_key_can_come_from_a_file_or_from_standard_input() {
     assert!(list.contains("(hidden)") && !list.contains("sb_hidden"), "{list}");
     let list = posthaste.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
     assert!(list.contains("credential\t(hidden)\tstandard input\n"), "{list}");
-    let said = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
-    assert!(said.contains("the API key cannot be read"), "{said}");
+    let stderr = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
+    assert!(stderr.contains("couldn't read the API key"), "{stderr}");
 }
 
 #[cfg(unix)]
 #[test]
-fn an_editor_may_have_flags_and_what_it_saves_is_looked_at() {
+fn an_editor_command_may_have_flags_and_its_result_is_validated() {
     let posthaste = Posthaste::new().env("EDITOR", "sed -i s/posthaste/outptu=1#/");
     let ran = posthaste.run(&["config", "edit"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `contacts`, `segments`, `audiences`: what is typed, what leaves, what is said; CSV in and out.
+//! `contacts`, `segments`, `audiences`: command lines, requests and messages; CSV import and export.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ fn properties(service: &Service) {
 }
 
 #[test]
-fn a_contact_is_made_shown_changed_and_deleted_by_its_address() {
+fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     // CONT-02
     let service = Service::start();
     properties(&service);
@@ -78,7 +78,7 @@ fn a_contact_is_made_shown_changed_and_deleted_by_its_address() {
 }
 
 #[test]
-fn membership_is_seen_from_both_sides() {
+fn membership_is_visible_from_both_sides() {
     let service = Service::start();
     let weekly = made(&service, &["segments", "create", "Weekly"]);
     made(&service, &["contacts", "create", "ada@example.com"]);
@@ -95,7 +95,7 @@ fn membership_is_seen_from_both_sides() {
 }
 
 #[test]
-fn audiences_show_the_segments_and_warn_once() {
+fn audiences_list_the_segments_and_warn_once() {
     // AUD-02, AUD-03
     let service = Service::start();
     made(&service, &["segments", "create", "Weekly"]);
@@ -107,7 +107,7 @@ fn audiences_show_the_segments_and_warn_once() {
 }
 
 #[test]
-fn what_is_wrong_with_the_flags_is_said_at_once_and_nothing_is_sent() {
+fn all_problems_with_the_flags_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = [
         "contacts",
@@ -133,7 +133,7 @@ fn what_is_wrong_with_the_flags_is_said_at_once_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_file_is_imported_with_its_properties_and_segments_and_exported_as_it_was() {
+fn an_imported_file_round_trips_with_properties_and_segments() {
     let service = Service::start();
     properties(&service);
     let weekly = made(&service, &["segments", "create", "Weekly"]);
@@ -142,10 +142,10 @@ fn a_file_is_imported_with_its_properties_and_segments_and_exported_as_it_was() 
                 b+c/d#e@x.test,,,true,,\r\n";
     let program = service.posthaste();
     std::fs::write(program.home().join("people.csv"), text).unwrap();
-    // One after the other, so that the order is that of the file.
+    // One row at a time, so that contacts are in the file's order.
     let import = ["contacts", "import", "people.csv", "--segment-id", &weekly, "--concurrency", "1"];
-    let said = program.run(&import).ok();
-    assert_eq!(said, "2 written, 0 skipped, 0 refused\n");
+    let stderr = program.run(&import).ok();
+    assert_eq!(stderr, "2 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["b+c/d#e@x.test", "ada@example.com"]);
     let ada = contact(&service, "ada@example.com");
     assert_eq!(ada["properties"]["orders"], json!({"type": "number", "value": 3}));
@@ -159,7 +159,7 @@ fn a_file_is_imported_with_its_properties_and_segments_and_exported_as_it_was() 
                     b+c/d#e@x.test,,,true,,\nada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\n";
     assert_eq!(exported, expected);
 
-    // Into another account, by standard input: the same again.
+    // Into another account, through standard input.
     let other = Service::start();
     properties(&other);
     other.posthaste().run_with(&["contacts", "import", "-"], &exported).ok();
@@ -174,33 +174,33 @@ fn a_file_is_imported_with_its_properties_and_segments_and_exported_as_it_was() 
 }
 
 #[test]
-fn everything_wrong_with_a_file_is_told_with_line_and_column_before_anything_is_sent() {
+fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is_sent() {
     let service = Service::start();
     properties(&service);
     let before = service.asked();
     let text =
         "email,orders,unsubscribed\nada@example.com,3,no\nnobody,x,perhaps\nADA@example.com,1,\nb@x.test\n";
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
     for expected in [
         "5 problems in standard input; nothing was sent",
         "standard input:3, column 1 (email)",
         "standard input:3, column 2 (orders)",
         "standard input:3, column 3 (unsubscribed)",
-        "standard input:4: the address ADA@example.com is on line 2 already",
-        "standard input:5: the row has 1 cells and not 3",
+        "standard input:4: the address ADA@example.com is already on line 2",
+        "standard input:5: the row has 1 cells; expected 3",
     ] {
-        assert!(said.contains(expected), "{expected}\n{said}");
+        assert!(stderr.contains(expected), "{expected}\n{stderr}");
     }
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
     assert!(
-        said.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
-        "{said}"
+        stderr.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
+        "{stderr}"
     );
     let posts = service.core().requests();
     assert!(posts[before..].iter().all(|request| request.method == Method::GET), "nothing was written");
 
-    let said = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
-    assert!(said.contains("no column is `email`") && said.contains("another column"), "{said}");
+    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
+    assert!(stderr.contains("no column is `email`") && stderr.contains("another column"), "{stderr}");
     service.posthaste().run_with(&["contacts", "import", "-"], "").fails(2);
     service.posthaste().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
     service
@@ -210,24 +210,24 @@ fn everything_wrong_with_a_file_is_told_with_line_and_column_before_anything_is_
 }
 
 #[test]
-fn columns_are_mapped_or_left_out_and_a_dry_run_sends_nothing() {
+fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     let service = Service::start();
     properties(&service);
     let text = "E-mail,Town,Notes\nada@example.com,London,x\n";
     let map = ["contacts", "import", "-", "--map", "E-mail=email", "--map", "Town=city", "--map", "Notes="];
     let before = service.asked();
     let ran = service.posthaste().run_with(&[&map[..], &["--dry-run"]].concat(), text);
-    assert!(ran.stderr.contains("1 rows, nothing wrong, nothing sent"), "{ran:?}");
+    assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
     assert_eq!(service.asked(), before);
     service.posthaste().run_with(&map, text).ok();
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
-    let said = service.posthaste().run_with(&wrong, text).fails(2);
-    assert!(said.contains("there is no column `Mail`"), "{said}");
+    let stderr = service.posthaste().run_with(&wrong, text).fails(2);
+    assert!(stderr.contains("there is no column `Mail`"), "{stderr}");
 }
 
 #[test]
-fn an_address_that_is_known_is_changed_skipped_or_refused_as_was_asked() {
+fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
     let service = Service::start();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
     made(&service, &["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
@@ -246,7 +246,7 @@ fn an_address_that_is_known_is_changed_skipped_or_refused_as_was_asked() {
 }
 
 #[test]
-fn a_refused_row_is_written_down_with_its_reason_and_the_others_go_on() {
+fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue() {
     let service = Service::start();
     let answer = Action::error(422, "validation_error", "Not this one.");
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").times(1));
@@ -254,17 +254,17 @@ fn a_refused_row_is_written_down_with_its_reason_and_the_others_go_on() {
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
     let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "refused.csv"];
     let ran = program.run_with(&arguments, text);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 refused\n"), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 rejected\n"), "{ran:?}");
     let refused = std::fs::read_to_string(program.home().join("refused.csv")).unwrap();
     assert_eq!(refused, "email,first_name,refused_because\nada@example.com,Ada,Not this one.\n");
-    // The same file again would be lost.
+    // Importing the same file would overwrite it.
     program.run_with(&arguments, text).fails(2);
-    let mend = ["contacts", "import", "refused.csv", "--map", "refused_because="];
-    assert_eq!(program.run(&mend).ok(), "1 written, 0 skipped, 0 refused\n");
+    let corrected = ["contacts", "import", "refused.csv", "--map", "refused_because="];
+    assert_eq!(program.run(&corrected).ok(), "1 written, 0 skipped, 0 rejected\n");
 }
 
 #[test]
-fn an_import_that_is_stopped_says_how_far_it_came_and_how_to_go_on() {
+fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     let service = Service::start();
     let answer = Action::error(403, "invalid_api_key", "No.");
     let mut text = "email\n".to_owned();
@@ -273,8 +273,11 @@ fn an_import_that_is_stopped_says_how_far_it_came_and_how_to_go_on() {
     }
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").after(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
-    let said = service.posthaste().run_with(&arguments, &text).fails(4);
-    assert!(said.contains("7 of 20 rows are done") && said.contains("run the same command again"), "{said}");
-    assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 refused\n");
+    let stderr = service.posthaste().run_with(&arguments, &text).fails(4);
+    assert!(
+        stderr.contains("7 of 20 rows are done") && stderr.contains("run the same command again"),
+        "{stderr}"
+    );
+    assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }

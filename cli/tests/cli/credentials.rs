@@ -1,4 +1,4 @@
-//! Stored logins in use by real processes, against the strict server: a refresh token that comes back ends the grant.
+//! Stored logins used by real processes, against the strict server: a reused refresh token ends the grant.
 
 mod crashes;
 mod files;
@@ -22,38 +22,38 @@ use sha2::{Digest as _, Sha256};
 use crate::service::Service;
 use crate::support::Posthaste;
 
-/// Whatever needs a credential and does no harm.
+/// A command that needs a credential and has no side effects.
 const CALL: [&str; 2] = ["emails", "list"];
 
 /// A service with one grant, and a home folder with its login in a file.
-struct House {
+struct Setup {
     service: Arc<Service>,
     posthaste: Posthaste,
 }
 
-impl House {
+impl Setup {
     /// The access token has just been issued.
     fn fresh() -> Self {
         let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
         let service = Arc::new(Service::with(settings).unjudged());
         let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
-        let house = Self { service, posthaste };
-        house.log_in();
-        house
+        let setup = Self { service, posthaste };
+        setup.log_in();
+        setup
     }
 
     /// The access token is an hour old, by the program's clock.
     fn expired() -> Self {
-        let house = Self::fresh();
-        house.age();
-        house
+        let setup = Self::fresh();
+        setup.age();
+        setup
     }
 
     fn log_in(&self) {
         let issued = self.service.core().grant("posthaste-cli", "acme", "full_access");
         let base_url = self.service.base_url();
         std::fs::create_dir_all(self.folder()).unwrap();
-        only_ours(&self.folder(), 0o700);
+        assert_private(&self.folder(), 0o700);
         self.write(&json!({
             "form": 1, "login": "first", "tokens": {
                 "form": 1, "generation": 1, "origin": base_url,
@@ -73,12 +73,12 @@ impl House {
         self.folder().join(format!("default.{ending}"))
     }
 
-    /// Writes the file as the program does.
+    /// Writes the file in the program's format.
     fn write(&self, kept: &Value) {
         let kept = kept.to_string();
         let hash = format!("{:x}", Sha256::digest(&kept));
         std::fs::write(self.file("cred"), format!("{{\"sha256\":\"{hash}\",\"kept\":{kept}}}")).unwrap();
-        only_ours(&self.file("cred"), 0o600);
+        assert_private(&self.file("cred"), 0o600);
     }
 
     fn kept(&self) -> Value {
@@ -98,9 +98,9 @@ impl House {
         self.tokens().get("pending").is_some_and(|pending| !pending.is_null())
     }
 
-    /// The access token becomes an hour older, and a renewal that was begun, too.
+    /// Makes the access token, and a pending refresh, an hour older.
     fn age(&self) {
-        // Somebody may be at it still.
+        // A refresh may still be in progress.
         let lock = std::fs::File::open(self.file("lock")).ok();
         if let Some(lock) = &lock {
             lock.lock().unwrap();
@@ -133,13 +133,13 @@ impl House {
         self.service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
     }
 
-    /// What the token endpoint did since the grant was made.
+    /// The events at the token endpoint since the grant was created.
     fn events(&self) -> Vec<TokenEventKind> {
         let events = self.service.core().token_events();
         events.into_iter().map(|event| event.kind).filter(|kind| *kind != TokenEventKind::Issued).collect()
     }
 
-    /// How often the token was renewed; it never came back.
+    /// The number of refreshes; no token was reused.
     #[track_caller]
     fn rotations(&self) -> usize {
         let events = self.events();
@@ -147,13 +147,13 @@ impl House {
         events.len()
     }
 
-    /// How often a refresh token was shown, answered or not.
+    /// How often a refresh token was sent, with or without a response.
     fn shown(&self) -> usize {
         let requests = self.service.core().requests();
         requests.iter().filter(|request| request.path == "/oauth/token").count()
     }
 
-    /// Everything in the folder but the lock.
+    /// All files in the folder except the lock.
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -163,12 +163,12 @@ impl House {
     }
 }
 
-fn only_ours(path: &std::path::Path, mode: u32) {
+fn assert_private(path: &std::path::Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Waits for something that other processes bring about.
+/// Waits for a condition that other processes bring about.
 #[track_caller]
 fn until(what: impl Fn() -> bool) {
     for _ in 0..2_000 {
@@ -177,5 +177,5 @@ fn until(what: impl Fn() -> bool) {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    panic!("it never came about");
+    panic!("timed out");
 }

@@ -1,4 +1,4 @@
-//! `doctor`: what it finds, and what it says to do.
+//! `doctor`: its checks and hints.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn without_settings_it_says_what_to_set() {
+fn without_settings_it_names_what_to_set() {
     let ran = Posthaste::new().run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     for named in ["posthaste config set base_url", "POSTHASTE_API_KEY"] {
@@ -19,14 +19,14 @@ fn without_settings_it_says_what_to_set() {
 }
 
 #[test]
-fn with_a_sandbox_of_its_own_all_is_well() {
+fn with_its_own_sandbox_every_check_passes() {
     let report = Posthaste::new().run(&["--sandbox", "doctor", "--json"]).json();
     assert!(report["checks"].as_array().unwrap().iter().all(|check| check["state"] == "ok"), "{report}");
     assert_eq!(check(&report, "clock")["state"], "ok");
 }
 
 #[test]
-fn it_tells_a_key_that_is_refused_from_one_that_may_only_send() {
+fn it_distinguishes_a_rejected_key_from_a_sending_key() {
     let sandbox = Sandbox::start(&[]);
     let report = |key: &str| {
         let posthaste =
@@ -42,14 +42,14 @@ fn it_tells_a_key_that_is_refused_from_one_that_may_only_send() {
 }
 
 #[test]
-fn a_service_that_is_not_there_is_told_and_offline_nobody_is_asked() {
-    // Port 9 of this machine: nobody listens.
+fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
+    // Nothing listens on port 9 of this machine.
     let posthaste = Posthaste::new()
         .env("POSTHASTE_BASE_URL", "http://127.0.0.1:9")
         .env("POSTHASTE_API_KEY", "sb_hidden_key");
     let ran = posthaste.run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("is the base URL right"), "{ran:?}");
+    assert!(ran.stdout.contains("check the base URL"), "{ran:?}");
     assert!(!(ran.stdout + ran.stderr.as_str()).contains("hidden_key"));
     posthaste.run(&["doctor", "--offline"]).ok();
 }
@@ -63,7 +63,7 @@ fn a_proxy_is_named_without_its_password() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_change_is_a_warning() {
+fn a_file_writable_by_others_is_a_warning() {
     use std::os::unix::fs::PermissionsExt as _;
     let posthaste = Posthaste::new().config("[defaults]\nretries = 1\n");
     std::fs::set_permissions(posthaste.config_file(), std::fs::Permissions::from_mode(0o666)).unwrap();
@@ -73,7 +73,7 @@ fn a_file_that_others_may_change_is_a_warning() {
 
 #[cfg(unix)]
 #[test]
-fn it_looks_at_what_is_kept_of_the_profile() {
+fn it_checks_the_stored_credentials_of_the_profile() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
@@ -96,14 +96,14 @@ fn it_looks_at_what_is_kept_of_the_profile() {
     let file = std::path::PathBuf::from(status["path"].as_str().unwrap());
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let open = report(&posthaste);
-    let told = open["checks"].as_array().unwrap().iter().any(|check| {
+    let reported = open["checks"].as_array().unwrap().iter().any(|check| {
         check["state"] == "error" && check["message"].to_string().contains(&*file.to_string_lossy())
     });
-    assert!(told, "{open}");
+    assert!(reported, "{open}");
 }
 
 #[test]
-fn every_setting_that_is_wrong_is_named_by_its_place() {
+fn every_invalid_setting_is_reported_with_its_source() {
     let posthaste =
         Posthaste::new().env("POSTHASTE_TIMEOUT", "2 parsecs").config("[defaults]\nretries = \"many\"\n");
     let ran = posthaste.run(&["doctor", "--offline", "--json", "--color", "pink"]);

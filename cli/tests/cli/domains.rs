@@ -1,4 +1,4 @@
-//! Domains from the command line, and emails that wait for their time.
+//! `domains`, and scheduled emails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::service::Service;
 use crate::support::Posthaste;
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
-/// Lets the service's clock run ahead after every look, so that nobody waits for it.
+/// Advances the service's clock after every poll, so that nothing waits in real time.
 fn hurry(service: &Service) {
     let core = Arc::downgrade(service.core());
     service.core().on_request(move |request| {
@@ -27,7 +27,7 @@ fn created(service: &Service, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_domain_goes_from_zero_to_verified() {
+fn a_domain_is_registered_and_verified() {
     // DOM-01, DOM-33, DOM-35
     let service = Service::start();
     let ran = service.posthaste().run(&[
@@ -39,7 +39,7 @@ fn a_domain_goes_from_zero_to_verified() {
         "links",
     ]);
     let id = ran.stdout.trim().to_owned();
-    assert_eq!(ran.stdout.lines().count(), 1, "the id stands alone: {ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 1, "only the ID is printed: {ran:?}");
     for part in [
         "RECORD",
         "send.acme.test",
@@ -72,27 +72,27 @@ fn a_domain_goes_from_zero_to_verified() {
 }
 
 #[test]
-fn a_domain_that_fails_is_3_and_one_that_takes_its_time_is_8() {
+fn a_failed_verification_is_3_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
     let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
         let ran = service.posthaste().run(&[&["domains", "verify", id, "--wait"], more].concat());
-        assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "the check has begun: {ran:?}");
+        assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "verification has started: {ran:?}");
         ran.stderr
     };
     let id = created(&service, &["--name", "fail.acme.test"]);
-    let said = verify(&service, &id, &[], 3);
-    assert!(said.contains("failed; not found: send.fail.acme.test MX"), "{said}");
-    assert!(said.contains(&format!("posthaste domains get {id}")), "{said}");
+    let stderr = verify(&service, &id, &[], 3);
+    assert!(stderr.contains("failed; not found: send.fail.acme.test MX"), "{stderr}");
+    assert!(stderr.contains(&format!("posthaste domains get {id}")), "{stderr}");
     let service = Service::start();
     let id = created(&service, &["--name", "slow.acme.test"]);
-    let said = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
-    assert!(said.contains("it is pending"), "{said}");
-    service.posthaste().run(&["domains", "verify", NOBODY, "--wait"]).fails(5);
+    let stderr = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
+    assert!(stderr.contains("it is pending"), "{stderr}");
+    service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
 }
 
 #[test]
-fn every_flag_finds_its_field() {
+fn every_flag_sets_its_field() {
     // DOM-22, DOM-24, DOM-25
     let service = Service::start();
     let id = created(
@@ -142,7 +142,7 @@ fn every_flag_finds_its_field() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
+fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     // DOM-22, DOM-26, DOM-31
     let service = Service::start();
     let wrong = [
@@ -162,7 +162,7 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         "--receiving",
         "off",
     ];
-    let said = service.posthaste().run(&wrong).fails(2);
+    let stderr = service.posthaste().run(&wrong).fails(2);
     for part in [
         "7 problems",
         "--name",
@@ -170,16 +170,19 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         "--region",
         "us-east-1",
         "--custom-return-path",
-        "--tls is",
-        "--open-tracking is true or false",
+        "--tls must be",
+        "--open-tracking must be true or false",
         "--sending",
         "at least one",
-        "--receiving is enabled or disabled",
+        "--receiving must be enabled or disabled",
     ] {
-        assert!(said.contains(part) || part == "--tls is" && said.contains("`tls` is"), "{part}: {said}");
+        assert!(
+            stderr.contains(part) || part == "--tls must be" && stderr.contains("`tls` is"),
+            "{part}: {stderr}"
+        );
     }
-    let said = service.posthaste().run(&["domains", "create"]).fails(2);
-    assert!(said.contains("missing: NAME"), "{said}");
+    let stderr = service.posthaste().run(&["domains", "create"]).fails(2);
+    assert!(stderr.contains("missing: NAME"), "{stderr}");
     let shown = |name: &[&str]| Posthaste::new().run(&[&["domains", "create", "-n"], name].concat()).json();
     assert_eq!(shown(&["acme.test"]), shown(&["--name", "acme.test"]));
     Posthaste::new().run(&["domains", "create", "a.test", "--name", "b.test"]).fails(2);
@@ -187,12 +190,12 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         let rename = |words: &[&str]| Posthaste::new().run(&[&[noun], words, &["-n"]].concat()).json();
         assert_eq!(rename(&["rename", "x", "Name"]), rename(&["update", "x", "--name", "Name"]), "{noun}");
     }
-    let said = service.posthaste().run(&["domains", "update", NOBODY]).fails(2);
-    assert!(said.contains("what to change"), "{said}");
+    let stderr = service.posthaste().run(&["domains", "update", UNKNOWN]).fails(2);
+    assert!(stderr.contains("what to change"), "{stderr}");
     let both = [
         "domains",
         "update",
-        NOBODY,
+        UNKNOWN,
         "--tracking-subdomain",
         "t",
         "--clear",
@@ -200,11 +203,11 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         "--clear",
         "name",
     ];
-    let said = service.posthaste().run(&both).fails(2);
-    assert!(said.contains("exclude each other") && said.contains("what can be taken away"), "{said}");
-    let said =
-        service.posthaste().run(&["domains", "verify", NOBODY, "--wait=failed", "--dry-run=xml"]).fails(2);
-    assert!(said.contains("what can be waited for is `verified`") && said.contains("json or curl"), "{said}");
+    let stderr = service.posthaste().run(&both).fails(2);
+    assert!(stderr.contains("can't be used together") && stderr.contains("--clear must be"), "{stderr}");
+    let stderr =
+        service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait=failed", "--dry-run=xml"]).fails(2);
+    assert!(stderr.contains("--wait must be `verified`") && stderr.contains("json or curl"), "{stderr}");
     for id in ["", "..", "."] {
         service.posthaste().run(&["domains", "get", id]).fails(2);
     }
@@ -212,15 +215,15 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
 }
 
 #[test]
-fn the_same_name_again_is_refused_by_the_service() {
+fn a_duplicate_name_is_rejected_by_the_service() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test"]);
-    let said = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
-    assert!(said.contains("validation_error") && said.contains(&id), "{said}");
+    let stderr = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
+    assert!(stderr.contains("validation_error") && stderr.contains(&id), "{stderr}");
 }
 
 #[test]
-fn records_are_for_people_for_pipes_and_for_name_servers() {
+fn records_are_printed_for_people_pipes_and_name_servers() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test", "--receiving", "enabled"]);
     let zone = service.posthaste().run(&["domains", "records", &id, "--format", "zone"]).ok();
@@ -237,7 +240,7 @@ fn records_are_for_people_for_pipes_and_for_name_servers() {
         service.posthaste().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
     assert_eq!(json, "10\n");
     service.posthaste().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
-    // Whatever the width of the terminal, a value that was cut could not be copied.
+    // At any terminal width, a truncated value couldn't be copied.
     let narrow = service.posthaste().env("POSTHASTE_FORCE_TTY", "40").run(&["domains", "records", &id]).ok();
     assert!(
         narrow.contains("v=spf1 include:spf.us-east-1.mail.example ~all ") && !narrow.contains('…'),
@@ -246,7 +249,7 @@ fn records_are_for_people_for_pipes_and_for_name_servers() {
 }
 
 #[test]
-fn a_dry_run_shows_the_request_and_needs_nobody() {
+fn a_dry_run_shows_the_request_without_a_service() {
     let service = Service::start();
     let shown = |arguments: &[&str]| -> Value {
         let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
@@ -254,14 +257,14 @@ fn a_dry_run_shows_the_request_and_needs_nobody() {
     };
     let create = shown(&["domains", "create", "--name", "acme.test"]);
     assert_eq!((&create["method"], &create["path"]), (&json!("POST"), &json!("/domains")));
-    assert_eq!(shown(&["domains", "verify", NOBODY])["path"], format!("/domains/{NOBODY}/verify"));
-    assert_eq!(shown(&["domains", "delete", NOBODY])["method"], "DELETE");
-    assert_eq!(shown(&["emails", "cancel", NOBODY])["path"], format!("/emails/{NOBODY}/cancel"));
+    assert_eq!(shown(&["domains", "verify", UNKNOWN])["path"], format!("/domains/{UNKNOWN}/verify"));
+    assert_eq!(shown(&["domains", "delete", UNKNOWN])["method"], "DELETE");
+    assert_eq!(shown(&["emails", "cancel", UNKNOWN])["path"], format!("/emails/{UNKNOWN}/cancel"));
     assert_eq!(service.asked(), 0);
 }
 
 #[test]
-fn a_scheduled_email_gets_another_time_or_is_taken_back() {
+fn a_scheduled_email_is_rescheduled_or_canceled() {
     let service = Service::start();
     let send = [
         "emails",
@@ -289,11 +292,11 @@ fn a_scheduled_email_gets_another_time_or_is_taken_back() {
     assert!(service.core().mails("sb_test").is_empty());
     service.core().clock().advance(Duration::from_hours(1));
     assert_eq!(service.core().mails("sb_test")[0].email_id, late);
-    let said = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
-    assert!(said.contains("Only a scheduled email can be canceled"), "{said}");
-    let said = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
-    assert_eq!(said, "canceled\n");
+    let stderr = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
+    assert!(stderr.contains("Only a scheduled email can be canceled"), "{stderr}");
+    let stderr = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
+    assert_eq!(stderr, "canceled\n");
     service.posthaste().run(&["emails", "update", &late]).fails(2);
     service.posthaste().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
-    service.posthaste().run(&["emails", "cancel", NOBODY]).fails(5);
+    service.posthaste().run(&["emails", "cancel", UNKNOWN]).fails(5);
 }

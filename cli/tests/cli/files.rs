@@ -1,4 +1,4 @@
-//! Files that commands write: regular files are replaced as a whole; devices and pipes are written to, and stay what they are.
+//! Files that commands write: regular files are replaced atomically; devices and pipes are written to and never replaced.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, symlink};
@@ -18,7 +18,7 @@ fn is_pipe(path: &Path) -> bool {
     std::fs::symlink_metadata(path).unwrap().file_type().is_fifo()
 }
 
-/// Runs a command that writes to `pipe`, and reads what arrives there.
+/// Runs a command that writes to `pipe`, and reads from the pipe.
 fn received(posthaste: &Posthaste, arguments: &[&str], pipe: &Path) -> (Ran, String) {
     let path = pipe.to_owned();
     let (send, text) = std::sync::mpsc::channel();
@@ -62,7 +62,7 @@ fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
 }
 
 #[test]
-fn a_sandbox_export_writes_to_a_pipe_and_never_over_a_file() {
+fn a_sandbox_export_writes_to_a_pipe_and_never_overwrites_a_file() {
     let sandbox = crate::sandbox::Sandbox::start(&[]);
     let posthaste =
         Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url).env("POSTHASTE_API_KEY", "sb_test");
@@ -76,14 +76,14 @@ fn a_sandbox_export_writes_to_a_pipe_and_never_over_a_file() {
 }
 
 #[test]
-fn settings_can_come_from_a_pipe_which_no_change_replaces() {
+fn settings_are_read_from_a_pipe_which_is_never_replaced() {
     let posthaste = Posthaste::new().config("");
     let file = posthaste.config_file();
     std::fs::remove_file(&file).unwrap();
     let pipe = pipe(posthaste.home().join("pipe"));
     symlink(&pipe, &file).unwrap();
     let writer = pipe.clone();
-    // The second one is for whoever would open it again.
+    // The second write is for a reader that opens the pipe again.
     std::thread::spawn(move || {
         for _ in 0..2 {
             std::fs::write(&writer, "[defaults]\nretries = 7\n").unwrap();
@@ -91,19 +91,19 @@ fn settings_can_come_from_a_pipe_which_no_change_replaces() {
         }
     });
     assert_eq!(posthaste.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
-    let said = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
-    assert!(said.contains("not a regular file"), "{said}");
+    let stderr = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    assert!(stderr.contains("not a regular file"), "{stderr}");
     assert!(is_pipe(&pipe) && file.is_symlink());
 }
 
 #[test]
-fn a_configuration_file_without_an_end_is_refused() {
+fn an_endless_configuration_file_is_refused() {
     let posthaste = Posthaste::new().config("");
     let file = posthaste.config_file();
     std::fs::remove_file(&file).unwrap();
     symlink("/dev/zero", &file).unwrap();
-    let said = posthaste.run(&["config", "list"]).fails(2);
-    assert!(said.contains("neither a regular file nor a pipe"), "{said}");
+    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    assert!(stderr.contains("not a regular file or pipe"), "{stderr}");
     posthaste.run(&["config", "set", "retries", "8"]).fails(1);
     assert!(file.is_symlink());
     std::fs::remove_file(&file).unwrap();
@@ -121,15 +121,15 @@ fn a_cursor_that_is_a_pipe_is_refused_at_once() {
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {
             child.kill().unwrap();
-            panic!("it hangs");
+            panic!("the command hangs");
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let said = Ran::of(child.wait_with_output().unwrap()).fails(1);
-    assert!(said.contains("not a regular file") && is_pipe(&pipe), "{said}");
+    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(1);
+    assert!(stderr.contains("not a regular file") && is_pipe(&pipe), "{stderr}");
 }
 
-/// Pipes `start` and then `more` for ever into an import; what it said, and how many bytes it took.
+/// Pipes `start` and then endless `more` into an import; returns its messages and the number of bytes read.
 fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
     let service = Service::start();
     let posthaste = service.posthaste();
@@ -141,43 +141,46 @@ fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
     let mut next = start;
     while stdin.write_all(next.as_bytes()).is_ok() {
         taken += next.len();
-        assert!(taken < 64 << 20, "it reads for ever");
+        assert!(taken < 64 << 20, "the command reads without end");
         next = &chunk;
     }
-    let said = Ran::of(child.wait_with_output().unwrap()).fails(2);
+    let stderr = Ran::of(child.wait_with_output().unwrap()).fails(2);
     assert_eq!(
         service.core().requests().iter().filter(|request| request.method == http::Method::POST).count(),
         0
     );
-    (said, taken)
+    (stderr, taken)
 }
 
 #[test]
-fn an_import_ends_at_the_first_field_that_is_too_long() {
-    let (said, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
+fn an_import_stops_at_the_first_field_that_is_too_long() {
+    let (stderr, taken) = endless(&[], "email,first_name\na@b.test,\"", "x");
     assert!(
-        said.contains("row 2 (line 2), column 2") && said.contains("1048576 bytes (found more)"),
-        "{said}"
+        stderr.contains("row 2 (line 2), column 2") && stderr.contains("1048576 bytes (found more)"),
+        "{stderr}"
     );
     assert!(taken < 2 << 20, "{taken}");
-    let (said, taken) = endless(&[], "email", ",x");
-    assert!(said.contains("row 1 (line 1)") && said.contains("a row has at most 4194304 bytes"), "{said}");
+    let (stderr, taken) = endless(&[], "email", ",x");
+    assert!(
+        stderr.contains("row 1 (line 1)") && stderr.contains("a row may have at most 4194304 bytes"),
+        "{stderr}"
+    );
     assert!(taken < 6 << 20, "{taken}");
 }
 
 #[test]
-fn an_import_ends_where_the_file_is_too_large() {
-    let (said, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
-    assert!(said.contains("2097152 bytes") && said.contains("--max-size"), "{said}");
+fn an_import_stops_when_the_file_is_too_large() {
+    let (stderr, taken) = endless(&["--max-size", "2MiB"], "email\n", "a@b.test\n");
+    assert!(stderr.contains("2097152 bytes") && stderr.contains("--max-size"), "{stderr}");
     assert!(taken < 3 << 20, "{taken}");
 
     let posthaste = Posthaste::new();
     std::fs::File::create(posthaste.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
-    let said = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
-    assert!(said.contains("found 2147483648"), "{said}");
-    let said =
+    let stderr = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
+    assert!(stderr.contains("found 2147483648"), "{stderr}");
+    let stderr =
         posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
-    assert!(said.contains("row 1 (line 1), column 1: a field has"), "{said}");
+    assert!(stderr.contains("row 1 (line 1), column 1: a field may have"), "{stderr}");
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");
         posthaste.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
@@ -196,9 +199,9 @@ fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     crate::support::signal(&child, rustix::process::Signal::INT);
     let begun = Instant::now();
     let stdin = child.stdin.take();
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{stderr}");
     assert!(begun.elapsed() < Duration::from_secs(5));
     drop(stdin);
 }

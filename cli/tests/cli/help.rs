@@ -1,16 +1,16 @@
-//! Help, manual and completions: all of one tree.
+//! Help, manual and completions, generated from one command tree.
 
 use crate::support::Posthaste;
 
 #[test]
-fn every_topic_prints_and_a_misspelt_one_is_recognised() {
+fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
     let posthaste = Posthaste::new();
     let topics = ["config", "environment", "exit-codes", "formatting", "input", "json-schema", "options"];
     for topic in topics {
         assert!(posthaste.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
     }
-    let said = posthaste.run(&["help", "exit-code"]).fails(2);
-    assert!(said.contains("did you mean `exit-codes`?"), "{said}");
+    let stderr = posthaste.run(&["help", "exit-code"]).fails(2);
+    assert!(stderr.contains("did you mean `exit-codes`?"), "{stderr}");
     for noun in ["segments", "contacts", "domains", "webhooks", "auth grants", "logs", "received"] {
         let noun: Vec<_> = noun.split(' ').collect();
         posthaste.run(&[&noun[..], &["ls", "-h"]].concat()).ok();
@@ -22,14 +22,14 @@ fn every_topic_prints_and_a_misspelt_one_is_recognised() {
 }
 
 #[test]
-fn a_noun_that_is_also_a_topic_is_the_topic_and_its_commands_are_reached() {
+fn a_noun_that_is_also_a_topic_shows_the_topic_and_its_commands_are_reachable() {
     let posthaste = Posthaste::new();
     assert!(posthaste.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
     assert!(posthaste.run(&["help", "config", "set"]).ok().contains("Usage: posthaste config set"));
 }
 
 #[test]
-fn the_tree_is_there_for_programs() {
+fn the_command_tree_is_available_as_json() {
     let tree = Posthaste::new().run(&["help", "--json"]).json();
     assert_eq!(tree["command"], "posthaste");
     assert_eq!(tree["exit_codes"][9]["name"], "unknown");
@@ -44,13 +44,13 @@ fn the_short_help_fits_a_screen() {
     for command in [&[][..], &["config"], &["config", "set"], &["sandbox", "serve"], &["doctor"]] {
         let help = posthaste.run(&[command, &["-h"]].concat()).ok();
         assert!(help.lines().count() <= 40, "{command:?}\n{help}");
-        assert!(!help.contains("--api-key-file"), "global options are told by `help options`\n{help}");
+        assert!(!help.contains("--api-key-file"), "global options belong to `help options`\n{help}");
     }
     assert!(posthaste.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));
 }
 
 #[test]
-fn the_help_of_a_command_shows_its_own_flags_and_names_the_page_of_the_global_ones() {
+fn the_help_of_a_command_shows_its_own_flags_and_refers_to_the_global_ones() {
     let posthaste = Posthaste::new();
     for command in
         [&["emails", "send"][..], &["emails"], &["config", "set"], &["webhooks", "listen"], &["doctor"]]
@@ -67,7 +67,7 @@ fn the_help_of_a_command_shows_its_own_flags_and_names_the_page_of_the_global_on
 }
 
 #[test]
-fn every_flag_that_a_command_reports_as_missing_is_in_its_usage_line() {
+fn every_flag_reported_as_missing_is_in_the_usage_line() {
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
     let mut commands = Vec::new();
     crate::completeness::leaves(&posthaste.run(&["help", "--json"]).json(), &mut commands);
@@ -101,15 +101,15 @@ fn every_flag_that_a_command_reports_as_missing_is_in_its_usage_line() {
 }
 
 #[test]
-fn there_is_a_manual_page_for_every_command() {
+fn every_command_has_a_manual_page() {
     let posthaste = Posthaste::new();
     let page = posthaste.run(&["man", "sandbox", "serve"]).ok();
     assert!(page.contains(".TH") && page.contains("EXIT CODES") && page.contains("127.0.0.1"));
     assert!(
         page.contains("posthaste\\fR(1)") && !page.contains("profile"),
-        "shared options are on the first page: {page}"
+        "global options are on the first page: {page}"
     );
-    assert!(posthaste.run(&["man"]).ok().contains("Profile of the configuration file"));
+    assert!(posthaste.run(&["man"]).ok().contains("Profile from the configuration file"));
     posthaste.run(&["man", "--install", "pages"]).ok();
     for name in ["posthaste.1", "posthaste-config-set.1", "posthaste-sandbox-inbox-wait.1"] {
         assert!(posthaste.home().join("pages").join(name).exists(), "{name}");

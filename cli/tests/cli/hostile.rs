@@ -1,5 +1,5 @@
-//! What others wrote must not act on a terminal, and what is secret must not show: a service that means ill, and a
-//! search through everything that every command says.
+//! Untrusted text can't control a terminal, and secrets stay hidden: a malicious service, and a search through the output of
+//! every command.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 use crate::support::{Posthaste, Ran};
 
-/// Title, clipboard, cursor, C1, direction, line separator, tag: one of each kind.
+/// Title, clipboard, cursor, C1, bidirectional, line separator, tag: one of each kind.
 const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
 
-/// Answers every request with the same thing, on one connection after another.
+/// Responds to every request with the same response, on one connection after another.
 fn service(status: u16, headers: &'static str, body: &Value) -> (Posthaste, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
@@ -50,7 +50,7 @@ fn service(status: u16, headers: &'static str, body: &Value) -> (Posthaste, Join
 
 #[track_caller]
 fn is_harmless(ran: &Ran) {
-    // Tabs stand between the cells of a list.
+    // Tabs separate the cells of a list.
     let bad = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202e}' | '\u{2028}' | '\u{e0041}')
     };
@@ -58,7 +58,7 @@ fn is_harmless(ran: &Ran) {
 }
 
 #[test]
-fn an_error_message_cannot_act_on_the_terminal() {
+fn an_error_message_cannot_control_the_terminal() {
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
     let (posthaste, thread) = service(422, "", &error);
     let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv"]);
@@ -69,7 +69,7 @@ fn an_error_message_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn json_on_standard_error_cannot_act_on_the_terminal_and_loses_nothing() {
+fn json_on_standard_error_cannot_control_the_terminal_and_is_lossless() {
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
     for form in ["json", "ndjson"] {
         let (posthaste, thread) = service(422, "", &error);
@@ -82,7 +82,7 @@ fn json_on_standard_error_cannot_act_on_the_terminal_and_loses_nothing() {
 }
 
 #[test]
-fn a_wrong_command_line_cannot_act_on_the_terminal() {
+fn an_invalid_command_line_cannot_control_the_terminal() {
     for arguments in [&["emails", EVIL][..], &["emails", "list", EVIL], &["--json", "emails", "list", EVIL]] {
         let ran = Posthaste::new().env("POSTHASTE_FORCE_TTY", "100").run(arguments);
         assert_eq!(ran.code, Some(2));
@@ -91,7 +91,7 @@ fn a_wrong_command_line_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn exported_contacts_cannot_act_on_the_terminal() {
+fn exported_contacts_cannot_control_the_terminal() {
     let contact = json!({ "object": "contact", "id": "e169aa45-1ecf-4183-9955-b1499d5701d3", "email": EVIL, "first_name": EVIL,
         "last_name": null, "created_at": "2026-03-01T12:00:00Z", "unsubscribed": false, "properties": {} });
     let list = json!({ "object": "list", "data": [contact], "has_more": false });
@@ -103,7 +103,7 @@ fn exported_contacts_cannot_act_on_the_terminal() {
 }
 
 #[test]
-fn a_key_of_a_megabyte_makes_no_error_of_a_megabyte() {
+fn a_key_of_a_megabyte_is_shortened_in_the_error() {
     let text = json!({ "x".repeat(1_000_000): 1 }).to_string();
     for form in ["human", "json"] {
         let ran = Posthaste::new().run_with(&["emails", "send", "--input", "-", "-o", form], &text);
@@ -113,7 +113,7 @@ fn a_key_of_a_megabyte_makes_no_error_of_a_megabyte() {
 }
 
 #[test]
-fn a_filter_that_fails_quotes_no_new_secret() {
+fn a_failing_filter_does_not_quote_a_new_secret() {
     let (posthaste, thread) =
         service(201, "", &json!({ "id": "dacf4072-4119-4d88-932f-6202748ac7c8", "token": "sb_sentinel" }));
     let ran = posthaste.run(&["api", "POST", "/api-keys", "--jq", ".token|keys"]);
@@ -123,7 +123,7 @@ fn a_filter_that_fails_quotes_no_new_secret() {
 }
 
 #[test]
-fn a_list_cannot_act_on_the_terminal_and_loses_nothing_in_json() {
+fn a_list_cannot_control_the_terminal_and_its_json_is_lossless() {
     let email = json!({ "id": EVIL, "to": [EVIL], "from": EVIL, "subject": EVIL, "created_at": EVIL, "last_event": EVIL,
         "message_id": EVIL, "bcc": null, "cc": null, "reply_to": null, "scheduled_at": null });
     let list = json!({ "object": "list", "data": [email], "has_more": false });
@@ -146,7 +146,7 @@ fn a_list_cannot_act_on_the_terminal_and_loses_nothing_in_json() {
 }
 
 #[test]
-fn a_pipe_gets_what_was_sent_byte_for_byte() {
+fn a_pipe_gets_the_bytes_unchanged() {
     let list =
         json!({ "object": "list", "data": [{ "id": "x", "subject": "\u{9b}\u{202e}é" }], "has_more": false });
     let (posthaste, thread) = service(200, "", &list);
@@ -157,19 +157,19 @@ fn a_pipe_gets_what_was_sent_byte_for_byte() {
 }
 
 #[test]
-fn a_redirect_is_not_followed_and_the_key_stays() {
+fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let location = format!("location: http://{}/emails\r\n", elsewhere.local_addr().unwrap());
     let (posthaste, thread) = service(307, Box::leak(location.into_boxed_str()), &json!({}));
     let ran = posthaste.run(&["emails", "list", "--retries", "0"]);
     thread.join().unwrap();
-    assert!(ran.fails(3).contains("redirects are not followed"));
-    assert!(elsewhere.accept().is_err(), "nobody was sent there");
+    assert!(ran.fails(3).contains("redirects aren't followed"));
+    assert!(elsewhere.accept().is_err(), "the redirect was not followed");
 }
 
 #[test]
-fn the_key_is_in_nothing_that_any_command_says() {
+fn no_command_prints_the_key() {
     const KEY: &str = "sb_sentinel_5f1c9e";
     let sandbox = Sandbox::start(&["-vvv"]);
     let folder = tempfile::tempdir().unwrap();
@@ -201,9 +201,9 @@ fn the_key_is_in_nothing_that_any_command_says() {
             let by_file = posthaste.run(&arguments);
             let by_env = posthaste.env("POSTHASTE_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
             for ran in [by_file, by_env] {
-                // A key that was written where it has no place is shown to the one who wrote it there, and to nobody else.
-                let said = ran.stdout.clone() + ran.stderr.as_str();
-                assert!(!said.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
+                // A misplaced key is shown only to the person who typed it there.
+                let stderr = ran.stdout.clone() + ran.stderr.as_str();
+                assert!(!stderr.contains("sentinel") || command.contains(&KEY), "{arguments:?} {ran:?}");
             }
         }
     }

@@ -1,9 +1,9 @@
-//! The sandbox's inbox in a real browser: somebody looks while mail is sent, and somebody else means ill.
+//! The sandbox's inbox in a real browser: normal use, and malicious mail.
 
-mod elsewhere;
+mod cross_origin;
+mod everyday;
 mod hostile;
 mod screenshots;
-mod use_of_it;
 
 use std::time::Instant;
 
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
-use crate::chromium::{Browser, PATIENCE};
+use crate::chromium::{Browser, TIMEOUT};
 
 const KEY: &str = "sb_local";
 
-/// Notes on every page what goes wrong in it: exceptions, promises that nobody caught, and what its own policy had to stop.
+/// Records on every page what goes wrong: exceptions, unhandled promise rejections, and violations of its own policy.
 const WATCH: &str = "
     window.wrong = [];
     addEventListener('error', (event) => wrong.push(`error: ${event.message}`));
@@ -26,21 +26,21 @@ const WATCH: &str = "
     addEventListener('securitypolicyviolation', (event) => wrong.push(`policy: ${event.violatedDirective} ${event.blockedURI}`));
     for (const kind of ['error', 'warn']) { const say = console[kind]; console[kind] = (...all) => { wrong.push(`console: ${all}`); say(...all); }; }";
 
-/// A sandbox, and a browser that looks at its inbox.
-struct Desk {
+/// A sandbox, and a browser that shows its inbox.
+struct InboxPage {
     server: ReferenceServer,
     browser: Browser,
 }
 
-impl Desk {
+impl InboxPage {
     async fn with(settings: Settings) -> Self {
         let server = ReferenceServer::over_http(settings).await;
         server.service().listens_at(&server.base_url());
         let browser = Browser::start().await;
-        let desk = Self { server, browser };
-        desk.driver().set_window_rect(0, 0, 1280, 900).await.unwrap();
-        desk.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
-        desk
+        let page = Self { server, browser };
+        page.driver().set_window_rect(0, 0, 1280, 900).await.unwrap();
+        page.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
+        page
     }
 
     async fn new() -> Self {
@@ -55,13 +55,13 @@ impl Desk {
         self.driver().cdp().send_raw(name, parameters).await.unwrap();
     }
 
-    /// Opens the inbox, and waits until the stream of events is there.
+    /// Opens the inbox and waits for the event stream.
     async fn look(&self) {
         self.driver().goto(format!("{}/_/", self.server.base_url())).await.unwrap();
         self.find("#live[data-state=on]").await;
     }
 
-    /// Sends an email without a socket, and answers its id.
+    /// Sends an email without a socket; returns its ID.
     fn send(&self, email: &Value) -> String {
         let answer = self.post("/emails", email);
         answer["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
@@ -73,23 +73,23 @@ impl Desk {
         serde_json::from_slice(self.server.service().handle(request.unwrap()).body()).unwrap()
     }
 
-    /// The element, as soon as there is one that is seen.
+    /// The element, once it exists and is visible.
     async fn find(&self, css: &str) -> WebElement {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             for found in self.driver().find_all(By::Css(css)).await.unwrap() {
                 if found.is_displayed().await.unwrap_or(false) {
                     return found;
                 }
             }
-            assert!(Instant::now() < until, "there is no {css} to be seen");
+            assert!(Instant::now() < until, "no visible {css}");
             sleep(std::time::Duration::from_millis(20)).await;
         }
     }
 
-    /// Clicks what is there now, also if it is drawn anew in this very moment.
+    /// Clicks the current element, even if it is being redrawn.
     async fn click(&self, css: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             match self.find(css).await.click().await {
                 Ok(()) => return,
@@ -98,25 +98,25 @@ impl Desk {
         }
     }
 
-    /// Waits until an element says exactly this.
+    /// Waits until an element has exactly this text.
     async fn says(&self, css: &str, text: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             let found = self.find(css).await.text().await.unwrap_or_default();
             if found == text {
                 return;
             }
-            assert!(Instant::now() < until, "{css} says {found:?} and not {text:?}");
+            assert!(Instant::now() < until, "{css} is {found:?}, expected {text:?}");
             sleep(std::time::Duration::from_millis(20)).await;
         }
     }
 
-    /// Waits until this holds in the page. Where an element that it asks is not there yet, it does not.
+    /// Waits until this condition holds in the page. It doesn't while an element it uses is missing.
     async fn holds(&self, condition: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         let tried = format!("(() => {{ try {{ return {condition}; }} catch {{ return false; }} }})()");
         while self.eval(&tried).await != json!(true) {
-            assert!(Instant::now() < until, "it never held that {condition}");
+            assert!(Instant::now() < until, "timed out waiting for {condition}");
             sleep(std::time::Duration::from_millis(20)).await;
         }
     }
@@ -125,7 +125,7 @@ impl Desk {
         self.driver().execute(format!("return {expression}"), vec![]).await.unwrap().json().clone()
     }
 
-    /// Waits until these are the subjects in the list, from the top.
+    /// Waits until the list has these subjects, from the top.
     async fn waits_for_subjects(&self, subjects: &[&str]) {
         let wanted = serde_json::to_string(subjects).unwrap();
         self.holds(&format!(
@@ -135,14 +135,14 @@ impl Desk {
         .await;
     }
 
-    /// Types into whatever has the focus.
+    /// Types into the focused element.
     async fn keys(&self, keys: impl IntoIterator<Item = char> + Clone) {
         for key in keys {
             self.driver().action_chain().key_down(key).key_up(key).perform().await.unwrap();
         }
     }
 
-    /// Ends, if nothing has gone wrong in the page itself.
+    /// Stops, and fails if anything has gone wrong in the page.
     async fn end(self) {
         assert_eq!(self.eval("window.wrong").await, json!([]));
         self.browser.stop().await;

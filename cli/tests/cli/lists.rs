@@ -1,11 +1,11 @@
-//! `emails list`, `emails get`, `logs list`: what the service remembers, for a person, a pipe and a program.
+//! `emails list`, `emails get`, `logs list`: for people, pipes and programs.
 
 use serde_json::{Value, json};
 
 use crate::service::Service;
 use crate::support::Posthaste;
 
-/// A service that has accepted so many emails, the newest with the highest number.
+/// A service that has accepted `n` emails, numbered from the oldest.
 fn with_emails(n: usize) -> Service {
     let service = Service::start();
     let batch: Vec<Value> = (0..n)
@@ -32,7 +32,7 @@ fn queries(service: &Service, path: &str) -> Vec<Option<String>> {
 }
 
 #[test]
-fn nothing_is_asked_for_that_was_not_typed() {
+fn only_the_given_flags_are_sent() {
     // LIST-04, LIST-10
     let service = with_emails(3);
     let posthaste = service.posthaste();
@@ -48,26 +48,26 @@ fn nothing_is_asked_for_that_was_not_typed() {
 }
 
 #[test]
-fn a_wrong_part_of_a_list_is_refused_and_nothing_is_asked() {
+fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
     // LIST-09, 5.1.31, 5.1.32
     let service = Service::start();
     for (flags, expected) in [
-        (&["--limit", "0"][..], "--limit is a whole number above 0"),
-        (&["--limit", "-1"], "--limit is a whole number above 0"),
-        (&["--limit", "5abc"], "--limit is a whole number above 0"),
-        (&["--limit", "1e2"], "--limit is a whole number above 0"),
-        (&["--after", "a", "--before", "b"], "--after and --before exclude each other"),
-        (&["--limit", "5", "--all"], "--limit and --all exclude each other"),
+        (&["--limit", "0"][..], "--limit must be a whole number above 0"),
+        (&["--limit", "-1"], "--limit must be a whole number above 0"),
+        (&["--limit", "5abc"], "--limit must be a whole number above 0"),
+        (&["--limit", "1e2"], "--limit must be a whole number above 0"),
+        (&["--after", "a", "--before", "b"], "--after and --before can't be used together"),
+        (&["--limit", "5", "--all"], "--limit and --all can't be used together"),
         (&["--columns", "sbject"], "did you mean `subject`?"),
     ] {
-        let said = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
-        assert!(said.contains(expected), "{flags:?} {said}");
+        let stderr = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
+        assert!(stderr.contains(expected), "{flags:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }
 
 #[test]
-fn a_limit_above_a_page_is_walked_and_merged() {
+fn a_limit_above_one_page_fetches_and_merges_several() {
     // LIST-12
     let service = with_emails(230);
     let posthaste = service.posthaste();
@@ -84,15 +84,11 @@ fn a_limit_above_a_page_is_walked_and_merged() {
     assert_eq!(posthaste.run(&["emails", "list", "--all", "--json", "--jq", ".data | length"]).ok(), "230\n");
     let oldest = all["data"][229]["id"].as_str().unwrap();
     let newer = posthaste.run(&["emails", "list", "--all", "--before", oldest, "--json"]).json();
-    assert_eq!(
-        subjects(&newer),
-        (1..230).rev().collect::<Vec<_>>(),
-        "newest first, whichever way was walked"
-    );
+    assert_eq!(subjects(&newer), (1..230).rev().collect::<Vec<_>>(), "newest first, in both directions");
 }
 
 #[test]
-fn a_person_sees_a_table_and_what_it_leaves_out() {
+fn a_terminal_shows_a_table_and_notes_what_it_omits() {
     let service = with_emails(3);
     let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     let ran = posthaste.run(&["emails", "list", "--limit", "2"]);
@@ -101,8 +97,8 @@ fn a_person_sees_a_table_and_what_it_leaves_out() {
     let headings: Vec<&str> = rows[0].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
     assert_eq!(headings, ["ID", "TO", "SUBJECT", "LAST EVENT", "SENT"]);
     assert!(
-        ran.stderr.starts_with("2 shown, more exist · next: --after ")
-            && ran.stderr.ends_with(" · everything: --all\n"),
+        ran.stderr.starts_with("2 shown, more available · next: --after ")
+            && ran.stderr.ends_with(" · all: --all\n"),
         "{ran:?}"
     );
     assert_eq!(posthaste.run(&["emails", "list"]).stderr, "");
@@ -110,7 +106,7 @@ fn a_person_sees_a_table_and_what_it_leaves_out() {
 }
 
 #[test]
-fn a_pipe_gets_full_ids_and_no_heading() {
+fn a_pipe_gets_complete_ids_and_no_heading() {
     let service = with_emails(2);
     let rows = service.posthaste().run(&["emails", "list"]).ok();
     let cells: Vec<&str> = rows.lines().next().unwrap().split('\t').collect();
@@ -121,8 +117,8 @@ fn a_pipe_gets_full_ids_and_no_heading() {
 }
 
 #[test]
-fn a_program_gets_what_the_service_sent() {
-    // 5.7.5: also what would steer a terminal
+fn json_output_is_the_service_s_response() {
+    // 5.7.5: including terminal control sequences
     let service = Service::start();
     let evil = "\u{85}\u{9b}2J\u{202e}é👩🏽‍🚀";
     let document = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": evil, "text": "x"});
@@ -153,7 +149,7 @@ fn an_id_is_one_segment_of_the_path() {
 }
 
 #[test]
-fn the_log_is_filtered_here_over_as_many_pages_as_it_takes() {
+fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
     // LIST-04
     let service = with_emails(1);
     let posthaste = service.posthaste();
@@ -176,7 +172,7 @@ fn the_log_is_filtered_here_over_as_many_pages_as_it_takes() {
 }
 
 #[test]
-fn nothing_is_asked_without_a_credential() {
+fn nothing_is_sent_without_a_credential() {
     let service = Service::start();
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
     for arguments in

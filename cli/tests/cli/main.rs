@@ -1,8 +1,8 @@
-//! The program as its user meets it: arguments in; two streams and an exit code out.
+//! End-to-end tests of the program: arguments in, output streams and exit code out.
 
-// The other end of most of these stories is a sandbox.
+// Most of these tests run against a sandbox.
 #![cfg(feature = "sandbox")]
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that asked it")]
+#![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod api;
 mod api_keys;
@@ -26,18 +26,18 @@ mod credentials;
 mod doctor;
 mod domains;
 #[cfg(unix)]
-mod endings;
-#[cfg(unix)]
 mod files;
 mod help;
 mod hostile;
 #[cfg(unix)]
 mod inbox_page;
-mod keep;
+#[cfg(unix)]
+mod interruptions;
 mod layers;
 mod lists;
 mod no_network;
 mod outcomes;
+mod persistence;
 mod profiles;
 mod readme;
 mod received;

@@ -1,4 +1,4 @@
-//! The program connects to the service that is set, and to nothing else.
+//! The program connects only to the configured service.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ fn counting() -> (String, Arc<AtomicUsize>) {
             count.fetch_add(1, Ordering::SeqCst);
             let answer =
                 b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-            // A client that is gone needs no answer.
+            // The client may have disconnected.
             let _ = stream.and_then(|mut stream| stream.write_all(answer));
         }
     });
@@ -26,7 +26,7 @@ fn counting() -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn only_commands_of_the_service_open_connections_and_only_to_it() {
+fn only_service_commands_open_connections_and_only_to_the_service() {
     let (service, asked) = counting();
     let (proxy, proxied) = counting();
     let mut posthaste = Posthaste::new()

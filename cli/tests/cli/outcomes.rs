@@ -1,4 +1,4 @@
-//! Every exit code of the table, reached over the wire, and what a person and a program are told.
+//! Every exit code, with its message for people and its JSON for programs.
 
 use http::Method;
 use posthaste_reference_server::faults::{Action, Rule};
@@ -42,7 +42,7 @@ fn failing_at(service: &Service, action: Action, arguments: &[&str], code: i32) 
 }
 
 #[test]
-fn nothing_wrong_is_0_and_so_is_an_empty_list() {
+fn success_is_0_also_for_an_empty_list() {
     let service = Service::start();
     let ran = service.posthaste().run(&["emails", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", "no emails yet\n"));
@@ -50,14 +50,14 @@ fn nothing_wrong_is_0_and_so_is_an_empty_list() {
 }
 
 #[test]
-fn a_wrong_command_line_is_2_and_missing_settings_too() {
+fn an_invalid_command_line_and_missing_settings_are_2() {
     Posthaste::new().run(&["emails", "sned"]).fails(2);
-    let said = Posthaste::new().run(&["emails", "list"]).fails(2);
-    assert!(said.contains("--base-url"), "{said}");
+    let stderr = Posthaste::new().run(&["emails", "list"]).fails(2);
+    assert!(stderr.contains("--base-url"), "{stderr}");
 }
 
 #[test]
-fn what_the_service_refuses_is_3_by_its_name_first() {
+fn a_rejection_is_3_by_its_error_name_first() {
     for (status, name) in [
         (422, "validation_error"),
         (403, "validation_error"),
@@ -78,7 +78,7 @@ fn what_the_service_refuses_is_3_by_its_name_first() {
 }
 
 #[test]
-fn a_credential_that_is_not_enough_is_4() {
+fn an_insufficient_credential_is_4() {
     let service = Service::start();
     let base_url = service.base_url();
     let of = |key: &str| {
@@ -98,7 +98,7 @@ fn a_credential_that_is_not_enough_is_4() {
 }
 
 #[test]
-fn what_does_not_exist_is_5() {
+fn not_found_is_5() {
     let service = Service::start();
     let error = service
         .posthaste()
@@ -108,7 +108,7 @@ fn what_does_not_exist_is_5() {
 }
 
 #[test]
-fn too_many_requests_are_6_and_say_how_long_to_wait() {
+fn rate_limiting_is_6_and_reports_the_delay() {
     let error = failing(Action::TooMany { retry_after: Some("7".to_owned()) }, &SEND, 6);
     assert_eq!(
         (&error["kind"], &error["http"]["retry_after"], &error["retryable"]),
@@ -118,21 +118,21 @@ fn too_many_requests_are_6_and_say_how_long_to_wait() {
 }
 
 #[test]
-fn nobody_there_and_a_failing_service_are_7() {
+fn an_unreachable_and_a_failing_service_are_7() {
     let posthaste =
         Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
     let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
-    let said = posthaste.run(&send(&["--retries", "0"])).fails(7);
-    assert!(said.contains("refused"), "{said}");
-    // A key makes repeating harmless.
+    let stderr = posthaste.run(&send(&["--retries", "0"])).fails(7);
+    assert!(stderr.contains("refused"), "{stderr}");
+    // An idempotency key makes retrying safe.
     let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
     assert_eq!((&error["outcome"], &error["idempotency_key"]), (&json!("unknown"), &json!("order-17")));
     failing(Action::DropBefore, &["emails", "list"], 7);
 }
 
 #[test]
-fn a_failing_service_without_a_key_is_9() {
+fn a_failing_service_without_an_idempotency_key_is_9() {
     let service = Service::start().unjudged();
     let broken = Action::error(500, "internal_server_error", "oh");
     let error = failing_at(&service, broken, &["api", "POST", "/broadcasts", "-f", "a=b"], 9);
@@ -140,11 +140,11 @@ fn a_failing_service_without_a_key_is_9() {
 }
 
 #[test]
-fn a_wait_without_end_is_8_and_a_bounce_is_3() {
+fn a_wait_timeout_is_8_and_a_bounce_is_3() {
     let service = Service::start();
     let ran =
         service.posthaste().run(&send(&["--scheduled-at", "in 1 hour", "--wait", "--wait-timeout", "50ms"]));
-    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(8), 1), "the id is there all the same: {ran:?}");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(8), 1), "the ID is still printed: {ran:?}");
     assert!(ran.stderr.contains("it is scheduled"), "{ran:?}");
     let mut bounced = SEND.to_vec();
     bounced[5] = "bounced@example.com";
@@ -156,20 +156,20 @@ fn a_wait_without_end_is_8_and_a_bounce_is_3() {
 }
 
 #[test]
-fn a_lost_answer_is_9_and_the_printed_key_makes_repeating_harmless() {
+fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     // IDEM, 5.1.19
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
     let arguments = &SEND[..10];
-    let said = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
-    let key = said.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    let stderr = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
+    let key = stderr.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     assert_eq!(service.core().mails("sb_test").len(), 1, "it was accepted");
     service.posthaste().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1, "and not sent twice");
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_9_and_was_accepted() {
+fn an_unreadable_response_is_9_with_the_outcome_accepted() {
     for body in ["", "nonsense", "{\"id\": 7}", "[]"] {
         let error = failing(Action::answer(200, body), &SEND, 9);
         assert_eq!(
@@ -181,7 +181,7 @@ fn an_answer_that_cannot_be_read_is_9_and_was_accepted() {
 }
 
 #[test]
-fn a_refusal_after_a_lost_answer_is_9_because_the_first_may_have_been_accepted() {
+fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_been_accepted() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
     service.core().faults().add(
@@ -193,11 +193,11 @@ fn a_refusal_after_a_lost_answer_is_9_because_the_first_may_have_been_accepted()
 }
 
 #[test]
-fn a_service_that_fails_once_is_asked_again_with_the_same_key() {
+fn a_transient_failure_is_retried_with_the_same_key() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails"));
     let ran = service.posthaste().run(&SEND[..10]);
-    assert!(ran.stderr.contains("; trying again in "), "{ran:?}");
+    assert!(ran.stderr.contains("; retrying in "), "{ran:?}");
     ran.ok();
     let keys: Vec<_> =
         service.core().requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
@@ -207,7 +207,7 @@ fn a_service_that_fails_once_is_asked_again_with_the_same_key() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupted_send_says_that_it_may_have_been_accepted() {
+fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
@@ -218,14 +218,14 @@ fn an_interrupted_send_says_that_it_may_have_been_accepted() {
         }
         signal(&child, which);
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.contains("repeat it with `--idempotency-key order-17`"), "{said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains("retry with `--idempotency-key order-17`"), "{stderr}");
     }
 }
 
 #[test]
-fn verbose_tells_requests_and_never_the_key() {
+fn verbose_traces_requests_without_the_key() {
     // 5.7.8
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_API_KEY", "sb_sentinel");
@@ -242,32 +242,32 @@ fn verbose_tells_requests_and_never_the_key() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
-    let told = posthaste.run(&send(&["-vvv"])).stderr;
+    let trace = posthaste.run(&send(&["-vvv"])).stderr;
     assert!(
-        told.contains("> authorization: Bearer [redacted]")
-            && told.contains("\"subject\":\"Hi\"")
-            && told.contains("< x-request-id: "),
-        "{told}"
+        trace.contains("> authorization: Bearer [redacted]")
+            && trace.contains("\"subject\":\"Hi\"")
+            && trace.contains("< x-request-id: "),
+        "{trace}"
     );
 }
 
 #[test]
-fn what_the_service_says_cannot_steer_the_terminal() {
+fn the_service_s_messages_cannot_control_the_terminal() {
     // 5.7.1, 5.7.2
     let service = Service::start();
     let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
     let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
-    let said = posthaste.run(&SEND).fails(3);
-    assert!(said.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{said:?}");
-    assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "{said:?}");
+    let stderr = posthaste.run(&SEND).fails(3);
+    assert!(stderr.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{stderr:?}");
+    assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
     let error = posthaste.run(&send(&["--json"])).error(3);
-    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was said");
+    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was stderr");
 }
 
 #[test]
-fn a_proxy_of_the_environment_never_sees_a_loopback_service() {
-    // 5.2.25: what listens at the proxy's address would be handed the key and the mail.
+fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
+    // 5.2.25: a proxy would receive the key and the mail.
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let proxy = format!("http://{}", trap.local_addr().unwrap());
@@ -281,7 +281,7 @@ fn a_proxy_of_the_environment_never_sees_a_loopback_service() {
 }
 
 #[test]
-fn a_name_that_no_server_has_is_7_and_nothing_was_sent() {
+fn an_unresolvable_host_is_7_and_nothing_was_sent() {
     // 5.2.1: `.invalid` never resolves (RFC 6761).
     let posthaste = Posthaste::new()
         .env("POSTHASTE_BASE_URL", "https://service.invalid")

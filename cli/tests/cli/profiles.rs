@@ -1,4 +1,4 @@
-//! Profiles: which exist, and how several processes change them at once.
+//! Profiles: which exist, and concurrent changes.
 
 use serde_json::json;
 
@@ -48,23 +48,23 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
     )
     .unwrap();
     let posthaste = posthaste.env("EDITOR", format!("sh {}", editor.display()));
-    let said = posthaste.run(&["config", "edit"]).fails(1);
+    let stderr = posthaste.run(&["config", "edit"]).fails(1);
     assert!(
-        said.contains("changed while the editor was open") && said.contains("edited version is in"),
-        "{said}"
+        stderr.contains("changed while the editor was open") && stderr.contains("edited version is in"),
+        "{stderr}"
     );
     assert_eq!(config(&posthaste), "[defaults]\nretries = 9\n");
     let kept = std::fs::read_dir(posthaste.config_file().parent().unwrap()).unwrap();
     let kept: Vec<_> = kept
         .map(|entry| entry.unwrap().path())
-        .filter(|path| said.contains(&*path.to_string_lossy()))
+        .filter(|path| stderr.contains(&*path.to_string_lossy()))
         .collect();
     assert!(
         kept.iter().any(|path| std::fs::read_to_string(path).unwrap().contains("tsv")),
-        "{kept:?} {said}"
+        "{kept:?} {stderr}"
     );
 
-    // What doesn't parse isn't saved; a broken file can be mended.
+    // A file that doesn't parse isn't saved; a broken file can be repaired.
     std::fs::write(&editor, "echo ']' >> \"$1\"\n").unwrap();
     posthaste.run(&["config", "edit"]).fails(2);
     assert_eq!(config(&posthaste), "[defaults]\nretries = 9\n");
@@ -75,7 +75,7 @@ fn a_change_while_the_editor_is_open_is_not_lost() {
 }
 
 #[test]
-fn the_default_profile_can_be_named() {
+fn the_default_profile_can_be_named_explicitly() {
     let posthaste = Posthaste::new();
     posthaste.run(&["--profile", "default", "config", "list"]).ok();
     with_key(&posthaste, &[]);
@@ -84,7 +84,7 @@ fn the_default_profile_can_be_named() {
     }
     assert_eq!(posthaste.run(&["auth", "use", "default"]).ok(), "default\n");
     posthaste.run(&["auth", "status"]).ok();
-    // Its settings are used by whoever names no profile.
+    // Its settings apply if no profile is named.
     posthaste.run(&["--profile", "default", "config", "set", "retries", "8"]).ok();
     posthaste.run(&["config", "unset", "default_profile"]).ok();
     assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "8\n");
@@ -102,12 +102,12 @@ fn a_profile_with_credentials_exists_until_it_is_logged_out() {
     posthaste.run(&["auth", "use", "work"]).ok();
     posthaste.run(&["auth", "status"]).ok();
     posthaste.run(&["auth", "logout"]).ok();
-    // A default profile that is gone would fail every command.
-    assert!(posthaste.run(&["auth", "status"]).fails(4).contains("profile `default` is not logged in"));
+    // A missing default profile would make every command fail.
+    assert!(posthaste.run(&["auth", "status"]).fails(4).contains("profile `default` isn't logged in"));
 }
 
 #[test]
-fn a_renamed_profile_keeps_settings_credentials_and_its_place() {
+fn a_renamed_profile_keeps_its_settings_credentials_and_position() {
     let posthaste = Posthaste::new()
         .config("# ours\n[profiles.work] # at work\nretries = 5\n\n[profiles.local]\nretries = 1\n");
     with_key(&posthaste, &["--profile", "work"]);
@@ -124,7 +124,12 @@ fn a_renamed_profile_keeps_settings_credentials_and_its_place() {
     posthaste.run(&["--profile", "work", "auth", "status"]).fails(2);
 
     let before = config(&posthaste);
-    assert!(posthaste.run(&["auth", "rename", "acme", "local"]).fails(2).contains("profile `local` already"));
+    assert!(
+        posthaste
+            .run(&["auth", "rename", "acme", "local"])
+            .fails(2)
+            .contains("profile `local` already exists")
+    );
     assert!(posthaste.run(&["auth", "rename", "work", "new"]).fails(5).contains("no profile `work`"));
     posthaste.run(&["auth", "rename", "acme", " "]).fails(2);
     posthaste.run(&["auth", "rename", "acme", "acme"]).fails(2);
@@ -156,13 +161,13 @@ fn a_rename_that_fails_changes_nothing() {
 }
 
 #[test]
-fn a_relative_folder_is_refused_by_its_variable() {
+fn a_relative_folder_is_refused_with_its_variable() {
     for (variable, code) in [("HOME", 2), ("POSTHASTE_CONFIG_DIR", 2)] {
         let posthaste = Posthaste::new();
         let mut command = posthaste.command();
         command.args(["config", "set", "retries", "5"]).env(variable, "here");
-        let said = crate::support::Ran::of(command.output().unwrap()).fails(code);
-        assert!(said.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{said}");
+        let stderr = crate::support::Ran::of(command.output().unwrap()).fails(code);
+        assert!(stderr.contains(&format!("{variable}: must be an absolute path (found `here`)")), "{stderr}");
         assert!(!posthaste.home().join("here").exists());
         let mut command = posthaste.command();
         command.args(["auth", "status"]).env(variable, "here");
@@ -170,7 +175,7 @@ fn a_relative_folder_is_refused_by_its_variable() {
         let mut help = posthaste.command();
         assert!(help.args(["help"]).env(variable, "here").output().unwrap().status.success());
     }
-    // The XDG specification has relative paths ignored.
+    // The XDG specification requires relative paths to be ignored.
     let posthaste = Posthaste::new().env("XDG_CONFIG_HOME", "here");
     posthaste.run(&["config", "set", "retries", "5"]).ok();
     assert!(posthaste.config_file().exists());

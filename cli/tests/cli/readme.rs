@@ -1,4 +1,4 @@
-//! The terminal sessions that README.md shows, run as they stand there against a fresh sandbox.
+//! Runs the terminal sessions of README.md, exactly as shown, against a fresh sandbox.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use posthaste_reference_server::{ReferenceServer, Settings};
 use tokio::process::Command;
 
-/// One command of a session and what is shown below it: stdout, and stderr too where the page shows that.
+/// A command and its output: stdout, and stderr if the page shows it.
 struct Step<'a> {
     command: &'a str,
     shown: Vec<&'a str>,
@@ -22,14 +22,14 @@ fn steps(page: &str) -> Vec<Step<'_>> {
             (true, line) => match (line.strip_prefix("$ "), steps.last_mut()) {
                 (Some(command), _) => steps.push(Step { command, shown: Vec::new() }),
                 (None, Some(step)) => step.shown.push(line),
-                (None, None) => panic!("a session begins with a command, not with {line:?}"),
+                (None, None) => panic!("a session starts with a command, not with {line:?}"),
             },
         }
     }
     steps
 }
 
-/// Ids differ from run to run: a word in the form of a UUID stands for any other.
+/// IDs differ between runs: a UUID matches any other.
 fn without_ids(text: &str) -> String {
     let is_id = |word: &str| word.len() == 36 && word.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
     let words = text.split_inclusive(char::is_whitespace);
@@ -43,10 +43,10 @@ fn without_ids(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_readme_shows_what_the_program_does() {
+async fn the_readme_shows_the_program_s_actual_output() {
     let page = include_str!("../../../README.md");
     let steps = steps(page);
-    assert!(steps.len() >= 4, "the sessions were found");
+    assert!(steps.len() >= 4, "README.md has sessions");
     let server = ReferenceServer::over_http(Settings::default()).await;
     let home = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();

@@ -1,4 +1,4 @@
-//! Mail that came in, from the command line.
+//! `received`.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ const MAIL: &str = concat!(
 );
 
 #[test]
-fn a_mail_is_brought_in_read_and_its_files_are_saved_where_they_belong() {
+fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
@@ -46,7 +46,7 @@ fn a_mail_is_brought_in_read_and_its_files_are_saved_where_they_belong() {
 }
 
 #[test]
-fn a_mail_is_made_of_flags() {
+fn a_mail_is_composed_from_flags() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let file = posthaste.home().join("log.txt");
@@ -60,7 +60,7 @@ fn a_mail_is_made_of_flags() {
     let email = posthaste.run(&["received", "get", id.trim(), "--json"]).json();
     assert_eq!((&email["subject"], &email["received_for"]), (&json!("Help"), &json!(["in@acme.test"])));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
-    let said = posthaste.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
-    assert!(said.contains("--to") && said.contains("--subject"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
+    assert!(stderr.contains("--to") && stderr.contains("--subject"), "{stderr}");
     posthaste.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
 }

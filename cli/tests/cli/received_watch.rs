@@ -1,4 +1,4 @@
-//! `received watch`: every email once, oldest first, whatever happens in between.
+//! `received watch`: prints every email once, oldest first, whatever happens in between.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -19,7 +19,7 @@ use crate::support::{Posthaste, Ran};
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
 
-/// Mails of these numbers come in.
+/// Mails with these numbers arrive.
 fn arrive(core: &Core, numbers: std::ops::Range<usize>) {
     for n in numbers {
         let mail = format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: no {n}\r\n\r\nHello\r\n");
@@ -39,21 +39,21 @@ fn printed(ran: Ran) -> Vec<String> {
     ran.ok().lines().map(str::to_owned).collect()
 }
 
-/// A watch that goes on until it is ended.
+/// A running watch.
 struct Watching {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    said: Lines<BufReader<std::process::ChildStderr>>,
+    stderr: Lines<BufReader<std::process::ChildStderr>>,
 }
 
 impl Watching {
     fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
         let mut child = posthaste.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = said.next().unwrap().unwrap();
-        assert!(first.contains("Ctrl-C ends"), "{first}");
-        Self { child, lines, said }
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = stderr.next().unwrap().unwrap();
+        assert!(first.contains("stop with Ctrl-C"), "{first}");
+        Self { child, lines, stderr }
     }
 
     fn line(&mut self) -> String {
@@ -61,13 +61,13 @@ impl Watching {
     }
 
     fn says(&mut self) -> String {
-        self.said.next().unwrap().unwrap()
+        self.stderr.next().unwrap().unwrap()
     }
 
     #[cfg(unix)]
     fn end(mut self, which: Signal) -> (Option<i32>, Vec<String>) {
         signal(&self.child, which);
-        // What was written before the end is in the pipe.
+        // Output written before the exit is in the pipe.
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
         (self.child.wait().unwrap().code(), rest)
     }
@@ -81,11 +81,11 @@ impl Drop for Watching {
 }
 
 #[test]
-fn each_email_is_printed_once_oldest_first_over_many_watches() {
+fn each_email_is_printed_once_oldest_first_over_several_watches() {
     let service = Service::start();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..3);
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "a first watch begins now");
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "a first watch starts with new emails");
     arrive(service.core(), 3..5);
     assert_eq!(printed(look(&posthaste, &[])), subjects(3..5));
     assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
@@ -99,7 +99,7 @@ fn each_email_is_printed_once_oldest_first_over_many_watches() {
 }
 
 #[test]
-fn a_mailbox_that_was_empty_loses_not_even_its_first_email() {
+fn an_initially_empty_mailbox_does_not_lose_its_first_email() {
     let service = Service::start();
     let posthaste = service.posthaste();
     look(&posthaste, &[]).ok();
@@ -109,7 +109,7 @@ fn a_mailbox_that_was_empty_loses_not_even_its_first_email() {
 }
 
 #[test]
-fn a_backlog_of_thousands_loses_nothing_and_repeats_nothing() {
+fn a_backlog_of_thousands_is_printed_once_and_completely() {
     let service = Service::start();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..1);
@@ -122,7 +122,7 @@ fn a_backlog_of_thousands_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
-fn emails_that_come_while_a_page_is_walked_follow_at_the_end() {
+fn emails_that_arrive_during_paging_are_appended() {
     let service = Service::start();
     let posthaste = service.posthaste();
     look(&posthaste, &[]).ok();
@@ -144,7 +144,7 @@ fn emails_that_come_while_a_page_is_walked_follow_at_the_end() {
 
 #[cfg(unix)]
 #[test]
-fn a_watch_that_is_ended_by_a_signal_ends_well_and_is_taken_up_again() {
+fn a_watch_stopped_by_a_signal_exits_with_0_and_is_resumed() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut next = 0;
@@ -164,12 +164,12 @@ fn a_watch_that_is_ended_by_a_signal_ends_well_and_is_taken_up_again() {
 
 #[cfg(unix)]
 #[test]
-fn after_a_kill_in_the_middle_of_a_backlog_none_is_missing() {
+fn after_a_kill_during_a_backlog_no_email_is_missing() {
     let service = Service::start();
     let posthaste = service.posthaste();
     look(&posthaste, &[]).ok();
     arrive(service.core(), 0..2_000);
-    // Whole emails are more than a pipe holds, so the kill finds the watch in the middle of its work.
+    // Whole emails exceed the pipe's capacity, so the kill interrupts the watch.
     let whole = ["-o", "ndjson"];
     let subject = |line: String| {
         let row: serde_json::Value = serde_json::from_str(&line).unwrap();
@@ -182,14 +182,14 @@ fn after_a_kill_in_the_middle_of_a_backlog_none_is_missing() {
         let (code, rest) = watching.end(Signal::KILL);
         assert_eq!(code, None);
         printed.extend(rest);
-        assert!(printed.len() < 1_000, "it was to be killed on its way");
+        assert!(printed.len() < 1_000, "it should have been killed earlier");
         seen.push(printed.into_iter().map(subject).collect());
     }
     seen.push(printed(look(&posthaste, &whole)).into_iter().map(subject).collect::<Vec<_>>());
     let mut next = 0;
     for run in &seen {
         let first: usize = run[0].strip_prefix("no ").unwrap().parse().unwrap();
-        assert!(first <= next, "{next} is missing: the next watch began with {first}");
+        assert!(first <= next, "{next} is missing: the next watch started with {first}");
         assert_eq!(*run, subjects(first..first + run.len()), "a watch prints in order");
         next = next.max(first + run.len());
     }
@@ -199,7 +199,7 @@ fn after_a_kill_in_the_middle_of_a_backlog_none_is_missing() {
 }
 
 #[test]
-fn an_outage_is_waited_out_and_what_came_meanwhile_is_printed() {
+fn an_outage_is_survived_and_emails_from_it_are_printed() {
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
     arrive(service.core(), 0..1);
@@ -214,9 +214,9 @@ fn an_outage_is_waited_out_and_what_came_meanwhile_is_printed() {
         assert_eq!(watching.line(), "no 0");
         let before = service.core().faults().pending();
         service.core().faults().add(Rule::new(action.clone()).on(Method::GET, "/emails/receiving"));
-        let said = watching.says();
-        assert!(said.contains("looking again in 1 s"), "{action:?}: {said}");
-        assert!(watching.says().contains("answers again"));
+        let stderr = watching.says();
+        assert!(stderr.contains("retrying in 1 s"), "{action:?}: {stderr}");
+        assert!(watching.says().contains("responds again"));
         assert_eq!(service.core().faults().pending(), before);
         arrive(service.core(), 1..2);
         assert_eq!(watching.line(), "no 1", "{action:?}");
@@ -226,7 +226,7 @@ fn an_outage_is_waited_out_and_what_came_meanwhile_is_printed() {
 }
 
 #[test]
-fn what_does_not_pass_ends_the_watch_with_its_exit_code() {
+fn a_permanent_failure_ends_the_watch_with_its_exit_code() {
     let service = Service::start().unjudged();
     let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
     let refusals =
@@ -245,15 +245,15 @@ fn what_does_not_pass_ends_the_watch_with_its_exit_code() {
 }
 
 #[test]
-fn two_watches_never_move_one_cursor() {
+fn two_watches_cannot_share_a_cursor() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut first = Watching::start(&posthaste, &["--from-start"]);
     arrive(service.core(), 0..1);
     assert_eq!(first.line(), "no 0");
-    let said = posthaste.run(&WATCH).fails(1);
+    let stderr = posthaste.run(&WATCH).fails(1);
     let holder = format!("process {}", first.child.id());
-    assert!(said.contains(&holder) && said.contains("--cursor FILE"), "{said}");
+    assert!(stderr.contains(&holder) && stderr.contains("--cursor FILE"), "{stderr}");
     let own = ["--cursor", "own.json", "--from-start"];
     assert_eq!(printed(look(&posthaste, &own)), subjects(0..1));
     #[cfg(unix)]
@@ -265,11 +265,11 @@ fn two_watches_never_move_one_cursor() {
         }
     }
     drop(first);
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "the lock has died with its holder");
+    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "the lock was released with its holder");
 }
 
 #[test]
-fn each_profile_and_each_service_has_a_cursor_of_its_own() {
+fn each_profile_and_each_service_has_its_own_cursor() {
     let (one, other) = (Service::start(), Service::start());
     let posthaste =
         Posthaste::new().env("POSTHASTE_API_KEY", "sb_test").config("[profiles.work]\n[profiles.home]\n");
@@ -285,12 +285,12 @@ fn each_profile_and_each_service_has_a_cursor_of_its_own() {
     assert_eq!(files.len(), 6, "three cursors with a lock each");
     let wrong = ["--cursor", "c.json", "--base-url"];
     posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&one.base_url()]].concat()).ok();
-    let said = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
-    assert!(said.contains("this is the cursor of"), "{said}");
+    let stderr = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
+    assert!(stderr.contains("this cursor belongs to"), "{stderr}");
 }
 
 #[test]
-fn emails_that_the_service_has_forgotten_are_no_reason_to_lose_others() {
+fn emails_deleted_by_the_service_do_not_make_others_lost() {
     let service = Service::start().unjudged();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..5);
@@ -299,7 +299,7 @@ fn emails_that_the_service_has_forgotten_are_no_reason_to_lose_others() {
     assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
     arrive(service.core(), 5..155);
     let ran = look(&posthaste, &[]);
-    assert!(ran.stderr.contains("has forgotten the emails that were printed last"), "{ran:?}");
+    assert!(ran.stderr.contains("no longer has the last printed emails"), "{ran:?}");
     assert_eq!(printed(ran), subjects(5..155));
     let ran = look(&posthaste, &[]);
     assert!(!ran.stderr.contains("forgotten"), "{ran:?}");
@@ -307,32 +307,32 @@ fn emails_that_the_service_has_forgotten_are_no_reason_to_lose_others() {
 }
 
 #[test]
-fn a_cursor_that_cannot_be_read_is_told_and_not_written_over() {
+fn an_unreadable_cursor_is_reported_and_not_overwritten() {
     let service = Service::start();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..1);
     std::fs::write(posthaste.home().join("c.json"), "{").unwrap();
-    let said = look(&posthaste, &["--cursor", "c.json"]).fails(1);
-    assert!(said.contains("can't be read") && said.contains("--from-now"), "{said}");
+    let stderr = look(&posthaste, &["--cursor", "c.json"]).fails(1);
+    assert!(stderr.contains("couldn't read the cursor") && stderr.contains("--from-now"), "{stderr}");
     assert_eq!(std::fs::read_to_string(posthaste.home().join("c.json")).unwrap(), "{");
     assert_eq!(printed(look(&posthaste, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
     assert_eq!(printed(look(&posthaste, &["--cursor", "c.json"])), [""; 0]);
 }
 
 #[test]
-fn a_line_that_nobody_read_is_printed_again() {
+fn a_line_lost_in_a_closed_pipe_is_printed_again() {
     let service = Service::start();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..300);
     let mut child = posthaste.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
-    // The reader goes away at once.
+    // The reader exits at once.
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(printed(look(&posthaste, &[])), subjects(0..300));
 }
 
 #[test]
-fn emails_are_json_lines_for_programs() {
+fn emails_are_printed_as_json_lines() {
     let service = Service::start();
     let posthaste = service.posthaste();
     arrive(service.core(), 0..2);
@@ -349,7 +349,7 @@ fn emails_are_json_lines_for_programs() {
 }
 
 #[test]
-fn a_stranger_steers_no_terminal_and_forges_no_line() {
+fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     let mail = "From: ada@example.com\r\nTo: in@acme.test\r\n\
@@ -365,17 +365,18 @@ fn a_stranger_steers_no_terminal_and_forges_no_line() {
 }
 
 #[test]
-fn a_wrong_command_line_is_told_with_all_that_is_wrong() {
+fn all_problems_with_the_command_line_are_reported() {
     let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
-    let said = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
-    for part in ["exclude each other", "--interval must be a length of time", "--limit is a whole number"] {
-        assert!(said.contains(part), "{said}");
+    let stderr = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
+    for part in ["can't be used together", "--interval must be a duration", "--limit must be a whole number"]
+    {
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_command_runs_for_every_email_and_a_failure_leaves_the_email_for_the_next_watch() {
+fn exec_runs_for_every_email_and_a_failed_email_is_retried_by_the_next_watch() {
     let service = Service::start();
     let posthaste = service.posthaste();
     look(&posthaste, &[]).ok();
@@ -386,19 +387,19 @@ fn a_command_runs_for_every_email_and_a_failure_leaves_the_email_for_the_next_wa
     let ran = look(&posthaste, &["--exec", exec]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "no 0\n"));
     assert!(
-        ran.stderr.contains("exit status: 3") && ran.stderr.contains("begins with this email"),
+        ran.stderr.contains("exit status: 3") && ran.stderr.contains("starts with this email"),
         "{ran:?}"
     );
     std::fs::write(posthaste.home().join("fixed"), "").unwrap();
     let ran = look(&posthaste, &["--exec", exec]);
-    assert!(ran.stderr.contains("out"), "what the command writes goes to standard error: {ran:?}");
+    assert!(ran.stderr.contains("out"), "the command's output goes to standard error: {ran:?}");
     assert_eq!(printed(ran), subjects(1..3));
     assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 3);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_signal_ends_the_command_of_a_watch_and_its_email_comes_again() {
+fn a_signal_ends_the_exec_command_and_its_email_is_retried() {
     let service = Service::start();
     let posthaste = service.posthaste();
     look(&posthaste, &[]).ok();

@@ -1,4 +1,4 @@
-//! `sandbox …` and the flag `--sandbox`: real processes that talk over real sockets.
+//! `sandbox …` and the flag `--sandbox`: real processes over real sockets.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command};
@@ -11,7 +11,7 @@ use crate::support::Posthaste;
 #[cfg(unix)]
 use crate::support::signal;
 
-/// A sandbox that serves until it is dropped.
+/// A sandbox that runs until dropped.
 pub(crate) struct Sandbox {
     pub(crate) base_url: String,
     pub(crate) lines: Vec<String>,
@@ -27,14 +27,14 @@ impl Sandbox {
         Self::start_by(posthaste, command, flags)
     }
 
-    /// Starts it by this command, which is the program or becomes it.
+    /// Starts it with this command, which is the program or replaces itself by it.
     pub(crate) fn start_by(posthaste: Posthaste, mut command: Command, flags: &[&str]) -> Self {
         let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
         while !lines.iter().any(|line: &String| line.starts_with("export ")) {
             let mut line = String::new();
-            assert!(stdout.read_line(&mut line).unwrap() > 0, "it ended after {lines:?}");
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "exited after {lines:?}");
             lines.push(line.trim_end().to_owned());
         }
         let (_, after) = lines.last().unwrap().split_once("POSTHASTE_BASE_URL=").unwrap();
@@ -42,24 +42,24 @@ impl Sandbox {
         Self { base_url, lines, child, posthaste, _stdout: stdout }
     }
 
-    /// The program, pointed at it as its lines say.
+    /// The program, configured as the sandbox's output says.
     pub(crate) fn client(&self) -> Posthaste {
         Posthaste::new().env("POSTHASTE_BASE_URL", &self.base_url).env("POSTHASTE_API_KEY", "sb_local")
     }
 
-    /// What stands behind a name in the lines that it printed.
-    pub(crate) fn told(&self, name: &str) -> Option<&str> {
+    /// The value after a name in the output.
+    pub(crate) fn printed(&self, name: &str) -> Option<&str> {
         self.lines.iter().find_map(|line| line.strip_prefix(&format!("# {name}"))).map(str::trim)
     }
 
-    /// Stops it and gives what it has said on standard error.
+    /// Stops it and returns its standard error.
     #[cfg(unix)]
     pub(crate) fn stop(&mut self) -> String {
         self.signal(Signal::TERM);
         assert_eq!(self.wait(), Some(0));
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut said).unwrap();
-        said
+        let mut stderr = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut stderr).unwrap();
+        stderr
     }
 
     #[cfg(unix)]
@@ -71,7 +71,7 @@ impl Sandbox {
         self.child.id()
     }
 
-    /// Ends it without a word.
+    /// Kills it.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -97,18 +97,18 @@ pub(crate) fn wait_for(child: &mut Child) -> Option<i32> {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        assert!(Instant::now() < end, "it does not end");
+        assert!(Instant::now() < end, "timed out waiting for the exit");
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn what_serve_prints_can_be_pasted_into_a_shell() {
+fn the_output_of_serve_can_be_pasted_into_a_shell() {
     let sandbox = Sandbox::start(&[]);
     let (export, comments) = sandbox.lines.split_last().unwrap();
     assert!(comments.len() > 3 && comments.iter().all(|line| line.starts_with("# ")), "{comments:?}");
     let login = format!("posthaste --base-url {} auth login", sandbox.base_url);
-    assert_eq!(sandbox.told("log in"), Some(login.as_str()));
+    assert_eq!(sandbox.printed("log in"), Some(login.as_str()));
     assert_eq!(*export, format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url));
     sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
     sandbox.client().run(&["doctor"]).ok();
@@ -116,7 +116,7 @@ fn what_serve_prints_can_be_pasted_into_a_shell() {
 
 #[cfg(unix)]
 #[test]
-fn what_serve_suggests_to_try_works() {
+fn the_commands_suggested_by_serve_work() {
     let sandbox = Sandbox::start(&[]);
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
@@ -124,12 +124,12 @@ fn what_serve_suggests_to_try_works() {
     assert!(suggested.len() > 1, "{:?}", sandbox.lines);
     let script = format!("set -e\n{}\n{}\n", sandbox.lines.last().unwrap(), suggested.join("\n"));
     let ran = Posthaste::new().env("PATH", path).shell(&script);
-    assert!(ran.ok().contains("Subject:  Hello"), "the last one shows what the first one sent");
+    assert!(ran.ok().contains("Subject:  Hello"), "the last command shows the email of the first");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_sandbox_that_is_stopped_on_purpose_ends_well() {
+fn a_stopped_sandbox_exits_with_0() {
     for which in [Signal::TERM, Signal::INT] {
         let mut sandbox = Sandbox::start(&[]);
         sandbox.signal(which);
@@ -138,35 +138,35 @@ fn a_sandbox_that_is_stopped_on_purpose_ends_well() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_with_a_way_out() {
+fn a_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
-    assert!(said.contains(&port) && said.contains("--port 0"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
+    assert!(stderr.contains(&port) && stderr.contains("--port 0"), "{stderr}");
 }
 
 #[test]
-fn waiting_for_a_sandbox_that_never_comes_is_pending() {
+fn waiting_for_a_missing_sandbox_times_out() {
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
-    let said = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
-    assert!(said.contains("after 200 ms") && said.contains("posthaste sandbox serve"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
+    assert!(stderr.contains("after 200 ms") && stderr.contains("posthaste sandbox serve"), "{stderr}");
     let error = posthaste.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
-    assert_eq!(error["hint"], "posthaste sandbox serve, or posthaste sandbox run -- COMMAND");
+    assert_eq!(error["hint"], "start one: posthaste sandbox serve, or posthaste sandbox run -- COMMAND");
 }
 
 #[test]
-fn the_key_of_a_real_service_is_never_shown_to_these_routes() {
+fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
     let posthaste = Posthaste::new().env("POSTHASTE_API_KEY", "re_hidden");
     for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
         let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
-        let said = posthaste.run(&arguments).fails(2);
-        assert!(said.contains("is not on this machine"), "{said}");
+        let stderr = posthaste.run(&arguments).fails(2);
+        assert!(stderr.contains("isn't a loopback address"), "{stderr}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn run_gives_the_command_a_sandbox_and_ends_as_it_does() {
+fn run_gives_the_command_a_sandbox_and_exits_with_its_code() {
     let posthaste = Posthaste::new();
     let ran = posthaste.run(&[
         "sandbox",
@@ -185,7 +185,7 @@ fn run_gives_the_command_a_sandbox_and_ends_as_it_does() {
 
 #[cfg(unix)]
 #[test]
-fn run_points_the_clients_of_resend_at_the_sandbox() {
+fn run_configures_resend_clients_for_the_sandbox() {
     let script = "echo $RESEND_BASE_URL $RESEND_API_URL $POSTHASTE_BASE_URL $RESEND_API_KEY";
     let run = |flags: &[&str]| {
         let posthaste =
@@ -210,16 +210,16 @@ fn run_points_the_clients_of_resend_at_the_sandbox() {
 }
 
 #[test]
-fn a_command_that_cannot_be_started_has_the_exit_code_of_a_shell() {
-    let said = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
-    assert!(said.contains("`no-such-program` can't be started"), "{said}");
+fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
+    let stderr = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
+    assert!(stderr.contains("couldn't start `no-such-program`"), "{stderr}");
     let posthaste = Posthaste::new();
     posthaste.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
+fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
     let posthaste = Posthaste::new();
     let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let mut child = posthaste.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
@@ -230,7 +230,7 @@ fn a_signal_reaches_the_command_and_its_end_is_waited_for() {
     assert_eq!(wait_for(&mut child), Some(9));
 }
 
-/// Sends one email to the sandbox; its id.
+/// Sends one email to the sandbox; returns its ID.
 pub(crate) fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) -> String {
     let arguments = [
         &[
@@ -251,7 +251,7 @@ pub(crate) fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]
 }
 
 #[test]
-fn the_inbox_lists_the_newest_first_and_finds_by_every_filter() {
+fn the_inbox_lists_the_newest_first_and_every_filter_works() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     send(&posthaste, "ada@example.com", "Welcome", &["--tag", "kind=first"]);
@@ -283,15 +283,15 @@ fn the_inbox_lists_the_newest_first_and_finds_by_every_filter() {
     assert!(!shown.contains('\u{9b}') && shown.contains("Hello\n\\u{9b}2J"), "{shown:?}");
 
     let other = sandbox.client().env("POSTHASTE_API_KEY", "sb_other");
-    assert_eq!(other.run(&["sandbox", "inbox", "list"]).ok(), "", "every key is an account of its own");
-    assert!(other.run(&["sandbox", "inbox", "latest"]).fails(5).contains("no such email"));
+    assert_eq!(other.run(&["sandbox", "inbox", "list"]).ok(), "", "every key is a separate account");
+    assert!(other.run(&["sandbox", "inbox", "latest"]).fails(5).contains("no captured email matches"));
 
     posthaste.run(&["sandbox", "reset"]).ok();
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");
 }
 
 #[test]
-fn emails_that_have_not_left_are_listed_by_their_state() {
+fn unsent_emails_are_listed_by_their_state() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     send(&posthaste, "ada@example.com", "Left", &[]);
@@ -307,13 +307,13 @@ fn emails_that_have_not_left_are_listed_by_their_state() {
     let listed = posthaste.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
     assert_eq!(listed["data"][0]["id"], later.as_str());
     let subjects = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
-    assert_eq!(subjects, "Left\n", "without a state, what left");
-    let said = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
-    assert!(said.contains("unsent") && said.contains("canceled"), "{said}");
+    assert_eq!(subjects, "Left\n", "by default, sent emails");
+    let stderr = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
+    assert!(stderr.contains("unsent") && stderr.contains("canceled"), "{stderr}");
 }
 
 #[test]
-fn waiting_for_an_email_ends_when_it_comes() {
+fn waiting_for_an_email_ends_when_it_arrives() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let wait =
@@ -330,26 +330,29 @@ fn waiting_for_an_email_ends_when_it_comes() {
 }
 
 #[test]
-fn a_tag_to_look_for_has_a_name_and_a_value() {
-    let said = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
-    assert!(said.contains("NAME=VALUE"), "{said}");
+fn a_tag_filter_has_a_name_and_a_value() {
+    let stderr = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
+    assert!(stderr.contains("NAME=VALUE"), "{stderr}");
 }
 
 #[test]
 #[cfg(unix)]
-fn requests_are_told_when_asked_for_and_never_a_key() {
+fn verbose_logs_requests_without_keys() {
     let mut sandbox = Sandbox::start(&["-v"]);
     send(&sandbox.client(), "ada@example.com", "Hi", &[]);
     sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("POST /emails → 200"), "{said}");
-    assert!(said.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")), "{said}");
-    assert!(!said.contains("sb_local"), "{said}");
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    assert!(stderr.contains("POST /emails → 200"), "{stderr}");
+    assert!(
+        stderr.lines().any(|line| line.contains("POST /emails → 200") && line.ends_with(" ms")),
+        "{stderr}"
+    );
+    assert!(!stderr.contains("sb_local"), "{stderr}");
 }
 
-/// Posts a form, and gives the answer as it came.
+/// Posts a form and returns the raw response.
 #[cfg(unix)]
 fn post_form(base_url: &str, path: &str, form: &str) -> String {
     use std::io::{Read as _, Write as _};
@@ -369,7 +372,7 @@ fn post_form(base_url: &str, path: &str, form: &str) -> String {
 
 #[tokio::test]
 #[cfg(unix)]
-async fn a_login_is_told_without_its_secrets() {
+async fn verbose_logs_a_login_without_its_secrets() {
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
     const REDIRECT: &str = "redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcallback";
@@ -396,23 +399,23 @@ async fn a_login_is_told_without_its_secrets() {
     post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
     sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut said).unwrap();
-    for told in [
+    let mut stderr = String::new();
+    std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
+    for line in [
         "GET /oauth/authorize client_id=posthaste-cli response_type=code scope=emails:send → 302,",
         "POST /oauth/token grant_type=authorization_code client_id=posthaste-cli → 200,",
         "POST /oauth/token grant_type=refresh_token client_id=posthaste-cli → 400 invalid_grant,",
         "POST /oauth/revoke client_id=posthaste-cli?[2J → 401 invalid_client,",
     ] {
-        assert!(said.contains(told), "{told}: {said}");
+        assert!(stderr.contains(line), "{line}: {stderr}");
     }
     for secret in [&code, VERIFIER, CHALLENGE, "hidden-state", access, refresh, "sb_rt_", "sb_local"] {
-        assert!(!said.contains(secret), "{secret}: {said}");
+        assert!(!stderr.contains(secret), "{secret}: {stderr}");
     }
 }
 
 #[test]
-fn a_limit_that_was_asked_for_is_kept() {
+fn the_requested_rate_limit_applies() {
     let sandbox = Sandbox::start(&["--rate-limit", "1"]);
     let posthaste = sandbox.client();
     let codes: Vec<_> = (0..5).map(|_| posthaste.run(&["emails", "list", "--retries", "0"]).code).collect();
@@ -420,7 +423,7 @@ fn a_limit_that_was_asked_for_is_kept() {
 }
 
 #[test]
-fn one_command_with_a_sandbox_of_its_own_tells_what_would_have_left() {
+fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     let posthaste = Posthaste::new();
     let send = [
         "--sandbox",
@@ -438,15 +441,15 @@ fn one_command_with_a_sandbox_of_its_own_tells_what_would_have_left() {
         "It works",
     ];
     let ran = posthaste.run(&send);
-    for told in [
+    for part in [
         "from     Acme <hi@acme.test>\n",
         "to       ada@example.com, eve@example.com\n",
         "subject  Hello\n",
         " bytes\n",
     ] {
-        assert!(ran.stderr.contains(told), "{ran:?}");
+        assert!(ran.stderr.contains(part), "{ran:?}");
     }
-    assert_eq!(ran.ok().trim_end().len(), 36, "the id alone is the result");
+    assert_eq!(ran.ok().trim_end().len(), 36, "the result is only the ID");
 
     let ran = posthaste.run(&[&send[..], &["--json"]].concat());
     let captured: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
@@ -465,8 +468,8 @@ fn one_command_with_a_sandbox_of_its_own_tells_what_would_have_left() {
 }
 
 #[test]
-fn a_sandbox_of_its_own_beats_every_setting() {
-    // Nobody listens on port 9: a request that went there would fail.
+fn the_sandbox_flag_overrides_every_setting() {
+    // Nothing listens on port 9: a request to it would fail.
     let posthaste = Posthaste::new()
         .config("default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n")
         .env("POSTHASTE_API_KEY", "re_real_key");
@@ -476,7 +479,7 @@ fn a_sandbox_of_its_own_beats_every_setting() {
 }
 
 #[test]
-fn an_email_for_later_has_not_left_when_its_sandbox_ends() {
+fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
     let ran = Posthaste::new().run(&[
         "--sandbox",
         "emails",
@@ -492,21 +495,21 @@ fn an_email_for_later_has_not_left_when_its_sandbox_ends() {
         "--scheduled-at",
         "in 1 hour",
     ]);
-    assert!(ran.stderr.contains("waits for its time") && !ran.stderr.contains("captured"), "{ran:?}");
+    assert!(ran.stderr.contains("the email is scheduled") && !ran.stderr.contains("captured by"), "{ran:?}");
     ran.ok();
 }
 
 #[cfg(unix)]
 #[test]
-fn a_wait_that_is_interrupted_has_the_signals_exit_code() {
-    // A service that takes the question and never answers.
+fn an_interrupted_wait_has_the_signal_s_exit_code() {
+    // A service that accepts the connection and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let posthaste =
         Posthaste::new().env("POSTHASTE_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut child =
             posthaste.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
-        // It listens for signals before it asks.
+        // Signal handlers are installed before the request.
         let asked = silent.accept().unwrap();
         signal(&child, which);
         assert_eq!(wait_for(&mut child), Some(code), "{which:?}");

@@ -1,4 +1,4 @@
-//! `sandbox fail`, `clock` and `export`: breaking things on purpose, moving time, taking mails home.
+//! `sandbox fail`, `clock`, `export` and `trigger`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::sandbox::{Sandbox, send};
 use crate::support::{Posthaste, SEND};
 
 #[test]
-fn the_next_requests_fail_as_was_asked_and_then_all_is_well() {
+fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let added = posthaste.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
@@ -28,7 +28,7 @@ fn the_next_requests_fail_as_was_asked_and_then_all_is_well() {
 }
 
 #[test]
-fn a_send_whose_answer_is_lost_or_broken_off_leaves_once() {
+fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     for (flags, sent) in
@@ -38,7 +38,7 @@ fn a_send_whose_answer_is_lost_or_broken_off_leaves_once() {
         posthaste.run(&SEND).ok();
         let mails = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json();
         assert_eq!(mails["data"].as_array().unwrap().len(), sent, "{flags:?}");
-        assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was met");
+        assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was applied");
     }
     posthaste.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
     let id = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";
@@ -47,7 +47,7 @@ fn a_send_whose_answer_is_lost_or_broken_off_leaves_once() {
 }
 
 #[test]
-fn rules_are_taken_back() {
+fn rules_are_removed() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let add = |flags: &[&str]| posthaste.run(&[&["sandbox", "fail"], flags].concat()).ok();
@@ -67,8 +67,8 @@ fn rules_are_taken_back() {
 }
 
 #[test]
-fn a_bad_rule_is_told_with_all_that_is_wrong() {
-    let said = Posthaste::new()
+fn all_problems_with_a_rule_are_reported() {
+    let stderr = Posthaste::new()
         .run(&[
             "sandbox",
             "fail",
@@ -87,44 +87,44 @@ fn a_bad_rule_is_told_with_all_that_is_wrong() {
         ])
         .fails(2);
     for part in [
-        "a path begins with /",
-        "a method is GET, POST, PATCH or DELETE",
-        "--status is a whole number from 200 to 599",
-        "--drop or --status",
-        "--slow must be a length of time",
-        "--times is a whole number",
-        "--percent is a whole number from 1 to 100",
-        "--percent and --times exclude each other",
-        "--after is a whole number",
+        "a path must start with /",
+        "the method must be GET, POST, PATCH or DELETE",
+        "--status must be a whole number from 200 to 599",
+        "--drop and --status can't be used together",
+        "--slow must be a duration",
+        "--times must be a whole number",
+        "--percent must be a whole number from 1 to 100",
+        "--percent and --times can't be used together",
+        "--after must be a whole number",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     for (arguments, part) in [
         (&["POST", "/a/b c"][..], "a method, a path, or both"),
-        (&["POST /emails", "--rotate-then-lose"], "takes no rule"),
-        (&["--drop", "--retry-after", "1"], "--retry-after goes with a refusal"),
-        (&["--list", "--drop"], "--list goes with no other flag"),
-        (&["--clear=x"], "an id is a number"),
-        (&["--clear", "--status", "500"], "--clear goes with no other flag"),
-        (&["--slow", "2h"], "an hour at most"),
+        (&["POST /emails", "--rotate-then-lose"], "can't be used with a rule"),
+        (&["--drop", "--retry-after", "1"], "--retry-after requires"),
+        (&["--list", "--drop"], "--list can't be used with a rule or other flags"),
+        (&["--clear=x"], "the ID must be a number"),
+        (&["--clear", "--status", "500"], "--clear can't be used with a rule or other flags"),
+        (&["--slow", "2h"], "at most 1h"),
     ] {
-        let said = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
-        assert!(said.contains(part), "{arguments:?}: {said}");
+        let stderr = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
+        assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     let sandbox = Sandbox::start(&[]);
-    let said = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
-    assert!(said.contains("must be a path of the service"), "{said}");
+    let stderr = sandbox.client().run(&["sandbox", "fail", "POST /emials"]).fails(3);
+    assert!(stderr.contains("must be a path of the service"), "{stderr}");
 }
 
 #[test]
-fn the_clock_is_shown_stopped_moved_and_made_faster() {
+fn the_clock_is_shown_stopped_moved_and_sped_up() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let clock = |arguments: &[&str]| posthaste.run(&[&["sandbox", "clock"], arguments].concat());
     let shown = clock(&[]);
-    assert_eq!(shown.stderr, "it runs\n");
+    assert_eq!(shown.stderr, "running\n");
     assert!(shown.stdout.starts_with("20") && shown.stdout.ends_with("Z\n"), "{shown:?}");
-    assert_eq!(clock(&["freeze"]).stderr, "it stands still\n");
+    assert_eq!(clock(&["freeze"]).stderr, "stopped\n");
     assert_eq!(clock(&["set", "2040-01-01T12:00:00Z"]).stdout, "2040-01-01T12:00:00.000Z\n");
     assert_eq!(clock(&["advance", "1h", "30m"]).stdout, "2040-01-01T13:30:00.000Z\n");
     assert_eq!(clock(&["advance", "2 days"]).stdout, "2040-01-03T13:30:00.000Z\n");
@@ -134,8 +134,8 @@ fn the_clock_is_shown_stopped_moved_and_made_faster() {
         (&60.0.into(), &true.into(), &"2040-01-03T13:30:00.000Z".into())
     );
     let running = clock(&["run"]).stderr;
-    assert!(running.starts_with("it runs, 60 times as fast, ") && running.ends_with(" ahead\n"), "{running}");
-    assert_eq!(clock(&["set", "now"]).stderr, "it runs, 60 times as fast\n");
+    assert!(running.starts_with("running, 60 times as fast, ") && running.ends_with(" ahead\n"), "{running}");
+    assert_eq!(clock(&["set", "now"]).stderr, "running, 60 times as fast\n");
     assert!(clock(&["advance", "soon"]).fails(3).contains("a time in words"));
     assert!(clock(&["scale", "-1"]).fails(2).contains("0.001"));
     assert!(clock(&["scale", "nan"]).fails(2).contains("0.001"));
@@ -143,7 +143,7 @@ fn the_clock_is_shown_stopped_moved_and_made_faster() {
 }
 
 #[test]
-fn a_scheduled_email_leaves_when_the_clock_comes_to_it() {
+fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     posthaste.run(&[&SEND[..], &["--scheduled-at", "in 2 hours"]].concat()).ok();
@@ -160,7 +160,7 @@ fn exported(posthaste: &Posthaste, arguments: &[&str]) -> Vec<PathBuf> {
 }
 
 #[test]
-fn emails_are_saved_one_by_one_under_harmless_names_and_never_twice() {
+fn emails_are_exported_one_by_one_under_safe_names_and_only_once() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     for subject in ["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"] {
@@ -175,15 +175,15 @@ fn emails_are_saved_one_by_one_under_harmless_names_and_never_twice() {
         let mail = fs::read(file).unwrap();
         assert_eq!(MessageParser::new().parse(&mail).unwrap().subject(), Some(subject));
     }
-    fs::write(&files[3], "somebody's own notes").unwrap();
+    fs::write(&files[3], "my own notes").unwrap();
     let again = posthaste.run(&["sandbox", "export", "out/mails"]);
     assert!(again.stderr.contains("4 mails, 1 of them new"), "{again:?}");
-    assert_eq!(fs::read_to_string(&files[3]).unwrap(), "somebody's own notes");
+    assert_eq!(fs::read_to_string(&files[3]).unwrap(), "my own notes");
     assert_eq!(posthaste.home().join("out/mails").read_dir().unwrap().count(), 5);
 }
 
 #[test]
-fn emails_are_saved_as_one_file_oldest_first() {
+fn emails_are_exported_as_one_file_oldest_first() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let batch: Vec<Value> = (0..250)
@@ -209,41 +209,44 @@ fn emails_are_saved_as_one_file_oldest_first() {
     assert_eq!(some.as_array().unwrap().len(), 1);
     let none = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "nobody"]).json();
     assert_eq!(none, serde_json::json!([]));
-    assert!(posthaste.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("not written over"));
+    assert!(posthaste.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("won't be overwritten"));
 }
 
 #[test]
-fn what_cannot_be_exported_is_told() {
+fn an_impossible_export_is_reported() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["sandbox", "export", "-", "--format", "eml", "--tag", "x"]).fails(2);
-    assert!(said.contains("don't fit on standard output") && said.contains("NAME=VALUE"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "export", "-", "--format", "eml", "--tag", "x"]).fails(2);
+    assert!(
+        stderr.contains("standard output needs a single file") && stderr.contains("NAME=VALUE"),
+        "{stderr}"
+    );
     assert!(
         posthaste.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );
     fs::write(posthaste.home().join("file"), "").unwrap();
     assert!(posthaste.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
     let sandbox = Sandbox::start(&[]);
-    let said = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
-    assert!(said.contains("can't be written"), "{said}");
+    let stderr = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
+    assert!(stderr.contains("couldn't write"), "{stderr}");
 }
 
 #[test]
-fn an_event_is_made_up_and_told_to_the_webhooks_that_want_it() {
+fn a_simulated_event_is_sent_to_subscribed_webhooks() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
     let types = posthaste.run(&["sandbox", "trigger", "--list"]).ok();
     assert!(types.lines().any(|kind| kind == "email.bounced"), "{types}");
     let nobody = posthaste.run(&["sandbox", "trigger", "email.bounced"]);
     assert!(
-        nobody.stdout.is_empty() && nobody.stderr.contains("no webhook wants email.bounced"),
+        nobody.stdout.is_empty() && nobody.stderr.contains("no webhook is subscribed to email.bounced"),
         "{nobody:?}"
     );
     let hook =
         ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];
     posthaste.run(&hook).ok();
     let overrides = ["--override", "bounce.type=Transient", "--override", "to:=[\"bob@example.com\"]"];
-    let told = posthaste.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
-    assert!(told.stderr.contains("told to 1 webhook") && told.stdout.lines().count() == 1, "{told:?}");
+    let ran = posthaste.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
+    assert!(ran.stderr.contains("sent to 1 webhook") && ran.stdout.lines().count() == 1, "{ran:?}");
     let other = posthaste.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
     assert_eq!(other["deliveries"], serde_json::json!([]));
     assert!(posthaste.run(&["sandbox", "trigger", "email.lost"]).fails(3).contains("email.bounced"));

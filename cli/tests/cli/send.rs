@@ -1,4 +1,4 @@
-//! `emails send`: from what was typed to what arrived.
+//! `emails send`: from the command line to the delivered email.
 
 use posthaste_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::service::Service;
 use crate::support::Posthaste;
 
-const LEAST: [&str; 10] = [
+const REQUIRED: [&str; 10] = [
     "emails",
     "send",
     "--from",
@@ -20,16 +20,16 @@ const LEAST: [&str; 10] = [
 ];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    LEAST.iter().copied().chain(more.iter().copied()).collect()
+    REQUIRED.iter().copied().chain(more.iter().copied()).collect()
 }
 
 #[test]
-fn the_id_stands_alone_on_standard_output() {
+fn only_the_id_is_printed_on_standard_output() {
     // EMAIL-01, EMAIL-64, EMAIL-65
     let service = Service::start();
-    let ran = service.posthaste().run(&LEAST);
+    let ran = service.posthaste().run(&REQUIRED);
     assert!(
-        ran.stderr.starts_with("accepted for 1 recipient · see it: posthaste sandbox inbox latest"),
+        ran.stderr.starts_with("accepted for 1 recipient · view it: posthaste sandbox inbox latest"),
         "{ran:?}"
     );
     let id = ran.ok();
@@ -41,10 +41,10 @@ fn the_id_stands_alone_on_standard_output() {
 }
 
 #[test]
-fn every_flag_finds_its_field() {
+fn every_flag_sets_its_field() {
     // EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-17, EMAIL-20, EMAIL-22, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-34, GEN-16
     let service = Service::start();
-    // It takes whatever it is given, a topic that it doesn't know included.
+    // Not validated: the test uses an unknown topic.
     service.core().faults().add(Rule::new(Action::answer(200, "{\"id\":\"1\"}")).always());
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("body.html"), "<p>Hi</p>").unwrap();
@@ -105,7 +105,7 @@ fn every_flag_finds_its_field() {
 }
 
 #[test]
-fn a_variable_is_text_unless_it_is_given_as_json() {
+fn a_variable_is_text_unless_given_as_json() {
     // EMAIL-46, EMAIL-60, 5.1.15
     let service = Service::start();
     let posthaste = service.posthaste();
@@ -138,7 +138,7 @@ fn a_variable_is_text_unless_it_is_given_as_json() {
 }
 
 #[test]
-fn flags_are_laid_over_the_document() {
+fn flags_override_the_document() {
     let service = Service::start();
     let document = json!({
         "from": "a@acme.test", "to": ["x@example.com"], "subject": "s", "text": "t", "headers": {"X-A": "1", "X-B": "2"},
@@ -168,12 +168,12 @@ fn flags_are_laid_over_the_document() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_with_its_flag() {
-    let said = Posthaste::new()
+fn all_problems_are_reported_at_once_by_flag() {
+    let stderr = Posthaste::new()
         .run(&["emails", "send", "--to", "ada@example.com", "--to", "bob@@example.com", "--tag", "week 47=x"])
         .fails(2);
     assert_eq!(
-        said,
+        stderr,
         "error: 5 problems; nothing was sent\n \
          --> --to (2nd):1:5\n  \
            |\n\
@@ -190,7 +190,7 @@ fn everything_wrong_is_said_at_once_with_its_flag() {
 }
 
 #[test]
-fn a_program_is_told_flag_and_occurrence() {
+fn json_errors_name_the_flag_and_its_occurrence() {
     let error = Posthaste::new().run(&with(&["--to", "x", "--tag", "a=é", "--json"])).error(2);
     assert_eq!(
         error["problems"],
@@ -204,7 +204,7 @@ fn a_program_is_told_flag_and_occurrence() {
 }
 
 #[test]
-fn a_place_in_the_document_is_told_by_line_and_column() {
+fn a_place_in_the_document_has_a_line_and_column() {
     let posthaste = Posthaste::new();
     let text = "\u{feff}{\n  \"from\": \"hi@acme.test\",\n  \"to\": [\"a@example.com\", 7],\n  \"subjct\": \"x\", \"text\": \"t\",\n  \"subject\": \"s\"\n}";
     std::fs::write(posthaste.home().join("mail.json"), text).unwrap();
@@ -218,8 +218,8 @@ fn a_place_in_the_document_is_told_by_line_and_column() {
 }
 
 #[test]
-fn wrong_input_of_every_kind_is_refused_and_nothing_is_sent() {
-    // 5.1.1 to 5.1.31 as far as they are typed; EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57
+fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
+    // 5.1.1 to 5.1.31 as far as the command line can express them; EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57
     let service = Service::start();
     let posthaste = service.posthaste();
     let long_tag = format!("{}=x", "n".repeat(257));
@@ -236,9 +236,9 @@ fn wrong_input_of_every_kind_is_refused_and_nothing_is_sent() {
         ),
         (&["--cc", "a@x.test\r\nBcc: victim@x.test"], "/cc/0: an address must not hold control characters"),
         (&["--header", "X A: b"], "a header's name is visible ASCII"),
-        (&["--header", "X-A"], "a header is `NAME: VALUE`"),
+        (&["--header", "X-A"], "a header must be `NAME: VALUE`"),
         (&["--header", "X-A: a\nBcc: x"], "/headers/X-A: a header's value must not hold control characters"),
-        (&["--tag", "x"], "a tag is NAME=VALUE"),
+        (&["--tag", "x"], "a tag must be NAME=VALUE"),
         (&["--tag", "a="], "/tags/0/value: a tag's value must not be empty"),
         (&["--tag", &long_tag], "/tags/0/name: a tag's name has at most 256 characters"),
         (&["--template", "t"], "/text: `text` and `template` exclude each other"),
@@ -248,63 +248,63 @@ fn wrong_input_of_every_kind_is_refused_and_nothing_is_sent() {
         ),
         (&["--template", "t", "--var-json", "N=9007199254740992"], "a variable's number"),
         (&["--template", "t", "--var-json", "N=true"], "a variable is a text or a number"),
-        (&["--template", "t", "--var-json", "N=x"], "help: a text is given with --var N=…"),
-        (&["--text-file", "x.txt"], "--text and --text-file exclude each other"),
-        (&["--html-file", "x.html"], "x.html can't be read"),
+        (&["--template", "t", "--var-json", "N=x"], "help: for text, use --var N=…"),
+        (&["--text-file", "x.txt"], "--text and --text-file can't be used together"),
+        (&["--html-file", "x.html"], "couldn't read x.html"),
         (&["--idempotency-key", ""], "an idempotency key must not be empty"),
         (&["--idempotency-key", &long_key], "an idempotency key has at most 256 characters"),
         (&["--idempotency-key", " k"], "an idempotency key holds only visible ASCII"),
-        (&["--attach", "nowhere.pdf"], "the file can't be attached: No such file"),
-        (&["--attach", "."], "the file can't be attached: not a regular file"),
-        (&["--attach", "/dev/null"], "the file can't be attached: not a regular file"),
-        (&["--attach", "-"], "an attachment from standard input needs a name"),
+        (&["--attach", "nowhere.pdf"], "couldn't attach the file: No such file"),
+        (&["--attach", "."], "couldn't attach the file: not a regular file"),
+        (&["--attach", "/dev/null"], "couldn't attach the file: not a regular file"),
+        (&["--attach", "-"], "an attachment from standard input needs a file name"),
         (&["--attach", "big"], "/attachments: attachments have at most 40 MB in all after Base64"),
         (&["--attach", "big;cid=a b"], "/attachments/0/content_id"),
         (&["--attach-url", "file:///etc/passwd"], "/attachments/0/path"),
         (&["--scheduled-at", ""], "/scheduled_at: `scheduled_at` must not be empty"),
-        (&["--wait=opened"], "what can be waited for is `delivered`"),
+        (&["--wait=opened"], "--wait must be `delivered`"),
         (&["--wait", "--wait-timeout", "0s"], "--wait-timeout"),
-        (&["--dry-run=wget"], "a dry run is shown as json or curl"),
+        (&["--dry-run=wget"], "the form must be json or curl"),
         (&["--timeout", "0"], "--timeout"),
         (&["--retries", "-1"], "--retries"),
         (&["--base-url", "http://api.example.com"], "--base-url"),
     ];
     for (flags, expected) in wrong {
-        let said = posthaste.run(&with(flags)).fails(2);
-        assert!(said.contains(expected), "{flags:?}\n{said}");
+        let stderr = posthaste.run(&with(flags)).fails(2);
+        assert!(stderr.contains(expected), "{flags:?}\n{stderr}");
     }
     assert_eq!(service.asked(), 0);
 }
 
 #[test]
-fn documents_that_are_no_email_are_refused() {
+fn a_document_that_is_not_an_email_is_refused() {
     // 5.1.30, 5.1.50
     let posthaste = Posthaste::new();
     let deep = "[".repeat(100_000);
     for (text, expected) in [
         ("", "not JSON"),
-        ("[]", "one JSON object is expected here"),
+        ("[]", "expected a JSON object"),
         (deep.as_str(), "recursion limit"),
         ("{\"to\": \"a@x.test\", \"to\": \"b@x.test\"}", "/to: this key is given twice"),
         ("{\"attachments\": [{\"content\": \"Y*==\"}]}", "/attachments/0/content: `content` is Base64"),
         ("{\"attachments\": [{}]}", "/attachments/0: an attachment needs `content` or `path`"),
         ("{\"react\": 1}", "/react: an email has no field `react`"),
     ] {
-        let said = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
-        assert!(said.contains(expected), "{text:.40}\n{said}");
+        let stderr = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
+        assert!(stderr.contains(expected), "{text:.40}\n{stderr}");
         let read = text.starts_with('{');
-        assert!(read || !said.contains("missing:"), "nobody knows what is missing: {said}");
+        assert!(read || !stderr.contains("missing:"), "missing fields are unknown: {stderr}");
     }
     std::fs::File::create(posthaste.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
-    let said = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
-    assert!(said.contains("it has more than 64 MiB"), "{said}");
+    let stderr = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
+    assert!(stderr.contains("larger than 64 MiB"), "{stderr}");
     std::fs::write(posthaste.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
-    let said = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
-    assert!(said.contains("it is not UTF-8 text: byte 13 (line 1)"), "{said}");
+    let stderr = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
+    assert!(stderr.contains("not UTF-8 text: invalid byte 13 (line 1)"), "{stderr}");
 }
 
 #[test]
-fn a_document_of_ten_thousand_problems_is_answered_at_once() {
+fn a_document_with_ten_thousand_problems_is_reported_quickly() {
     let posthaste = Posthaste::new();
     let start = std::time::Instant::now();
     let mut email = json!({"from": "a@x.test", "to": ["b@x.test"], "subject": "s", "text": "t"});
@@ -320,29 +320,35 @@ fn a_document_of_ten_thousand_problems_is_answered_at_once() {
     );
     let text = sent(&email, &["emails", "send", "--input", "-"]).fails(2);
     assert!(text.contains("10000 problems; nothing was sent"), "{text}");
-    assert!(text.contains("and 9980 more problems; the first 1,000: --json"), "{text}");
+    assert!(text.contains("and 9980 more problems; for the first 1,000: --json"), "{text}");
     let batch = json!(vec![json!({"from": "a@x.test", "to": "nobody", "subject": "s", "text": "t"}); 5_000]);
     let error = sent(&batch, &["emails", "batch", "-", "--json"]).error(2);
     assert_eq!(
         (&error["problems"][0]["path"], &error["problems_omitted"]),
         (&json!("/0/to/0"), &json!(4_001))
     );
-    // Quadratic, these took minutes.
+    // With quadratic complexity, these took minutes.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 #[test]
 fn standard_input_has_one_reader() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
-    assert!(said.contains("standard input can be read once, and --input reads it already"), "{said}");
-    let said =
+    let stderr = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
+    assert!(
+        stderr.contains("standard input can be read only once, and --input already reads it"),
+        "{stderr}"
+    );
+    let stderr =
         posthaste.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
-    assert!(said.contains("standard input can be read once, and --api-key-file reads it already"), "{said}");
+    assert!(
+        stderr.contains("standard input can be read only once, and --api-key-file already reads it"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn a_dry_run_shows_the_request_and_needs_nobody() {
+fn a_dry_run_shows_the_request_without_a_service() {
     let posthaste = Posthaste::new();
     std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
     let shown = posthaste.run(&with(&["--idempotency-key", "k", "--attach", "a.txt", "-n"])).json();
@@ -371,11 +377,11 @@ fn the_curl_command_sends_the_same_request() {
         posthaste.run(&with(&["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
     assert!(command.contains("cannot be used multiple times"), "{command}");
     let text = "it's \"5\" $HOME\n`x`";
-    let mut flags = LEAST.to_vec();
+    let mut flags = REQUIRED.to_vec();
     flags[9] = text;
     flags.extend(["--idempotency-key", "k", "--dry-run=curl"]);
     let command = posthaste.run(&flags).ok();
-    // A shell reads the words as they were meant, whatever `curl` is.
+    // The shell must parse the words as intended, independent of the real `curl`.
     let script = format!("curl() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{command}");
     let mut shell = std::process::Command::new("sh");
     let words = shell.arg("-c").arg(script).env("POSTHASTE_API_KEY", "sb_x").output().unwrap().stdout;
@@ -392,7 +398,7 @@ fn the_curl_command_sends_the_same_request() {
 fn the_curl_command_sends_the_attachments() {
     let posthaste = Posthaste::new();
     std::fs::write(posthaste.home().join("it's.bin"), "abc").unwrap();
-    let mut flags = LEAST.to_vec();
+    let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "it's.bin", "--attach", "-;name=b.txt", "--dry-run=curl"]);
     let command = posthaste.run_with(&flags, "def").ok();
     let script = format!("curl() {{ cat; }}\n{command}");
@@ -404,15 +410,15 @@ fn the_curl_command_sends_the_attachments() {
 }
 
 #[test]
-fn standard_input_can_be_attached_as_the_help_says() {
+fn standard_input_can_be_attached_as_documented() {
     let service = Service::start();
-    let mut flags = LEAST.to_vec();
+    let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "-;name=report.csv"]);
     service.posthaste().run_with(&flags, "a,b").ok();
     assert_eq!(service.bodies()[0]["attachments"], json!([{"filename": "report.csv", "content": "YSxi"}]));
-    let mut flags = LEAST.to_vec();
+    let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "--to"]);
-    assert!(service.posthaste().run(&flags).fails(2).contains("--attach needs the path of a file"));
+    assert!(service.posthaste().run(&flags).fails(2).contains("--attach needs a file path"));
 }
 
 #[test]
@@ -427,7 +433,7 @@ fn the_profile_supplies_the_sender_except_for_a_template() {
 }
 
 #[test]
-fn what_this_version_does_not_know_can_be_sent_all_the_same() {
+fn unknown_fields_can_be_sent_with_no_validate() {
     let service = Service::start().unjudged();
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
@@ -442,7 +448,7 @@ fn what_this_version_does_not_know_can_be_sent_all_the_same() {
 }
 
 #[test]
-fn a_large_attachment_tells_a_log_how_far_it_has_come() {
+fn a_large_attachment_logs_its_upload_progress() {
     let service = Service::start();
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("a.bin"), vec![0; 3_000_000]).unwrap();

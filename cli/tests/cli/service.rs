@@ -1,4 +1,4 @@
-//! A service for one test, and the program set to talk to it.
+//! A service for one test, and a program configured to use it.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use tokio::runtime::Runtime;
 use crate::support::Posthaste;
 
 pub(crate) struct Service {
-    // Dropped first: it stops the server that the runtime runs.
+    // Dropped first: stops the server that the runtime runs.
     server: ReferenceServer,
     _runtime: Runtime,
     judges: bool,
 }
 
-/// Whatever the program has sent keeps the contract, or the test fails.
+/// Fails the test if the program sent anything that violates the contract.
 impl Drop for Service {
     fn drop(&mut self) {
         if self.judges && !std::thread::panicking() {
@@ -36,7 +36,7 @@ impl Service {
         Self { server, _runtime: runtime, judges: true }
     }
 
-    /// For a test that sends on purpose what the contract doesn't know.
+    /// For a test that deliberately sends what the contract doesn't allow.
     pub(crate) fn unjudged(mut self) -> Self {
         self.judges = false;
         self
@@ -46,26 +46,26 @@ impl Service {
         self.server.base_url()
     }
 
-    /// What a test looks at from behind.
+    /// The server's internals, for assertions.
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.server.service()
     }
 
-    /// The program, set to talk to it.
+    /// The program, configured to use this service.
     pub(crate) fn posthaste(&self) -> Posthaste {
         Posthaste::new()
             .env("POSTHASTE_BASE_URL", self.base_url())
             .env("POSTHASTE_API_KEY", self.server.api_key())
     }
 
-    /// The bodies of all requests with a body, in order.
+    /// The bodies of all requests that have one, in order.
     pub(crate) fn bodies(&self) -> Vec<Value> {
         let requests = self.core().requests();
         let bodies = requests.iter().filter(|request| !request.body.is_empty());
         bodies.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
     }
 
-    /// How many requests have arrived.
+    /// The number of requests received.
     pub(crate) fn asked(&self) -> usize {
         self.core().requests().len()
     }

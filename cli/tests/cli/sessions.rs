@@ -1,11 +1,11 @@
-//! Sessions as a person reads them, word for word: `tests/sessions/*.trycmd`.
+//! Sessions with their exact output: `tests/sessions/*.trycmd`.
 //!
-//! After a change that is meant, `TRYCMD=overwrite cargo test -p posthaste-cli` writes them anew.
+//! After an intended change, regenerate them with `TRYCMD=overwrite cargo test -p posthaste-cli`.
 
 #[test]
-fn every_session_reads_as_it_is_written_down() {
+fn every_session_has_its_recorded_output() {
     let cases = trycmd::TestCases::new();
-    // An empty variable is unset, so nothing of the machine's environment shows.
+    // Empty variables count as unset, so the machine's environment has no effect.
     for name in [
         "API_KEY",
         "ACCESS_TOKEN",

@@ -1,4 +1,4 @@
-//! The sandbox and SMTP: mail that is sent or received by it, and captured mails that go on to another server.
+//! The sandbox and SMTP: mail sent or received through it, and captured mails forwarded to another server.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 use crate::support::Posthaste;
 
-/// Where a sandbox serves SMTP.
-fn door(sandbox: &Sandbox) -> String {
-    sandbox.told("smtp").unwrap().strip_prefix("smtp://").unwrap().to_owned()
+/// The address of a sandbox's SMTP server.
+fn smtp_address(sandbox: &Sandbox) -> String {
+    sandbox.printed("smtp").unwrap().strip_prefix("smtp://").unwrap().to_owned()
 }
 
-/// Says what a mail program says; the last answer.
-fn say(door: &str, words: &[&str]) -> String {
-    let mut stream = BufReader::new(TcpStream::connect(door).unwrap());
+/// Sends these commands as a mail client; returns the last reply.
+fn say(address: &str, words: &[&str]) -> String {
+    let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
     let mut answer = String::new();
     stream.read_line(&mut answer).unwrap();
     for word in words {
@@ -44,8 +44,8 @@ fn received(posthaste: &Posthaste) -> Vec<Value> {
     posthaste.run(&["received", "list", "--json"]).json()["data"].as_array().unwrap().clone()
 }
 
-/// Looks until there are so many; oldest first.
-fn received_by_and_by(posthaste: &Posthaste, many: usize) -> Vec<Value> {
+/// Polls until there are `many`; oldest first.
+fn wait_for_received(posthaste: &Posthaste, many: usize) -> Vec<Value> {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         let mut mails = received(posthaste);
@@ -53,11 +53,11 @@ fn received_by_and_by(posthaste: &Posthaste, many: usize) -> Vec<Value> {
             mails.reverse();
             return mails;
         }
-        assert!(Instant::now() < end, "{} of {many} have come", mails.len());
+        assert!(Instant::now() < end, "{} of {many} have arrived", mails.len());
     }
 }
 
-/// What stands at an address of the sandbox.
+/// Downloads from a URL of the sandbox.
 #[cfg(unix)]
 fn download(url: &str) -> String {
     use std::io::Read as _;
@@ -86,9 +86,9 @@ fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) {
 }
 
 #[test]
-fn whatever_can_send_mail_can_write_to_the_sandbox() {
+fn any_smtp_client_can_send_to_the_sandbox() {
     let sandbox = Sandbox::start(&["--smtp-port", "0"]);
-    let answer = say(&door(&sandbox), MAIL);
+    let answer = say(&smtp_address(&sandbox), MAIL);
     assert!(answer.starts_with("250 2.0.0 Received as "), "{answer}");
     let posthaste = sandbox.client();
     let mails = received(&posthaste);
@@ -97,16 +97,16 @@ fn whatever_can_send_mail_can_write_to_the_sandbox() {
 }
 
 #[test]
-fn with_auth_the_sandbox_sends_and_says_who_it_is() {
+fn with_auth_the_sandbox_sends_and_its_certificate_has_the_printed_fingerprint() {
     use base64::Engine as _;
     let sandbox = Sandbox::start(&["--smtp-port", "0", "--smtp-tls-port", "0"]);
-    let fingerprint = sandbox.told("tls").unwrap().strip_prefix("SHA-256 ").unwrap();
+    let fingerprint = sandbox.printed("tls").unwrap().strip_prefix("SHA-256 ").unwrap();
     assert_eq!((fingerprint.len(), fingerprint.matches(':').count()), (95, 31), "{fingerprint}");
-    assert!(sandbox.told("smtps").unwrap().starts_with("smtps://127.0.0.1:"));
+    assert!(sandbox.printed("smtps").unwrap().starts_with("smtps://127.0.0.1:"));
     let auth = base64::engine::general_purpose::STANDARD.encode("\0resend\0sb_local");
     let auth = format!("AUTH PLAIN {auth}\r\n");
     let words = [&MAIL[..1], &[&auth], &MAIL[1..]].concat();
-    let answer = say(&door(&sandbox), &words);
+    let answer = say(&smtp_address(&sandbox), &words);
     assert!(answer.starts_with("250 2.0.0 Sent as "), "{answer}");
     let posthaste = sandbox.client();
     assert!(received(&posthaste).is_empty());
@@ -116,36 +116,36 @@ fn with_auth_the_sandbox_sends_and_says_who_it_is() {
 
 #[cfg(unix)]
 #[test]
-fn run_tells_the_command_where_mail_comes_in() {
+fn run_passes_the_smtp_urls_to_the_command() {
     let script = "echo $POSTHASTE_SANDBOX_SMTP $POSTHASTE_SANDBOX_SMTPS";
     let ports = ["--smtp-port", "0", "--smtp-tls-port", "0"];
     let ran = Posthaste::new().run(&[&["sandbox", "run"], &ports[..], &["--", "sh", "-c", script]].concat());
-    let told = ran.ok();
-    assert!(told.starts_with("smtp://127.0.0.1:") && told.contains(" smtps://127.0.0.1:"), "{told}");
+    let urls = ran.ok();
+    assert!(urls.starts_with("smtp://127.0.0.1:") && urls.contains(" smtps://127.0.0.1:"), "{urls}");
 }
 
 #[test]
-fn a_port_for_mail_that_is_taken_is_told_with_a_way_out() {
+fn an_smtp_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
-    assert!(said.contains(&port) && said.contains("--smtp-port 0"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
+    assert!(stderr.contains(&port) && stderr.contains("--smtp-port 0"), "{stderr}");
 }
 
 #[cfg(unix)]
 #[test]
-fn captured_mails_go_on_to_a_real_server_as_they_are_and_in_order() {
+fn captured_mails_are_forwarded_unchanged_and_in_order() {
     let server = Sandbox::start(&["--smtp-port", "0"]);
-    let url = format!("smtp://inbound:sb_forwarded_hidden@{}", door(&server));
+    let url = format!("smtp://inbound:sb_forwarded_hidden@{}", smtp_address(&server));
     let mut sandbox = Sandbox::start(&["--smtp", &url]);
-    assert_eq!(sandbox.told("forward"), Some(format!("smtp://{}", door(&server)).as_str()));
+    assert_eq!(sandbox.printed("forward"), Some(format!("smtp://{}", smtp_address(&server)).as_str()));
     let posthaste = sandbox.client();
     send(&posthaste, "Ada <ada@example.com>", "One", &["--bcc", "eve@example.com", "--cc", "cy@example.com"]);
     send(&posthaste, "Grüße <bob@example.com>", "Zwei: ü", &[]);
     send(&posthaste, "bob@example.com", "Three", &["--html", "<p>.</p>\n.\n"]);
 
     let far = server.client().env("POSTHASTE_API_KEY", "sb_forwarded_hidden");
-    let mails = received_by_and_by(&far, 3);
+    let mails = wait_for_received(&far, 3);
     let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
     assert_eq!(subjects, ["One", "Zwei: ü", "Three"]);
     assert_eq!(mails[0]["received_for"], json!(["ada@example.com", "cy@example.com", "eve@example.com"]));
@@ -158,14 +158,14 @@ fn captured_mails_go_on_to_a_real_server_as_they_are_and_in_order() {
         assert_eq!(file, posthaste.run(&captured).ok());
     }
     let lines = sandbox.lines.join("\n");
-    let said = sandbox.stop();
-    assert_eq!(said, "");
+    let stderr = sandbox.stop();
+    assert_eq!(stderr, "");
     assert!(!lines.contains("hidden"), "{lines}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_refuses_one_mail_gets_the_next_and_the_sandbox_keeps_both() {
+fn a_rejected_mail_does_not_stop_forwarding_and_the_sandbox_keeps_all() {
     let server = Sandbox::start(&["--smtp-port", "0", "--strict-domains"]);
     let far = server.client();
     let domain = far
@@ -181,40 +181,40 @@ fn a_server_that_refuses_one_mail_gets_the_next_and_the_sandbox_keeps_both() {
         .json();
     let id = domain["id"].as_str().unwrap();
     far.run(&["domains", "verify", id, "--wait"]).ok();
-    let mut sandbox = Sandbox::start(&["--smtp", &format!("smtp://{}", door(&server))]);
+    let mut sandbox = Sandbox::start(&["--smtp", &format!("smtp://{}", smtp_address(&server))]);
     let posthaste = sandbox.client();
     send(&posthaste, "ada@elsewhere.test", "Refused", &[]);
     send(&posthaste, "ada@example.com", "Taken", &[]);
-    let mails = received_by_and_by(&far, 1);
+    let mails = wait_for_received(&far, 1);
     assert_eq!(mails[0]["subject"], "Taken");
     let kept = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(kept, "Taken\nRefused\n");
-    let said = sandbox.stop();
-    assert!(said.contains("was not forwarded to smtp://127.0.0.1:") && said.contains("550"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("wasn't forwarded to smtp://127.0.0.1:") && stderr.contains("550"), "{stderr}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_server_that_is_gone_costs_no_captured_mail_and_no_time() {
+fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
     let mut sandbox = Sandbox::start(&["--smtp", "smtp://me:hidden@127.0.0.1:9"]);
     let posthaste = sandbox.client();
     for n in 0..3 {
         send(&posthaste, "ada@example.com", &format!("Mail {n}"), &[]);
     }
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
-    let said = sandbox.stop();
-    assert!(said.contains("stopped before 3 mails were forwarded"), "{said}");
-    assert!(!said.contains("hidden"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("stopped before 3 mails were forwarded"), "{stderr}");
+    assert!(!stderr.contains("hidden"), "{stderr}");
 }
 
 #[test]
-fn an_address_to_forward_to_that_is_wrong_is_told_without_its_password() {
+fn an_invalid_forwarding_url_is_reported_without_its_password() {
     for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
-        let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
-        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
+        assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
         let unseen = Posthaste::new().env("POSTHASTE_SANDBOX_FORWARD", url);
-        let said = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
-        assert!(said.contains("--smtp") && !said.contains("hidden"), "{said}");
+        let stderr = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
+        assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
         assert!(!unseen.run(&["sandbox", "serve", "--help"]).ok().contains("hidden"));
     }
 }

@@ -1,4 +1,4 @@
-//! The two streams: full disks, readers that go away, terminals, and JSON for programs.
+//! The output streams: full disks, closed pipes, terminals, and JSON for programs.
 
 use std::process::Stdio;
 
@@ -14,14 +14,14 @@ fn a_full_disk_is_an_error() {
         [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
     {
         let output = Posthaste::new().command().args(arguments).stdout(full()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{arguments:?} {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?} {stderr}");
     }
 }
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_ends_the_program_quietly() {
+fn a_closed_pipe_ends_the_program_silently() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Posthaste::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
@@ -29,7 +29,7 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
 }
 
 #[test]
-fn a_wrong_command_line_is_an_object_where_json_is_wanted() {
+fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
     let posthaste = Posthaste::new();
     for arguments in
         [&["--json", "emials"][..], &["config", "--json=x", "--nonsense"], &["-o", "ndjson", "config", "get"]]
@@ -42,12 +42,12 @@ fn a_wrong_command_line_is_an_object_where_json_is_wanted() {
 }
 
 #[test]
-fn an_expression_that_is_no_filter_is_pointed_at_before_anything_happens() {
+fn an_invalid_filter_is_reported_with_a_caret_before_anything_is_sent() {
     let posthaste = Posthaste::new();
-    let said = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
+    let stderr = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
     assert_eq!(
-        said,
-        "error: the --jq expression is not valid\n \
+        stderr,
+        "error: invalid --jq expression\n \
          --> --jq:1:15\n  \
            |\n\
          1 | .data[.subject\n  \
@@ -57,7 +57,7 @@ fn an_expression_that_is_no_filter_is_pointed_at_before_anything_happens() {
 }
 
 #[test]
-fn a_filter_prints_strings_raw_and_anything_else_as_json() {
+fn a_filter_prints_strings_raw_and_other_values_as_json() {
     let posthaste = Posthaste::new();
     let filter = r#".settings[] | select(.name == "retries") | .value, {source}"#;
     assert_eq!(posthaste.run(&["config", "list", "--jq", filter]).ok(), "3\n{\"source\":\"built-in\"}\n");
@@ -66,7 +66,7 @@ fn a_filter_prints_strings_raw_and_anything_else_as_json() {
 }
 
 #[test]
-fn json_is_compact_in_a_pipe_and_indented_for_eyes() {
+fn json_is_compact_in_a_pipe_and_indented_at_a_terminal() {
     let compact = Posthaste::new().run(&["config", "path", "--json"]).ok();
     assert!(compact.starts_with("{\"path\":\""), "{compact}");
     let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
@@ -74,19 +74,19 @@ fn json_is_compact_in_a_pipe_and_indented_for_eyes() {
 }
 
 #[test]
-fn a_projection_keeps_what_was_named_and_warns_of_what_is_not_there() {
+fn selected_fields_are_printed_and_unknown_ones_are_warned_about() {
     let ran = Posthaste::new().run(&["config", "path", "--json=path,pth"]);
-    assert!(ran.stderr.contains("there is no field `pth`"), "{ran:?}");
+    assert!(ran.stderr.contains("unknown field `pth`"), "{ran:?}");
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap().as_object().unwrap().len(), 1);
 }
 
 #[test]
-fn a_table_is_for_eyes_and_tabs_are_for_pipes() {
+fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     let posthaste = Posthaste::new();
     let pipe = posthaste.run(&["config", "list", "--columns", "value,name"]).ok();
     assert!(pipe.contains("human\toutput\n"), "{pipe}");
-    let said = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
-    assert!(said.contains("did you mean `value`?"), "{said}");
+    let stderr = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
+    assert!(stderr.contains("did you mean `value`?"), "{stderr}");
 
     let eyes = Posthaste::new().env("POSTHASTE_FORCE_TTY", "40").env("NO_COLOR", "1");
     let table = eyes.run(&["config", "list", "--origin"]).ok();
@@ -98,7 +98,7 @@ fn a_table_is_for_eyes_and_tabs_are_for_pipes() {
 }
 
 #[test]
-fn nothing_is_colored_where_nobody_sees_it() {
+fn output_is_colored_only_at_a_terminal() {
     let has_escapes = |ran: crate::support::Ran| (ran.stdout + ran.stderr.as_str()).contains('\u{1b}');
     let bad = ["config", "get", "zebra"];
     assert!(!has_escapes(Posthaste::new().run(&bad)));
@@ -109,8 +109,8 @@ fn nothing_is_colored_where_nobody_sees_it() {
 }
 
 #[test]
-fn what_others_wrote_cannot_act_on_the_terminal() {
-    // A name with a title sequence, a C1 control and a change of direction.
+fn untrusted_text_cannot_control_the_terminal() {
+    // A name with a title sequence, a C1 control and a bidirectional mark.
     let name = "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}";
     let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     for arguments in [
@@ -119,20 +119,20 @@ fn what_others_wrote_cannot_act_on_the_terminal() {
         &["help", name],
         &["config", "list", "--columns", name],
     ] {
-        let said = posthaste.run(arguments).fails(2);
+        let stderr = posthaste.run(arguments).fails(2);
         assert!(
-            !said.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
-            "{arguments:?} {said:?}"
+            !stderr.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+            "{arguments:?} {stderr:?}"
         );
-        assert!(said.contains("\\u{1b}]0;owned"), "{arguments:?} {said:?}");
+        assert!(stderr.contains("\\u{1b}]0;owned"), "{arguments:?} {stderr:?}");
     }
 }
 
 #[test]
-fn nothing_is_read_from_standard_input_unless_it_is_named() {
+fn standard_input_is_read_only_if_named() {
     let mut child =
         Posthaste::new().command().args(["config", "list"]).stdin(Stdio::piped()).spawn().unwrap();
-    // The pipe stays open: a program that read it would wait for ever.
+    // The pipe stays open: a program that reads it would block forever.
     let held = child.stdin.take();
     assert!(child.wait().unwrap().success());
     drop(held);

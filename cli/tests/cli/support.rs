@@ -1,4 +1,4 @@
-//! Runs the program with a home folder of its own and nothing of the machine's environment.
+//! Runs the program with its own home folder and none of the machine's environment.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// The least that sends an email.
+/// The minimal command that sends an email.
 pub(crate) const SEND: [&str; 10] = [
     "emails",
     "send",
@@ -24,13 +24,13 @@ pub(crate) const SEND: [&str; 10] = [
     "It works",
 ];
 
-/// The program, a home folder, and the variables that are set for it.
+/// The program with its home folder and environment.
 pub(crate) struct Posthaste {
     home: tempfile::TempDir,
     env: Vec<(String, String)>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -43,13 +43,13 @@ impl Posthaste {
         Self { home: tempfile::tempdir().unwrap(), env: Vec::new() }
     }
 
-    /// With one more variable.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.env.push((name.to_owned(), value.into()));
         self
     }
 
-    /// With this configuration file.
+    /// Writes the configuration file.
     pub(crate) fn config(self, text: &str) -> Self {
         std::fs::create_dir_all(self.config_file().parent().unwrap()).unwrap();
         std::fs::write(self.config_file(), text).unwrap();
@@ -64,12 +64,12 @@ impl Posthaste {
         self.home().join(".config/posthaste/config.toml")
     }
 
-    /// The program, ready to be given arguments.
+    /// The program's command, without arguments.
     pub(crate) fn command(&self) -> Command {
         self.wrapped(env!("CARGO_BIN_EXE_posthaste"))
     }
 
-    /// Another program in the same place, which may become this one.
+    /// Another program in the same environment, which may exec this one.
     pub(crate) fn wrapped(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
@@ -81,12 +81,12 @@ impl Posthaste {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs it to completion.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         Ran::of(self.command().args(arguments).output().unwrap())
     }
 
-    /// Runs a script with its home folder and variables.
+    /// Runs a script in the same environment.
     #[cfg(unix)]
     pub(crate) fn shell(&self, script: &str) -> Ran {
         let mut command = Command::new("sh");
@@ -95,7 +95,7 @@ impl Posthaste {
         Ran::of(command.output().unwrap())
     }
 
-    /// Runs it with something to read.
+    /// Runs it with this standard input.
     pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -103,7 +103,7 @@ impl Posthaste {
     }
 }
 
-/// Sends a signal, without the program `kill`, which a small system lacks.
+/// Sends a signal, without the program `kill`, which minimal systems lack.
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, signal: Signal) {
     let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
@@ -119,31 +119,31 @@ impl Ran {
         }
     }
 
-    /// It ended well; what it printed.
+    /// Asserts success; returns standard output.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// It failed with that code and printed no result; what it said.
+    /// Asserts this exit code and an empty standard output; returns standard error.
     #[track_caller]
     pub(crate) fn fails(self, code: i32) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (Some(code), ""), "{self:?}");
         self.stderr
     }
 
-    /// It ended well and printed JSON.
+    /// Asserts success; parses standard output as JSON.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.ok()).unwrap()
     }
 
-    /// It failed with that code; the error object on its last line.
+    /// Asserts this exit code; returns the error object on the last line.
     #[track_caller]
     pub(crate) fn error(self, code: i32) -> Value {
-        let said = self.fails(code);
-        let error: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        let stderr = self.fails(code);
+        let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
         assert_eq!(error["error"]["exit_code"], code);
         error["error"].clone()
     }

@@ -1,4 +1,4 @@
-//! `templates`: what is typed, what leaves, what is said.
+//! `templates`: command lines, requests and messages.
 
 use http::Method;
 use posthaste_reference_server::faults::{Action, Rule};
@@ -25,7 +25,7 @@ fn with<'a>(least: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_template_is_stored_published_and_sent() {
+fn a_template_is_created_published_and_sent() {
     let service = Service::start();
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
@@ -52,7 +52,7 @@ fn a_template_is_stored_published_and_sent() {
 }
 
 #[test]
-fn an_update_sends_what_was_named_and_clears_what_was_to_be_cleared() {
+fn an_update_sends_only_the_given_fields_and_clears_others() {
     let service = Service::start();
     let posthaste = service.posthaste();
     posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
@@ -76,7 +76,7 @@ fn an_update_sends_what_was_named_and_clears_what_was_to_be_cleared() {
 }
 
 #[test]
-fn a_template_is_published_under_the_alias_that_the_same_update_gives_it() {
+fn a_template_is_published_under_the_alias_set_by_the_same_update() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let id = posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
@@ -89,8 +89,8 @@ fn a_template_is_published_under_the_alias_that_the_same_update_gives_it() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
-    let said = Posthaste::new().run(&[
+fn all_problems_are_reported_at_once() {
+    let stderr = Posthaste::new().run(&[
         "templates",
         "create",
         "--from",
@@ -104,31 +104,28 @@ fn everything_wrong_is_said_at_once() {
         "--html-file",
         "nowhere.html",
     ]);
-    let said = said.fails(2);
+    let stderr = stderr.fails(2);
     for expected in
-        ["--from", "A:boolean", "reserved", "a number is a number", "nowhere.html", "missing: NAME"]
+        ["--from", "A:boolean", "reserved", "a number must be a number", "nowhere.html", "missing: NAME"]
     {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let nothing = Posthaste::new().run(&["templates", "update", "welcome"]).fails(2);
     assert!(nothing.contains("what to change"), "{nothing}");
     let both = Posthaste::new()
         .run(&["templates", "update", "welcome", "--text", "x", "--clear", "text", "--clear", "html"])
         .fails(2);
-    assert!(both.contains("exclude each other") && both.contains("one of alias, from"), "{both}");
+    assert!(both.contains("can't be used together") && both.contains("one of alias, from"), "{both}");
 }
 
 #[test]
-fn a_template_that_could_not_be_published_is_stored_all_the_same() {
+fn a_template_that_could_not_be_published_is_still_stored() {
     let service = Service::start();
     let rule = Rule::new(Action::answer(503, "{}")).on(Method::POST, "/templates/{id}/publish").always();
     service.core().faults().add(rule);
     let ran = service.posthaste().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
     assert_eq!(ran.code, Some(7), "{ran:?}");
-    assert!(
-        !ran.stdout.is_empty() && ran.stderr.contains("try again: posthaste templates publish"),
-        "{ran:?}"
-    );
+    assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: posthaste templates publish"), "{ran:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A service behind TLS: trusted, or for one reason or another not.
+//! A service behind TLS, with valid and invalid certificates.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use crate::service::Service;
 use crate::support::{Posthaste, Ran, SEND};
 
-/// A certificate authority whose word the program takes, and one that nobody knows.
+/// A trusted certificate authority, and an unknown one.
 struct Front {
     address: String,
     connections: Arc<AtomicUsize>,
@@ -41,7 +41,7 @@ fn certificate() -> CertificateParams {
 }
 
 impl Front {
-    /// The service behind a certificate of this kind.
+    /// The service behind this certificate.
     fn behind(params: &CertificateParams, signed_by_the_known: bool) -> Self {
         let known = authority("known");
         let unknown = authority("unknown");
@@ -73,7 +73,7 @@ impl Front {
                 tokio::spawn(async move {
                     let Ok(mut outer) = acceptor.accept(outer).await else { return };
                     let mut inner = TcpStream::connect(inner).await.unwrap();
-                    // A client may close without saying so; the test sees what it has read.
+                    // The client may close without a TLS alert; the test checks what it has received.
                     let _ = copy_bidirectional(&mut outer, &mut inner).await;
                 });
             }
@@ -90,25 +90,25 @@ impl Front {
             .run(&SEND)
     }
 
-    /// The program doesn't trust it: it says so and why, tries once, and nothing has reached the service.
+    /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
     #[track_caller]
     fn is_refused(&self, reason: &str) {
-        let said = self.send().fails(7);
+        let stderr = self.send().fails(7);
         let host = self.address.trim_start_matches("https://");
-        assert!(said.contains(host) && said.to_lowercase().contains(reason), "{reason}: {said}");
-        assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{said}");
+        assert!(stderr.contains(host) && stderr.to_lowercase().contains(reason), "{reason}: {stderr}");
+        assert_eq!((self.connections.load(Ordering::Relaxed), self.service.asked()), (1, 0), "{stderr}");
     }
 }
 
 #[test]
-fn a_service_whose_certificate_is_trusted_is_spoken_to() {
+fn a_service_with_a_trusted_certificate_is_used() {
     let front = Front::behind(&certificate(), true);
     front.send().ok();
     assert_eq!(front.service.asked(), 1);
 }
 
 #[test]
-fn an_expired_certificate_is_refused_once() {
+fn an_expired_certificate_is_refused_without_a_retry() {
     let mut expired = certificate();
     expired.not_before = date_time_ymd(2020, 1, 1);
     expired.not_after = date_time_ymd(2021, 1, 1);
@@ -116,13 +116,13 @@ fn an_expired_certificate_is_refused_once() {
 }
 
 #[test]
-fn a_certificate_for_another_name_is_refused_once() {
+fn a_certificate_for_another_name_is_refused_without_a_retry() {
     let mut other = certificate();
     other.subject_alt_names = vec![SanType::DnsName("another.test".try_into().unwrap())];
     Front::behind(&other, true).is_refused("name");
 }
 
 #[test]
-fn a_certificate_of_an_unknown_authority_is_refused_once() {
+fn a_certificate_of_an_unknown_authority_is_refused_without_a_retry() {
     Front::behind(&certificate(), false).is_refused("unknown");
 }

@@ -1,10 +1,10 @@
-//! Topics, contact properties, and what contacts say, from the command line.
+//! `topics`, `properties`, and topic subscriptions of contacts.
 
 use serde_json::{Value, json};
 
 use crate::service::Service;
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
 fn done(service: &Service, arguments: &[&str]) -> String {
     service.posthaste().run(arguments).ok().trim().to_owned()
@@ -15,7 +15,7 @@ fn topic(service: &Service, name: &str, default: &str) -> String {
 }
 
 #[test]
-fn a_topic_is_made_shown_changed_and_deleted() {
+fn a_topic_is_created_shown_changed_and_deleted() {
     let service = Service::start();
     let id = done(
         &service,
@@ -56,7 +56,7 @@ fn a_topic_is_made_shown_changed_and_deleted() {
 }
 
 #[test]
-fn a_property_is_made_shown_changed_and_deleted() {
+fn a_property_is_created_shown_changed_and_deleted() {
     // PROP-01
     let service = Service::start();
     let text = ["properties", "create", "--key", "city", "--type", "string", "--fallback", "your town"];
@@ -68,8 +68,8 @@ fn a_property_is_made_shown_changed_and_deleted() {
     assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
     assert_eq!(done(&service, &["properties", "update", &city, "--clear", "fallback"]), city);
     assert_eq!(done(&service, &["properties", "update", &orders, "--fallback-number", "17"]), orders);
-    let said = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
-    assert!(said.contains("fallback_value"), "{said}");
+    let stderr = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
+    assert!(stderr.contains("fallback_value"), "{stderr}");
     let property = service.posthaste().run(&["properties", "get", &orders, "--json"]).json();
     assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
     assert_eq!(done(&service, &["properties", "delete", &city]), city);
@@ -88,25 +88,25 @@ fn a_property_is_made_shown_changed_and_deleted() {
 }
 
 #[test]
-fn a_contact_says_what_it_wants() {
+fn a_contact_subscribes_and_unsubscribes() {
     // TOPIC-01, TOPIC-03
     let service = Service::start();
     let (news, offers) = (topic(&service, "News", "opt_in"), topic(&service, "Offers", "opt_out"));
     let contact = done(&service, &["contacts", "create", "ada@example.com"]);
-    let said = |service: &Service| {
+    let subscriptions = |service: &Service| {
         done(service, &["contacts", "topics", "ada@example.com", "--columns", "name,subscription"])
     };
-    assert_eq!(said(&service), "Offers\topt_out\nNews\topt_in");
+    assert_eq!(subscriptions(&service), "Offers\topt_out\nNews\topt_in");
     let update = ["contacts", "update-topics", "ada@example.com", "--opt-in", &offers, "--opt-out", &news];
     assert_eq!(done(&service, &update), contact);
-    assert_eq!(said(&service), "Offers\topt_in\nNews\topt_out");
+    assert_eq!(subscriptions(&service), "Offers\topt_in\nNews\topt_out");
     assert_eq!(
         service.bodies().pop().unwrap(),
         json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}])
     );
     service.posthaste().run(&["contacts", "topics", "bob@example.com"]).fails(5);
-    service.posthaste().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", NOBODY]).fails(3);
-    // Who opted out gets nothing.
+    service.posthaste().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
+    // A contact who opted out is skipped.
     let send = [
         "emails",
         "send",
@@ -127,12 +127,12 @@ fn a_contact_says_what_it_wants() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
+fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let fails = |arguments: &[&str], parts: &[&str]| {
-        let said = service.posthaste().run(arguments).fails(2);
+        let stderr = service.posthaste().run(arguments).fails(2);
         for part in parts {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(stderr.contains(part), "{part}: {stderr}");
         }
     };
     fails(&["topics", "create"], &["missing: NAME", "--default-subscription"]);
@@ -143,11 +143,11 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         &[&create[..], &["--visibility", "all"]].concat(),
         &["4 problems", "50 characters", "200 characters", "opt_in or opt_out", "public or private"],
     );
-    fails(&["topics", "update", NOBODY], &["what to change"]);
+    fails(&["topics", "update", UNKNOWN], &["what to change"]);
     let both =
-        ["topics", "update", NOBODY, "--description", "x", "--clear", "description", "--clear", "name"];
-    fails(&both, &["exclude each other", "what can be taken away"]);
-    fails(&["topics", "update", NOBODY, "--name", "", "--dry-run=xml"], &["--name", "json or curl"]);
+        ["topics", "update", UNKNOWN, "--description", "x", "--clear", "description", "--clear", "name"];
+    fails(&both, &["can't be used together", "--clear must be"]);
+    fails(&["topics", "update", UNKNOWN, "--name", "", "--dry-run=xml"], &["--name", "json or curl"]);
     fails(&["properties", "create"], &["missing: --type", "KEY"]);
     fails(
         &["properties", "create", "--key", "EMAIL", "--type", "boolean"],
@@ -163,12 +163,12 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
     );
     fails(
         &["properties", "create", "--key", "a", "--fallback", "1", "--fallback-number", "1"],
-        &["exclude each other"],
+        &["can't be used together"],
     );
-    fails(&["properties", "update", NOBODY], &["what to change"]);
+    fails(&["properties", "update", UNKNOWN], &["what to change"]);
     fails(
-        &["properties", "update", NOBODY, "--fallback", "x", "--clear", "fallback"],
-        &["exclude each other"],
+        &["properties", "update", UNKNOWN, "--fallback", "x", "--clear", "fallback"],
+        &["can't be used with"],
     );
     fails(&["contacts", "update-topics", "ada@example.com"], &["--opt-in or --opt-out"]);
     let both = [
@@ -176,13 +176,13 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
         "update-topics",
         "ada@example.com",
         "--opt-in",
-        NOBODY,
+        UNKNOWN,
         "--opt-out",
-        NOBODY,
+        UNKNOWN,
         "--opt-out",
         "",
     ];
-    fails(&both, &["2 problems", "a topic is wanted or not", "id of a topic"]);
+    fails(&both, &["2 problems", "this topic is also named", "must not be empty"]);
     for id in ["", "..", "."] {
         service.posthaste().run(&["topics", "get", id]).fails(2);
         service.posthaste().run(&["properties", "delete", id]).fails(2);
@@ -192,7 +192,7 @@ fn everything_wrong_is_said_at_once_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_dry_run_shows_the_request_and_needs_nobody() {
+fn a_dry_run_shows_the_request_without_a_service() {
     let service = Service::start();
     let shown = |arguments: &[&str]| -> Value {
         let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
@@ -200,11 +200,11 @@ fn a_dry_run_shows_the_request_and_needs_nobody() {
     };
     let create = shown(&["topics", "create", "--name", "x", "--default-subscription", "opt_in"]);
     assert_eq!((&create["method"], &create["path"]), (&json!("POST"), &json!("/topics")));
-    assert_eq!(shown(&["topics", "delete", NOBODY])["method"], "DELETE");
-    let update = shown(&["properties", "update", NOBODY, "--clear", "fallback"]);
-    assert_eq!(update["path"], format!("/contact-properties/{NOBODY}"));
-    assert_eq!(shown(&["properties", "delete", NOBODY])["method"], "DELETE");
-    let update = shown(&["contacts", "update-topics", "ada+x@example.com", "--opt-in", NOBODY]);
+    assert_eq!(shown(&["topics", "delete", UNKNOWN])["method"], "DELETE");
+    let update = shown(&["properties", "update", UNKNOWN, "--clear", "fallback"]);
+    assert_eq!(update["path"], format!("/contact-properties/{UNKNOWN}"));
+    assert_eq!(shown(&["properties", "delete", UNKNOWN])["method"], "DELETE");
+    let update = shown(&["contacts", "update-topics", "ada+x@example.com", "--opt-in", UNKNOWN]);
     assert_eq!(update["path"], "/contacts/ada%2Bx%40example.com/topics");
     assert_eq!(service.asked(), 0);
 }

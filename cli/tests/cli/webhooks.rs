@@ -1,4 +1,4 @@
-//! `webhooks`: what is typed, what leaves, what is said, and where the secret goes.
+//! `webhooks`: command lines, requests, messages, and where the secret is written.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ const CREATE: [&str; 8] = [
 ];
 
 #[test]
-fn a_webhook_is_made_changed_switched_off_and_deleted() {
+fn a_webhook_is_created_changed_disabled_and_deleted() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let made = posthaste.run(&CREATE);
@@ -43,7 +43,7 @@ fn a_webhook_is_made_changed_switched_off_and_deleted() {
 }
 
 #[test]
-fn a_secret_is_shown_where_it_was_asked_for() {
+fn a_secret_is_shown_only_on_request() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let secret = posthaste.run(&[&CREATE[..], &["--json", "--jq", ".signing_secret"]].concat()).ok();
@@ -55,20 +55,20 @@ fn a_secret_is_shown_where_it_was_asked_for() {
 }
 
 #[test]
-fn everything_wrong_is_said_at_once() {
-    let said = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
-    assert!(said.contains("/endpoint") && said.contains("missing: --event"), "{said}");
-    let said = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
-    assert!(said.contains("enabled or disabled"), "{said}");
-    let said = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
-    assert!(said.contains("what to change"), "{said}");
+fn all_problems_are_reported_at_once() {
+    let stderr = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
+    assert!(stderr.contains("/endpoint") && stderr.contains("missing: --event"), "{stderr}");
+    let stderr = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
+    assert!(stderr.contains("enabled or disabled"), "{stderr}");
+    let stderr = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
+    assert!(stderr.contains("what to change"), "{stderr}");
 }
 
 #[test]
-fn what_a_webhook_has_told_is_listed_shown_and_told_again() {
+fn delivered_events_are_listed_shown_and_redelivered() {
     let service = Service::start();
     let posthaste = service.posthaste();
-    // Nobody listens on port 9.
+    // Nothing listens on port 9.
     let create = ["webhooks", "create", "--endpoint", "http://127.0.0.1:9/", "--event", "contact.created"];
     let id = posthaste.run(&create).ok();
     let id = id.trim();
@@ -94,7 +94,7 @@ fn what_a_webhook_has_told_is_listed_shown_and_told_again() {
     };
     let until = |count: usize| {
         while attempts().len() < count {}
-        assert_eq!(attempts(), vec!["0"; count], "there was no answer");
+        assert_eq!(attempts(), vec!["0"; count], "there was no response");
     };
     until(1);
     assert_eq!(posthaste.run(&["webhooks", "replay", id, event]).ok().trim(), event);
@@ -103,7 +103,7 @@ fn what_a_webhook_has_told_is_listed_shown_and_told_again() {
 }
 
 #[test]
-fn another_secret_goes_where_the_first_one_went() {
+fn a_rotated_secret_is_written_where_requested() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let id = posthaste.run(&[&CREATE[..], &["--secret-file", "old"]].concat()).ok();
@@ -113,11 +113,11 @@ fn another_secret_goes_where_the_first_one_went() {
     let (old, new) = (read("old"), read("new"));
     assert!(new.starts_with("whsec_") && new != old);
     assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
-    let said = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
-    assert!(said.contains("new can't be made"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
+    assert!(stderr.contains("couldn't create new"), "{stderr}");
     assert_eq!(
         posthaste.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
         new,
-        "it was not asked"
+        "no request was sent"
     );
 }

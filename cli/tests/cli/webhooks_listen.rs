@@ -1,4 +1,4 @@
-//! `webhooks listen`: real deliveries over real sockets, and a webhook that never stays behind.
+//! `webhooks listen`: real deliveries over real sockets, and a temporary webhook that is always deleted.
 #![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,9 +17,9 @@ use crate::support::{Posthaste, SEND, signal};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-/// A listener that runs until it is stopped, or dropped.
+/// A listener that runs until stopped or dropped.
 struct Listener {
-    /// What it said first.
+    /// Its first line.
     announced: Value,
     child: Child,
     stdout: Option<BufReader<ChildStdout>>,
@@ -45,19 +45,19 @@ impl Listener {
         self.announced["url"].as_str().unwrap()
     }
 
-    /// The next line that it prints.
+    /// The next printed line.
     fn next(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
         if line.is_empty() {
-            let mut said = String::new();
-            self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("it ended: {said}");
+            let mut stderr = String::new();
+            self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+            panic!("exited: {stderr}");
         }
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Stops it; its exit code.
+    /// Stops it; returns its exit code.
     fn stop(&mut self, which: Signal) -> Option<i32> {
         signal(&self.child, which);
         wait_for(&mut self.child)
@@ -75,7 +75,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// A request to that address; its status and its whole answer.
+/// Sends a request to that address; returns its status and the whole response.
 fn request(url: &str, head: &str, headers: &str, body: &[u8]) -> (u16, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -84,7 +84,7 @@ fn request(url: &str, head: &str, headers: &str, body: &[u8]) -> (u16, String) {
         "{head} /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // One that is refused before it is read whole may be gone by then.
+    // A request rejected early may have closed the connection by then.
     let _ = stream.write_all(body);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -92,7 +92,7 @@ fn request(url: &str, head: &str, headers: &str, body: &[u8]) -> (u16, String) {
     (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
 }
 
-/// A delivery that is signed rightly, `age` seconds ago.
+/// A validly signed delivery, `age` seconds old.
 fn deliver(url: &str, id: &str, age: u64, body: &[u8]) -> (u16, String) {
     request(url, "POST", &signed(id, age, body), body)
 }
@@ -107,7 +107,7 @@ const EVENT: &[u8] =
     br#"{"type":"email.sent","created_at":"2026-11-21T04:46:00.000Z","data":{"email_id":"e1"}}"#;
 
 #[test]
-fn a_signed_delivery_is_shown_and_everything_else_is_refused() {
+fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
     // EVT-11
     let posthaste = Posthaste::new();
     let mut listener = Listener::with_secret(&posthaste, &["--path", "/hooks"]);
@@ -115,42 +115,42 @@ fn a_signed_delivery_is_shown_and_everything_else_is_refused() {
     assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/hooks"), "{url}");
 
     assert_eq!(deliver(&url, "msg_1", 0, EVENT).0, 204);
-    let told = listener.next();
+    let record = listener.next();
     assert_eq!(
-        (&told["id"], &told["type"], &told["status"]),
+        (&record["id"], &record["type"], &record["status"]),
         (&json!("msg_1"), &json!("email.sent"), &json!(204))
     );
-    assert_eq!((&told["verified"], &told["payload"]["data"]["email_id"]), (&json!(true), &json!("e1")));
+    assert_eq!((&record["verified"], &record["payload"]["data"]["email_id"]), (&json!(true), &json!("e1")));
     assert_eq!(deliver(&url, "msg_2", 0, b"\xff no text").0, 204);
     assert_eq!(listener.next()["id"], "msg_2");
 
     let mut refused = |status: u16, (found, answer): (u16, String), why: &str| {
-        let told = listener.next();
+        let record = listener.next();
         assert_eq!(
-            (found, &told["status"], &told["verified"]),
+            (found, &record["status"], &record["verified"]),
             (status, &json!(status), &json!(false)),
-            "{told}"
+            "{record}"
         );
-        assert!(told["error"].as_str().unwrap().contains(why) && answer.contains(why), "{told} {answer}");
+        assert!(record["error"].as_str().unwrap().contains(why) && answer.contains(why), "{record} {answer}");
     };
     refused(401, request(&url, "POST", "", EVENT), "`svix-id` is required");
     refused(401, deliver(&url, "msg_1", 302, EVENT), "at most 300 s ago");
     refused(401, request(&url, "POST", &signed("msg_1", 0, b"{}"), EVENT), "no signature fits");
     let other = url.replace("/hooks", "/other");
-    refused(404, deliver(&other, "msg_1", 0, EVENT), "not where deliveries arrive");
-    refused(405, request(&url, "GET", "", b""), "a delivery is a POST");
+    refused(404, deliver(&other, "msg_1", 0, EVENT), "isn't the endpoint for deliveries");
+    refused(405, request(&url, "GET", "", b""), "a delivery must be a POST");
     let large = vec![b'x'; 1024 * 1024 + 1];
     refused(413, deliver(&url, "msg_1", 0, &large), "at most 1 MiB");
-    assert_eq!(deliver(&url, "msg_3", 0, &large[1..]).0, 204, "a MiB is not too much");
+    assert_eq!(deliver(&url, "msg_3", 0, &large[1..]).0, 204, "1 MiB is allowed");
 
     let elsewhere = url.replace("http://127.0.0.1:", "127.0.0.2:");
     let refused = TcpStream::connect(elsewhere.trim_end_matches("/hooks"));
-    assert!(refused.is_err(), "it is bound to one address alone");
+    assert!(refused.is_err(), "only one address is bound");
     assert_eq!(listener.stop(Signal::TERM), Some(0));
 }
 
 #[test]
-fn types_that_were_not_asked_for_are_taken_and_not_shown() {
+fn unselected_event_types_are_accepted_and_not_shown() {
     let posthaste = Posthaste::new();
     let mut listener = Listener::with_secret(&posthaste, &["--events", "email.bounced,email.sent"]);
     let url = listener.url().to_owned();
@@ -160,39 +160,39 @@ fn types_that_were_not_asked_for_are_taken_and_not_shown() {
 }
 
 #[test]
-fn a_filter_gets_deliveries_and_nothing_else() {
+fn a_filter_applies_to_deliveries_only() {
     let posthaste = Posthaste::new();
     std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
     let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
     let mut child = posthaste.command().args(listen).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    stderr.read_line(&mut line).unwrap();
     let url = line.trim().strip_prefix("listening on ").unwrap();
-    // A stranger's request is refused and reaches no filter; a delivery that the filter fails on is skipped.
+    // An unsigned request is rejected and doesn't reach the filter; a delivery that the filter fails on is skipped.
     assert_eq!(request(&url.replace("/hooks", "/favicon.ico"), "GET", "", b"").0 / 100, 4);
     assert_eq!(deliver(url, "msg_0", 0, br#"{"type":"email.sent","data":"no object"}"#).0, 204);
     assert_eq!(deliver(url, "msg_1", 0, EVENT).0, 204);
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(0));
     let (mut printed, mut warned) = (String::new(), String::new());
-    said.read_to_string(&mut warned).unwrap();
+    stderr.read_to_string(&mut warned).unwrap();
     assert!(warned.contains("the --jq expression failed"), "{warned}");
     child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-    assert_eq!(printed, "e1\n", "what was answered is shown, also when it ends at once");
+    assert_eq!(printed, "e1\n", "an acknowledged delivery is shown, even on immediate exit");
 }
 
 #[test]
-fn an_unsigned_delivery_is_taken_where_that_was_asked_for() {
+fn an_unsigned_delivery_is_accepted_only_with_the_insecure_flag() {
     let posthaste = Posthaste::new();
     let mut listener = Listener::start(&posthaste, &["--insecure-no-verify"]);
     let url = listener.url().to_owned();
     assert_eq!(request(&url, "POST", "svix-id: msg_1\r\n", EVENT).0, 204);
-    let told = listener.next();
-    assert_eq!((&told["id"], &told["verified"]), (&json!("msg_1"), &json!(false)));
+    let record = listener.next();
+    assert_eq!((&record["id"], &record["verified"]), (&json!("msg_1"), &json!(false)));
 }
 
-/// An application that answers each request with the next of these; what it was sent.
+/// An application that returns these responses in order; joins to the requests it received.
 fn application(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/app?x=1", listener.local_addr().unwrap());
@@ -221,14 +221,14 @@ fn application(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<V
 }
 
 #[test]
-fn a_verified_delivery_goes_on_as_it_came_and_the_answer_goes_back() {
+fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
     let (url, serving) = application(vec![
         "HTTP/1.1 201 Created\r\ncontent-type: text/x-made\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmade",
         "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
         "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
         "no HTTP at all\r\n\r\n",
     ]);
-    // A proxy that is set must not see it.
+    // A configured proxy must not be used.
     let posthaste = Posthaste::new().env("HTTP_PROXY", "http://127.0.0.1:9");
     let mut listener = Listener::with_secret(&posthaste, &["--forward-to", &url]);
     let here = listener.url().to_owned();
@@ -242,15 +242,15 @@ fn a_verified_delivery_goes_on_as_it_came_and_the_answer_goes_back() {
         status == 201 && answer.contains("content-type: text/x-made") && answer.ends_with("made"),
         "{answer}"
     );
-    let told = listener.next();
-    assert_eq!((&told["status"], told["took_ms"].is_u64()), (&json!(201), true));
+    let record = listener.next();
+    assert_eq!((&record["status"], record["took_ms"].is_u64()), (&json!(201), true));
     for status in [500, 302, 502] {
         assert_eq!(deliver(&here, "msg_2", 0, EVENT).0, status);
         assert_eq!(listener.next()["status"], status);
     }
 
     let requests = serving.join().unwrap();
-    assert_eq!(requests.len(), 4, "what is not verified does not go on");
+    assert_eq!(requests.len(), 4, "unverified deliveries aren't forwarded");
     let (head, passed) = requests[0].split_at(requests[0].len() - body.len());
     assert_eq!(passed, body);
     let head = String::from_utf8_lossy(head).to_lowercase();
@@ -260,11 +260,14 @@ fn a_verified_delivery_goes_on_as_it_came_and_the_answer_goes_back() {
     }
     assert_eq!(head.matches("host:").count(), 1);
 
-    // It has gone by now.
+    // The application has exited by now.
     let (status, answer) = deliver(&here, "msg_3", 0, EVENT);
-    assert!(status == 502 && answer.contains("cannot be reached"), "{answer}");
-    let told = listener.next();
-    assert!(told["status"] == 502 && told["error"].as_str().unwrap().contains("cannot be reached"), "{told}");
+    assert!(status == 502 && answer.contains("couldn't reach"), "{answer}");
+    let record = listener.next();
+    assert!(
+        record["status"] == 502 && record["error"].as_str().unwrap().contains("couldn't reach"),
+        "{record}"
+    );
 }
 
 fn webhooks(posthaste: &Posthaste) -> Vec<Value> {
@@ -272,7 +275,7 @@ fn webhooks(posthaste: &Posthaste) -> Vec<Value> {
 }
 
 #[test]
-fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
+fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     let service = Service::start();
     let posthaste = service.posthaste();
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
@@ -284,26 +287,26 @@ fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
             (&json!(["email.sent"]), &made[0]["endpoint"])
         );
         let id = posthaste.run(&SEND).ok();
-        let told = listener.next();
+        let record = listener.next();
         assert_eq!(
-            (&told["type"], &told["verified"], &told["status"]),
+            (&record["type"], &record["verified"], &record["status"]),
             (&json!("email.sent"), &json!(true), &json!(204))
         );
-        assert_eq!(told["payload"]["data"]["email_id"], id.trim());
+        assert_eq!(record["payload"]["data"]["email_id"], id.trim());
         assert_eq!(listener.stop(which), Some(0), "{which:?}");
         assert_eq!(webhooks(&posthaste), Vec::<Value>::new(), "{which:?}");
     }
 
     let mut listener = Listener::start(&posthaste, &[]);
-    assert_eq!(webhooks(&posthaste)[0]["events"].as_array().unwrap().len(), 23, "a sandbox tells everything");
-    // Nobody reads any more.
+    assert_eq!(webhooks(&posthaste)[0]["events"].as_array().unwrap().len(), 23, "a sandbox sends all types");
+    // Standard output is closed.
     drop(listener.stdout.take());
     posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
     assert_eq!(wait_for(&mut listener.child), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 
-    let said = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
-    assert!(said.contains("`events[0]` must be one of"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
+    assert!(stderr.contains("`events[0]` must be one of"), "{stderr}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     posthaste.run(&["webhooks", "listen", "--port", &port]).fails(1);
@@ -311,7 +314,7 @@ fn at_a_sandbox_it_makes_a_webhook_of_its_own_and_deletes_it_however_it_ends() {
 }
 
 #[test]
-fn a_public_address_is_registered_with_a_path_that_nobody_guesses() {
+fn a_public_url_is_registered_with_an_unguessable_path() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut listener = Listener::start(&posthaste, &["--public-url", "https://abc.tunnel.test/in/"]);
@@ -319,18 +322,18 @@ fn a_public_address_is_registered_with_a_path_that_nobody_guesses() {
     let endpoint = made[0]["endpoint"].as_str().unwrap();
     let secret = endpoint.strip_prefix("https://abc.tunnel.test/in/").unwrap();
     assert_eq!((secret.len(), made[0]["events"].as_array().unwrap().len()), (32, 17));
-    assert!(listener.url().ends_with(&format!("/in/{secret}")), "the same path is listened on");
+    assert!(listener.url().ends_with(&format!("/in/{secret}")), "it listens on the same path");
     assert_eq!(listener.stop(Signal::TERM), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
 
 #[test]
-fn only_a_sandbox_reaches_this_machine_by_itself() {
+fn only_a_local_sandbox_needs_no_public_url() {
     let posthaste = Posthaste::new()
         .env("POSTHASTE_BASE_URL", "https://api.example.com")
         .env("POSTHASTE_API_KEY", "re_hidden");
-    let said = posthaste.run(&["webhooks", "listen"]).fails(2);
-    assert!(said.contains("--public-url") && !said.contains("re_hidden"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen"]).fails(2);
+    assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
     let wrong = [
         "webhooks",
         "listen",
@@ -343,30 +346,30 @@ fn only_a_sandbox_reaches_this_machine_by_itself() {
         "--path",
         "/x",
     ];
-    let said = posthaste.run(&wrong).fails(2);
+    let stderr = posthaste.run(&wrong).fails(2);
     for flag in ["--public-url", "--forward-to", "--event", "--path"] {
-        assert!(said.contains(flag), "{flag}: {said}");
+        assert!(stderr.contains(flag), "{flag}: {stderr}");
     }
 }
 
 #[test]
-fn a_moved_clock_of_a_sandbox_keeps_no_delivery_back() {
+fn a_moved_sandbox_clock_delays_no_delivery() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
     service.core().clock().advance(std::time::Duration::from_hours(24));
     posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
-    let told = listener.next();
-    assert_eq!((&told["type"], &told["status"]), (&json!("contact.created"), &json!(204)), "{told}");
+    let record = listener.next();
+    assert_eq!((&record["type"], &record["status"]), (&json!("contact.created"), &json!(204)), "{record}");
 }
 
 #[test]
-fn a_reader_that_stopped_reading_keeps_no_webhook_there() {
+fn a_stalled_reader_does_not_keep_the_webhook_from_being_deleted() {
     let service = Service::start().unjudged();
     let posthaste = service.posthaste();
     let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
     let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
-    // Together they are more than a pipe holds.
+    // Together they exceed a pipe's capacity.
     let large =
         json!({ "type": "contact.created", "data": { "first_name": "x".repeat(60_000) } }).to_string();
     for _ in 0..4 {
@@ -378,7 +381,7 @@ fn a_reader_that_stopped_reading_keeps_no_webhook_there() {
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
 
-/// Waits until the service was asked for a webhook to be made.
+/// Waits until the service has received the request for a webhook.
 fn until_asked(service: &Service) {
     while !service.core().requests().iter().any(|request| request.method == http::Method::POST) {
         std::thread::yield_now();
@@ -386,13 +389,13 @@ fn until_asked(service: &Service) {
 }
 
 #[test]
-fn a_webhook_whose_making_goes_wrong_does_not_stay_behind() {
+fn a_webhook_whose_creation_fails_is_not_left_behind() {
     for action in [Action::DropAfter, Action::Truncate(5)] {
         let service = Service::start();
         let posthaste = service.posthaste();
         service.core().faults().add(Rule::new(action).on(http::Method::POST, "/webhooks"));
-        let said = posthaste.run(&["webhooks", "listen"]).fails(7);
-        assert!(said.contains("none stays behind"), "{said}");
+        let stderr = posthaste.run(&["webhooks", "listen"]).fails(7);
+        assert!(stderr.contains("none was left behind"), "{stderr}");
         let requests = service.core().requests();
         assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
         assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
@@ -400,7 +403,7 @@ fn a_webhook_whose_making_goes_wrong_does_not_stay_behind() {
 }
 
 #[test]
-fn a_signal_while_it_is_made_leaves_nothing_behind() {
+fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let slow = Action::Delay(std::time::Duration::from_millis(300));
@@ -411,24 +414,24 @@ fn a_signal_while_it_is_made_leaves_nothing_behind() {
     assert_eq!(wait_for(&mut child), Some(130));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 
-    // Who asks twice does not wait for an answer that never comes.
+    // A second signal doesn't wait for a missing response.
     let service = Service::start();
     let posthaste = service.posthaste();
     service.core().faults().add(Rule::new(Action::Stall).on(http::Method::POST, "/webhooks"));
     let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::TERM);
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    assert!(line.contains("so that no webhook stays behind"), "{line}");
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("so that no webhook is left behind"), "{line}");
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(143));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
 }
 
 #[test]
-fn a_webhook_that_can_not_be_deleted_is_told() {
+fn a_webhook_that_cannot_be_deleted_is_reported() {
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
     let mut listener = Listener::start(&posthaste, &[]);
@@ -437,11 +440,11 @@ fn a_webhook_that_can_not_be_deleted_is_told() {
     let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
     service.core().faults().add(rule.always());
     assert_eq!(listener.stop(Signal::INT), Some(7));
-    let mut said = String::new();
-    listener.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.contains(&format!("posthaste webhooks delete {id}")), "{said}");
+    let mut stderr = String::new();
+    listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(stderr.contains(&format!("posthaste webhooks delete {id}")), "{stderr}");
 
-    // Somebody else was faster: that is as good.
+    // Deleted by someone else in the meantime: equally fine.
     service.core().faults().clear();
     posthaste.run(&["webhooks", "delete", &id]).ok();
     let mut listener = Listener::start(&posthaste, &[]);
@@ -450,7 +453,7 @@ fn a_webhook_that_can_not_be_deleted_is_told() {
 }
 
 #[test]
-fn the_secret_of_its_own_webhook_is_printed_and_written_on_request() {
+fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     let service = Service::start();
     let posthaste = service.posthaste();
     let mut listener =
@@ -470,6 +473,6 @@ fn the_secret_of_its_own_webhook_is_printed_and_written_on_request() {
     assert_eq!(listener.stop(Signal::INT), Some(0));
     posthaste.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let said = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
-    assert!(said.contains("chmod 600"), "{said}");
+    let stderr = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
+    assert!(stderr.contains("chmod 600"), "{stderr}");
 }

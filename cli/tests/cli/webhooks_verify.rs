@@ -1,4 +1,4 @@
-//! `webhooks verify`: the public vectors, and everything that is refused, without a network.
+//! `webhooks verify`: the public test vectors, and everything that is rejected, offline.
 
 use crate::support::Posthaste;
 
@@ -6,7 +6,7 @@ const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const HEADERS: &str = "POST /hooks HTTP/1.1\r\nhost: acme.test\r\nsvix-id: msg_p5jXN8AQM9LWM0D4loKWxJek\r\n\
      svix-timestamp: 1614265330\r\nsvix-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=\r\n\r\n";
 const BODY: &str = r#"{"test": 2432232314}"#;
-/// When it arrived.
+/// Its time of arrival.
 const AT: [&str; 2] = ["--at", "2021-02-25T15:02:10Z"];
 
 /// The program in a folder with the secret, the headers and the body.
@@ -26,11 +26,11 @@ fn verify<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_public_vector_is_accepted_without_a_network_and_a_credential() {
+fn the_public_vector_is_accepted_offline_and_without_a_credential() {
     // EVT-11
     let posthaste = posthaste();
     let ran = posthaste.run(&verify(&["--json"]));
-    assert!(ran.stderr.contains("not an event"), "{ran:?}");
+    assert!(ran.stderr.contains("isn't an event"), "{ran:?}");
     let json = ran.json();
     assert_eq!(json["id"], "msg_p5jXN8AQM9LWM0D4loKWxJek");
     assert_eq!((&json["signed_at"], &json["payload"]["test"]), (&AT[1].into(), &2_432_232_314_u32.into()));
@@ -48,7 +48,7 @@ fn the_public_vector_is_accepted_without_a_network_and_a_credential() {
 }
 
 #[test]
-fn an_event_is_named() {
+fn the_event_type_is_shown() {
     // EVT-11
     let posthaste = posthaste();
     let body = br#"{"type":"email.bounced","created_at":"2021-02-25T15:02:10.000Z","data":{}}"#;
@@ -66,13 +66,13 @@ fn an_event_is_named() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_a_code_of_its_own_and_a_reason() {
+fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
     // EVT-11
     let posthaste = posthaste();
     let put = |name: &str, content: &[u8]| std::fs::write(posthaste.home().join(name), content).unwrap();
     let refused = |flags: &[&str], why: &str| {
-        let said = posthaste.run(flags).fails(3);
-        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+        let stderr = posthaste.run(flags).fails(3);
+        assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     };
     refused(&FILES, "`svix-timestamp` is at most 300 s ago");
     refused(&[&FILES[..], &["--at", "2021-02-25T14:57:09Z"]].concat(), "found 301 s ahead");
@@ -91,7 +91,7 @@ fn what_does_not_fit_is_refused_with_a_code_of_its_own_and_a_reason() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_verified_as_they_are() {
+fn a_binary_body_is_verified_unchanged() {
     // EVT-11
     let posthaste = posthaste();
     let body = b"\x00\xff\xfe\x80";
@@ -107,11 +107,11 @@ fn bytes_that_are_no_text_are_verified_as_they_are() {
 }
 
 #[test]
-fn everything_wrong_with_the_command_line_is_said_at_once_and_never_the_secret() {
+fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret() {
     let posthaste = posthaste();
-    let said = posthaste.run(&["webhooks", "verify"]).fails(2);
+    let stderr = posthaste.run(&["webhooks", "verify"]).fails(2);
     for missing in ["--secret-file", "--headers or --header", "--payload"] {
-        assert!(said.contains(missing), "{said}");
+        assert!(stderr.contains(missing), "{stderr}");
     }
     for (secret, why) in [
         ("", "found nothing"),
@@ -119,15 +119,15 @@ fn everything_wrong_with_the_command_line_is_said_at_once_and_never_the_secret()
         ("whsec_MfKQ9", "5 characters"),
     ] {
         std::fs::write(posthaste.home().join("secret"), secret).unwrap();
-        let said = posthaste.run(&verify(&[])).fails(2);
-        assert!(said.contains(why) && !said.contains("MfKQ"), "{said}");
+        let stderr = posthaste.run(&verify(&[])).fails(2);
+        assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     }
     let wrong = ["--payload", "nowhere", "--header", "x", "--at", "noon", "--tolerance", "0"];
-    let said = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
-    for why in ["can't be read", "NAME: VALUE", "ISO 8601", "length of time"] {
-        assert!(said.contains(why), "{why}: {said}");
+    let stderr = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
+    for why in ["couldn't read", "NAME: VALUE", "ISO 8601", "duration"] {
+        assert!(stderr.contains(why), "{why}: {stderr}");
     }
-    let said = posthaste.run(&[
+    let stderr = posthaste.run(&[
         "webhooks",
         "verify",
         "--secret-file",
@@ -137,5 +137,5 @@ fn everything_wrong_with_the_command_line_is_said_at_once_and_never_the_secret()
         "--headers",
         "headers",
     ]);
-    assert!(said.fails(2).contains("standard input can be read once"));
+    assert!(stderr.fails(2).contains("standard input can be read only once"));
 }

@@ -1,4 +1,4 @@
-//! From what was typed to a request, with everything wrong said at once.
+//! Validates the flags and builds the request; reports all problems at once.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use serde_json::{Map, Value};
 
 use super::{Args, Plan};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 use crate::input::flags::DryRun;
 use crate::input::{
-    draft::{flag_origin, flag_span},
+    body_builder::{flag_origin, flag_span},
     json,
+    json_spans::{self, Target},
     pair::Pair,
-    places::{self, Part},
     source::StdinReaders,
 };
 
 #[derive(Default)]
-struct Problems(Vec<Found>);
+struct Problems(Vec<Diagnostic>);
 
 impl Problems {
     fn add(&mut self, code: &'static str, rule: impl Into<String>, origin: Origin) {
-        self.0.push(Found { problem: Problem::new("", code, rule), origin: Some(origin), hint: None });
+        self.0.push(Diagnostic { problem: Problem::new("", code, rule), origin: Some(origin), hint: None });
     }
 
     fn pairs<'a>(
@@ -36,7 +36,7 @@ impl Problems {
         for (i, text) in values.iter().enumerate() {
             match Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) {
                 Some(pair) => pairs.push((i, pair)),
-                None => self.add("type", format!("{flag} is {form}"), flag_origin(flag, i + 1, text)),
+                None => self.add("type", format!("{flag} must be {form}"), flag_origin(flag, i + 1, text)),
             }
         }
         pairs
@@ -55,27 +55,23 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let headers = headers(&header, &mut problems);
     let body = body(input.as_deref(), &field, &json_field, &mut stdin, &mut problems);
     if body.is_some() && matches!(method, Method::GET | Method::HEAD) {
-        let rule = format!("a {method} has no body; parameters of the query are given with -Q");
+        let rule = format!("a {method} request has no body; pass query parameters with -Q");
         problems.add("exclusive", rule, flag_origin("METHOD", 1, method.as_str()));
     }
     if all && method != Method::GET {
-        problems.add(
-            "exclusive",
-            "--all is for lists, which are asked for with GET",
-            flag_origin("METHOD", 1, method.as_str()),
-        );
+        problems.add("exclusive", "--all requires GET", flag_origin("METHOD", 1, method.as_str()));
     }
     let dry_run = dry_run.and_then(|form| {
         let read = DryRun::read(&form);
         if read.is_none() {
-            problems.add("type", "a dry run is shown as json or curl", flag_origin("--dry-run", 1, &form));
+            problems.add("type", "the form must be json or curl", flag_origin("--dry-run", 1, &form));
         }
         read
     });
     if problems.0.is_empty() {
         return Ok(Plan { method, path, query, headers, body, include, all, dry_run });
     }
-    Err(Fail::Usage(Report { found: problems.0, ..Report::default() }))
+    Err(Fail::Usage(Diagnostics { found: problems.0, ..Diagnostics::default() }))
 }
 
 fn read_method(text: &str, problems: &mut Problems) -> Method {
@@ -84,18 +80,18 @@ fn read_method(text: &str, problems: &mut Problems) -> Method {
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
         problems.add(
             "type",
-            "a method is GET, POST, PUT, PATCH, DELETE or HEAD",
+            "the method must be GET, POST, PUT, PATCH, DELETE or HEAD",
             flag_origin("METHOD", 1, text),
         );
         Method::GET
     })
 }
 
-/// Puts the segments in, each percent-encoded so that it stays one.
+/// Inserts the path segments, each percent-encoded so that it stays one segment.
 fn fill(path: &str, segments: &[String], problems: &mut Problems) -> String {
     let at_path = |span| flag_span("PATH", 1, path, span);
     if path.contains("://") || path.starts_with("//") {
-        let rule = "PATH is relative to the address of the service, which --base-url names";
+        let rule = "PATH is relative to the service's base URL; set that with --base-url";
         problems.add("url", rule, flag_origin("PATH", 1, path));
         return "/".to_owned();
     }
@@ -136,16 +132,16 @@ fn headers(values: &[String], problems: &mut Problems) -> Vec<(String, String)> 
         let (name, value) = (pair.name, pair.value.trim());
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            (Err(_), _) => problems.add("header", "this is no name of a header", origin(pair.name_at())),
+            (Err(_), _) => problems.add("header", "this isn't a valid header name", origin(pair.name_at())),
             (_, Err(_)) => {
                 problems.add(
                     "header",
-                    "a header's value must not hold control characters such as line breaks",
+                    "a header's value must not contain control characters such as line breaks",
                     origin(pair.value_at),
                 );
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
-                problems.add("reserved", "this header is set by the program itself", origin(pair.name_at()));
+                problems.add("reserved", "this header is set by posthaste", origin(pair.name_at()));
             }
             (Ok(name), Ok(_)) if name == "idempotency-key" => match posthaste::IdempotencyKey::new(value) {
                 Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),
@@ -172,7 +168,7 @@ fn body(
         None => Map::new(),
         Some(Value::Object(object)) => object,
         Some(other) => {
-            let rule = "fields can only be laid over a JSON object";
+            let rule = "fields can only be added to a JSON object";
             problems.add("type", rule, flag_origin("--input", 1, input.unwrap_or_default()));
             return Some(other);
         }
@@ -192,16 +188,16 @@ fn body(
             };
             match source.text() {
                 Ok(text) => drop(object.insert(pair.name.to_owned(), (*text).into())),
-                Err(rule) => problems.add("file", format!("{source} can't be read: {rule}"), origin),
+                Err(rule) => problems.add("file", format!("couldn't read {source}: {rule}"), origin),
             }
             continue;
         }
         match json::read(pair.value) {
             Ok(document) => drop(object.insert(pair.name.to_owned(), document.value)),
-            Err(error) => problems.0.push(Found {
+            Err(error) => problems.0.push(Diagnostic {
                 problem: Problem::new("", "json", error.message),
                 origin: Some(origin),
-                hint: Some(format!("a text is given with -f {}=…", pair.name)),
+                hint: Some(format!("for text, use -f {}=…", pair.name)),
             }),
         }
     }
@@ -219,17 +215,19 @@ fn document(name: &str, stdin: &mut StdinReaders, problems: &mut Problems) -> Op
     let text = match source.text() {
         Ok(text) => text,
         Err(rule) => {
-            problems.add("file", format!("{source} can't be read: {rule}"), flag_origin("--input", 1, name));
+            problems.add("file", format!("couldn't read {source}: {rule}"), flag_origin("--input", 1, name));
             return None;
         }
     };
     match json::read(&text) {
         Ok(document) => {
-            let spans =
-                places::find(&text, document.repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)));
+            let spans = json_spans::find(
+                &text,
+                document.repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)),
+            );
             for (pointer, span) in document.repeated.iter().zip(spans) {
                 let problem = Problem::new(pointer.as_str(), "repeated", "this key is given twice");
-                problems.0.push(Found { problem, origin: Some(source.origin(&text, span)), hint: None });
+                problems.0.push(Diagnostic { problem, origin: Some(source.origin(&text, span)), hint: None });
             }
             Some(document.value)
         }
@@ -271,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_too_few_and_one_too_many_are_both_told() {
+    fn each_missing_and_each_unknown_path_parameter_is_reported() {
         assert_eq!(
             filled("/emails/{id}", &["ID=1"]).unwrap_err(),
             ["--path id=… is missing", "there is no {ID} in the path"]
@@ -279,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn another_host_is_no_path() {
+    fn a_path_with_another_host_is_refused() {
         for wrong in ["https://evil.test/emails", "//evil.test/emails"] {
             assert_eq!(filled(wrong, &[]).unwrap_err().len(), 1);
         }

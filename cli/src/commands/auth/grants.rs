@@ -1,4 +1,4 @@
-//! `auth grants`: the programs that an account has let in, seen from the service.
+//! `auth grants`: the applications authorized for the account.
 
 use posthaste::Client;
 
@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Look at the programs that were given access, and take it back
+/// Manage OAuth grants: the applications authorized for this account
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -17,9 +17,9 @@ pub(crate) enum Command {
     Revoke(RevokeArgs),
 }
 
-/// List the grants of access, newest first; revoked ones stay in the list
+/// List OAuth grants, newest first, including revoked ones
 ///
-/// Without --limit, the service shows all of them.
+/// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, client, scopes, revoked_at, created_at\n\n\
     Example:\n  posthaste auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
@@ -28,11 +28,11 @@ pub(crate) struct ListArgs {
     part: pages::Args,
 }
 
-/// Take access back: the program is refused from then on, with all its tokens
+/// Revoke an OAuth grant; all its tokens become invalid
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste auth grants revoke 650e8400-e29b-41d4-a716-446655440001")]
 pub(crate) struct RevokeArgs {
-    /// Id of the grant
+    /// ID of the grant
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
@@ -48,10 +48,10 @@ const TABLE: Table = Table {
         Column::new("created_at", "GIVEN", Kind::Time),
     ],
     shown: 5,
-    nothing: "no program was given access yet",
+    nothing: "no OAuth grants yet",
 };
 
-/// Runs one of them.
+/// Runs the command.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => {
@@ -61,12 +61,12 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let mut flags = crate::input::flags::Flags::default();
             let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
             flags.finish()?;
-            let doubt = "the access may be revoked; look: posthaste auth grants list";
-            let question = format!("revoke grant {}? The program loses its access", args.id);
+            let unknown_outcome = "the grant may have been revoked; check: posthaste auth grants list";
+            let question = format!("Revoke grant {}? The application loses its access", args.id);
             mutation::confirm(dry_run.is_some(), &question, context).await?;
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
-            match mutation::carry_out(dry_run, doubt, context, make).await? {
-                Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+            match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+                Some(response) => mutation::print(response.value.id.as_str(), &response, context),
                 None => Ok(()),
             }
         }

@@ -1,4 +1,4 @@
-//! `auth list`: the profiles, and which of them are logged in.
+//! `auth list`: the profiles and their login state.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::diagnostics::Fail;
 use crate::output::report;
 use crate::output::table::{Column, Kind};
 
-/// List the profiles, and which of them are logged in
+/// List profiles and their login state
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: used, profile, origin, kind, state, scope, store, expires_at\n\n\
     Example:\n  posthaste auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
@@ -28,23 +28,23 @@ const COLUMNS: &[Column] = &[
     Column::new("expires_at", "EXPIRES", Kind::Time),
 ];
 
-/// Prints them.
+/// Prints the list.
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let columns = context.out.columns(COLUMNS)?;
-    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
     let used = profile::shown(context)?;
     let written =
         settings.file.iter().flat_map(|file| file.profiles().into_iter().map(move |name| (file, name)));
     let mut rows: Vec<Value> = Vec::new();
-    for (file, name) in written.filter(|(_, name)| !kept.iter().any(|(known, _)| known == name)) {
+    for (file, name) in written.filter(|(_, name)| !stored.iter().any(|(known, _)| known == name)) {
         let address = file.get(Some(name), "base_url").or_else(|| file.get(None, "base_url"));
         let origin = address
             .and_then(|entry| url::Url::parse(&entry.text).ok())
             .map(|url| url.origin().ascii_serialization());
         rows.push(json!({ "profile": name, "origin": origin, "state": "logged_out" }));
     }
-    for (name, overview) in &kept {
+    for (name, overview) in &stored {
         rows.push(match overview {
             Ok(overview) => described(overview),
             Err(error) => {

@@ -1,7 +1,7 @@
-//! `auth login`: in a browser, by a pasted address, or with an API key from standard input.
+//! `auth login`: through a browser, by a pasted redirect address, or with an API key from standard input.
 //!
-//! The store is tried before anybody is sent to a browser, so that a grant which was given has a place. Until the code is exchanged nothing has
-//! changed anywhere, and Ctrl-C ends it at once; from then on it waits until the login is kept.
+//! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
+//! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
 
 mod client;
 mod countdown;
@@ -20,10 +20,10 @@ use url::Url;
 use self::countdown::Countdown;
 use super::{failed, of_store, profile};
 use crate::actions::browser;
-use crate::actions::confirm::may_ask;
+use crate::actions::confirm::is_interactive;
 use crate::context::Context;
 use crate::credentials::{Credentials, ProfileStore, StoreKind};
-use crate::diagnostics::{Fail, Found, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 use crate::input::flags::{Choices, Flags};
 use crate::output::hidden::Hidden;
 use crate::output::report;
@@ -32,20 +32,20 @@ use crate::output::write_stderr;
 use crate::settings::{Source, credential, keys};
 use crate::signals;
 
-/// Least privilege first.
+/// The default: least privilege.
 const SCOPE: &str = "emails:send";
-/// Where the browser is to go when no port could be opened: it fails there, and shows the address to paste.
-const NOBODY: &str = "http://127.0.0.1/callback";
+/// The redirect URI if no port can be opened: the browser fails there, and shows the address to paste.
+const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 
-/// Log in: allow this program in a browser to use your account
+/// Log in through a browser
 ///
-/// Prints a page to open, opens it where there is a browser, and waits until you have allowed or declined. On a machine without one, open the page
-/// anywhere and paste the address that you end on, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
+/// Prints the address of a page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
+/// open the page anywhere and paste the address you end up on, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
-/// Tokens are kept in the keyring of the operating system, and renewed when a command needs it. POSTHASTE_API_KEY and --api-key-file go before a login.
+/// Tokens are stored in the system keyring and refreshed when needed. POSTHASTE_API_KEY and --api-key-file take precedence over a login.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without --scope, the login may send emails and nothing else (or what `scope` in the profile says). \
+    after_help = "Without --scope, the login may only send emails (or what `scope` in the profile allows). \
     For all commands: --scope full_access.\n\n\
     Examples:\n  \
     posthaste auth login\n  \
@@ -54,57 +54,57 @@ const NOBODY: &str = "http://127.0.0.1/callback";
     posthaste auth login --with-token < key.txt"
 )]
 pub(crate) struct Args {
-    /// What the login may do: emails:send or full_access; can be repeated
+    /// Scope to request: emails:send or full_access; repeatable
     #[arg(long = "scope", value_name = "SCOPE", value_parser = Choices(&["emails:send", "full_access"]), hide_possible_values = true)]
     scopes: Vec<String>,
-    /// Whom the service knows this program as [default: client_id of the profile, else found out]
+    /// OAuth client ID [default: client_id of the profile, else discovered or registered]
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Only print the page's address
+    /// Print the page's address without opening a browser
     #[arg(long)]
     no_browser: bool,
-    /// Port that the browser comes back to [default: any free one]
+    /// Port for the browser's redirect [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Where to keep the login: keyring, or file for one that only you can read
-    #[arg(long, value_name = "WHERE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
+    /// Where to store the login: keyring, or file (readable only by you)
+    #[arg(long, value_name = "STORE", value_parser = Choices(&["keyring", "file"]), hide_possible_values = true)]
     store: Option<String>,
-    /// Time limit for the login in the browser; --timeout limits calls to the service
-    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true)]
+    /// Time limit for the login in the browser; --timeout limits API calls
+    #[arg(long, value_name = "DURATION", default_value = "5m", allow_hyphen_values = true)]
     login_timeout: String,
-    /// Keep an API key instead, read from standard input
+    /// Store an API key read from standard input instead
     #[arg(long)]
     with_token: bool,
 }
 
-/// What is to be done.
+/// A validated login.
 struct Plan {
     base_url: Url,
     scopes: Vec<String>,
     client_id: Option<String>,
     store: Option<StoreKind>,
-    /// Whether the store is the command's own choice.
+    /// Whether the command line chose the store.
     chosen: bool,
     port: u16,
     timeout: Duration,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args, context)?;
     let credentials =
         Credentials::of(&context.env, profile::named(context)?).map_err(|error| of_store(&error))?;
-    let store = place(&credentials, plan.store, context).await?;
-    let facts = if args.with_token {
-        keep_key(&plan, &credentials, store, context).await?
+    let store = choose_store(&credentials, plan.store, context).await?;
+    let metadata = if args.with_token {
+        store_key(&plan, &credentials, store, context).await?
     } else {
-        let grant = browse(&plan, args.no_browser, context).await?;
-        let record = grant.kept_in(credentials.store(Some(store))).await?;
-        warn_of_scope(&plan, &record, context);
-        facts(&record)
+        let grant = authorize(&plan, args.no_browser, context).await?;
+        let record = grant.store_in(credentials.store(Some(store))).await?;
+        warn_about_scope(&plan, &record, context);
+        metadata(&record)
     };
     remember(&plan, store, context)?;
-    tell(&plan, store, facts, context)
+    print_result(&plan, store, metadata, context)
 }
 
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
@@ -121,14 +121,20 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         // RFC 6749, 3.3
         let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if scope.is_empty() || !scope.bytes().all(fits) {
-            flags.wrong_nth("charset", "a scope is a word, such as emails:send", "--scope", n + 1, scope);
+            flags.wrong_nth(
+                "charset",
+                "a scope is a single word, such as emails:send",
+                "--scope",
+                n + 1,
+                scope,
+            );
         }
     }
     let store = match args.store.as_deref() {
         Some(word) => {
             let kind = kind(word);
             if kind.is_none() {
-                flags.wrong("type", "a login is kept in the keyring or in a file", "--store", word);
+                flags.wrong("type", "the store must be keyring or file", "--store", word);
             }
             kind
         }
@@ -146,18 +152,19 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
             ("--no-browser", args.no_browser),
         ] {
             if is_set {
-                let problem = Problem::new("", "exclusive", format!("{name} does not go with --with-token"));
-                flags.push(Found { problem, origin: None, hint: None });
+                let problem =
+                    Problem::new("", "exclusive", format!("{name} can't be used with --with-token"));
+                flags.push(Diagnostic { problem, origin: None, hint: None });
             }
         }
     }
     if args.client_id.as_deref().is_some_and(|id| id.trim().is_empty()) {
-        flags.wrong("empty", "a client id has at least one character", "--client-id", "");
+        flags.wrong("empty", "a client ID must not be empty", "--client-id", "");
     }
     if context.global.has_sandbox() {
         flags.wrong(
             "exclusive",
-            "a sandbox of this command's own forgets the login with it",
+            "this command's own sandbox ends with it, and the login with the sandbox",
             "--sandbox",
             "",
         );
@@ -181,8 +188,8 @@ fn kind(word: &str) -> Option<StoreKind> {
     <StoreKind as clap::ValueEnum>::from_str(word, false).ok()
 }
 
-/// The store that will take the login, tried. Nothing is kept in a file that nobody has chosen.
-async fn place(
+/// Tests the store that will hold the login. A plain file is never used without consent.
+async fn choose_store(
     credentials: &Credentials,
     wanted: Option<StoreKind>,
     context: &Context,
@@ -192,23 +199,24 @@ async fn place(
     let Err(error) = credentials.probe(store).await else { return Ok(store) };
     let why = report::chain(&error);
     if store == StoreKind::File || wanted.is_some() {
-        let message = format!("there is no place for the login: {why}");
+        let message = format!("the login can't be stored: {why}");
         return Err(Fail::Local { message, source: None, hint: None });
     }
-    if may_ask(context)? {
+    if is_interactive(context)? {
         context.out.warn(&why);
-        crate::actions::confirm::confirm("Keep the login in a file that only you can read?", context).await?;
+        crate::actions::confirm::confirm("Store the login in a file that only you can read?", context)
+            .await?;
         credentials.probe(StoreKind::File).await.map_err(|error| of_store(&error))?;
         return Ok(StoreKind::File);
     }
-    let problem = Problem::new("", "required", format!("there is no place for the login: {why}"));
-    let mut report = Report::one(problem, None);
+    let problem = Problem::new("", "required", format!("the login can't be stored: {why}"));
+    let mut report = Diagnostics::one(problem, None);
     report.help =
-        Some("keep it in a file that only you can read: posthaste auth login --store file".to_owned());
+        Some("store it in a file that only you can read: posthaste auth login --store file".to_owned());
     Err(Fail::Usage(report))
 }
 
-async fn keep_key(
+async fn store_key(
     plan: &Plan,
     credentials: &Credentials,
     store: StoreKind,
@@ -218,8 +226,8 @@ async fn keep_key(
     let key = {
         let _hidden = terminal.then(Hidden::begin);
         if terminal {
-            // A question is no note: without it nobody would know what the program waits for.
-            write_stderr("API key (it is not shown): ");
+            // Not a note, which --quiet would hide: a prompt is always shown.
+            write_stderr("API key (input is hidden): ");
         }
         credential::read_key(terminal)
     };
@@ -228,11 +236,11 @@ async fn keep_key(
     }
     let key = key.map_err(Fail::Usage)?;
     let origin = plan.base_url.origin().ascii_serialization();
-    credentials.keep_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
+    credentials.store_api_key(Some(store), &origin, key).await.map_err(|error| of_store(&error))?;
     Ok(json!({ "kind": "api_key", "origin": origin }))
 }
 
-/// What a person has allowed, and nobody has taken yet.
+/// A granted authorization whose code isn't redeemed yet.
 struct Grant {
     server: AuthorizationServer,
     authorization: AuthorizationRequest,
@@ -240,24 +248,24 @@ struct Grant {
 }
 
 impl Grant {
-    /// Redeems the code and keeps the login. From here on there are tokens that nobody else has, so a signal waits until they are kept.
-    async fn kept_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
+    /// Redeems the code and stores the login. From here on the tokens exist only in this process, so signals wait until they are stored.
+    async fn store_in(self, store: ProfileStore) -> Result<TokenRecord, Fail> {
         let held = signals::hold();
-        let keeping = tokio::spawn(async move {
+        let saving = tokio::spawn(async move {
             let _held = held;
             let record = self.server.exchange(&self.authorization, &self.code).await?;
             Session::start(store, record.clone()).await?;
             Ok(record)
         });
-        let kept = keeping.await.map_err(|error| Fail::local("the login was not kept", error))?;
-        kept.map_err(failed)
+        let saved = saving.await.map_err(|error| Fail::local("the login couldn't be stored", error))?;
+        saved.map_err(failed)
     }
 }
 
-/// Through the browser to a code.
-async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
+/// Goes through the browser to an authorization code.
+async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
     let server = server(&plan.base_url).await?;
-    let may_paste = may_ask(context)?;
+    let may_paste = is_interactive(context)?;
     let receiver = match RedirectListener::bind_to(plan.port).await {
         Ok(receiver) => Some(receiver),
         Err(error) if may_paste => {
@@ -266,10 +274,11 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
         }
         Err(error) => return Err(failed(error)),
     };
-    let redirect_uri = receiver.as_ref().map_or(NOBODY, RedirectListener::redirect_uri).to_owned();
-    let who = client::who(&server, plan.client_id.as_deref(), &redirect_uri).await?;
+    let redirect_uri =
+        receiver.as_ref().map_or(PASTE_REDIRECT_URI, RedirectListener::redirect_uri).to_owned();
+    let who = client::resolve(&server, plan.client_id.as_deref(), &redirect_uri).await?;
     if who.is_new {
-        // At once: each registration makes another client, also if this login comes to nothing.
+        // Stored at once: each registration creates another client, even if this login fails.
         profile::write(profile::named(context)?, &[("client_id", &who.client_id)], context)?;
     }
     let mut authorizing = server.authorize(who.client_id, redirect_uri);
@@ -278,25 +287,25 @@ async fn browse(plan: &Plan, no_browser: bool, context: &Context) -> Result<Gran
     }
     let authorization = authorizing.build()?;
     show(&authorization, plan, context);
-    match browser::why_not(no_browser, context) {
+    match browser::reason_not_to_open(no_browser, context) {
         None => browser::open(authorization.url().as_str(), context),
-        Some(reason) => context.out.note(&format!("not opened in a browser here: {reason}")),
+        Some(reason) => context.out.note(&format!("no browser opened: {reason}")),
     }
     let paste = may_paste.then(paste::Paste::listen);
     if may_paste {
-        context.out.note("Waiting for the browser… or paste the address that it ends on, and press Enter.");
+        context.out.note("Waiting for the browser… or paste the address it ends up on and press Enter.");
     } else {
         context.out.note("Waiting for the browser…");
     }
     let countdown = Countdown::new(plan.timeout, context)?;
     let code = tokio::select! {
-        code = answer(receiver, paste, &authorization, plan.timeout, &countdown, context) => code?,
+        code = wait_for_code(receiver, paste, &authorization, plan.timeout, &countdown, context) => code?,
         never = countdown.run() => match never {},
     };
     Ok(Grant { server, authorization, code })
 }
 
-/// The service's own word on its endpoints, or else where the specification has them.
+/// The endpoints from the service's metadata, or the specification's defaults.
 async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
     match AuthorizationServer::discover(base_url.as_str()).await {
         Err(posthaste::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
@@ -306,18 +315,18 @@ async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
     }
 }
 
-/// Says which page to open: always, since an opener that fails may not say so.
+/// Prints the page's address: always, since a failing opener may not report it.
 fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
-    write_stderr(&if context.out.says_json() {
+    write_stderr(&if context.out.messages_are_json() {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
         format!("Open this page to allow `posthaste` to use your account ({scope}):\n  {url}\n")
     });
 }
 
-/// Whatever comes first: the browser itself, or the address that it ended on.
-async fn answer(
+/// Waits for the redirect or the pasted address, whichever is first.
+async fn wait_for_code(
     receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,
     authorization: &AuthorizationRequest,
@@ -346,7 +355,7 @@ async fn answer(
     }
 }
 
-fn facts(record: &TokenRecord) -> Value {
+fn metadata(record: &TokenRecord) -> Value {
     json!({
         "kind": "login",
         "origin": record.origin,
@@ -356,12 +365,12 @@ fn facts(record: &TokenRecord) -> Value {
     })
 }
 
-/// What was given is kept, whatever it is; what differs is said.
-fn warn_of_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
+/// Stores whatever scope was granted, and warns if it differs from the requested one.
+fn warn_about_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
     let more: Vec<_> =
         record.scope.split(' ').filter(|scope| !plan.scopes.iter().any(|asked| asked == scope)).collect();
     if !more.is_empty() && !record.scope.is_empty() {
-        context.out.warn(&format!("the login may do more than was asked for: {}", more.join(" ")));
+        context.out.warn(&format!("the granted scope exceeds the requested one by: {}", more.join(" ")));
     }
     let less: Vec<_> = plan
         .scopes
@@ -370,11 +379,13 @@ fn warn_of_scope(plan: &Plan, record: &TokenRecord, context: &Context) {
         .cloned()
         .collect();
     if !less.is_empty() {
-        context.out.warn(&format!("the login may do less than was asked for; missing: {}", less.join(" ")));
+        context
+            .out
+            .warn(&format!("the granted scope is narrower than requested; missing: {}", less.join(" ")));
     }
 }
 
-/// Writes down what the next command needs and nobody else says: the address that a flag gave, and the chosen store.
+/// Writes settings that the next command needs: the base URL from a flag, and the chosen store.
 fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let by_flag =
@@ -391,40 +402,42 @@ fn remember(plan: &Plan, store: StoreKind, context: &Context) -> Result<(), Fail
         return Ok(());
     }
     let path = profile::write(profile::named(context)?, &values, context).inspect_err(|_| {
-        context.out.warn("it is kept, but what the next command needs could not be written down");
+        context
+            .out
+            .warn("the login is stored, but its settings couldn't be written to the configuration file");
     })?;
     let names: Vec<_> = values.iter().map(|(name, _)| *name).collect();
-    context.out.note(&format!("{} remembered in {}", names.join(" and "), path.display()));
+    context.out.note(&format!("saved {} to {}", names.join(" and "), path.display()));
     Ok(())
 }
 
-fn tell(plan: &Plan, store: StoreKind, mut facts: Value, context: &Context) -> Result<(), Fail> {
+fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Context) -> Result<(), Fail> {
     let name = profile::shown(context)?;
-    facts["profile"] = name.into();
-    facts["store"] = store.word().into();
+    metadata["profile"] = name.into();
+    metadata["store"] = store.word().into();
     let place = match store {
-        StoreKind::Keyring => "kept in the system's keyring",
-        StoreKind::File => "kept in a file that only you can read",
+        StoreKind::Keyring => "stored in the system keyring",
+        StoreKind::File => "stored in a file that only you can read",
     };
-    let origin = facts["origin"].as_str().unwrap_or_default();
-    let line = if facts["kind"] == "login" {
-        let expires = facts["expires_at"].as_str().map(|at| relative(at, Timestamp::now()));
+    let origin = metadata["origin"].as_str().unwrap_or_default();
+    let line = if metadata["kind"] == "login" {
+        let expires = metadata["expires_at"].as_str().map(|at| relative(at, Timestamp::now()));
         let expires = expires
-            .map(|at| format!(" · access token ends {at} and is renewed by itself"))
+            .map(|at| format!(" · access token expires {at}, refreshed automatically"))
             .unwrap_or_default();
-        let scope = facts["scope"].as_str().unwrap_or_default();
+        let scope = metadata["scope"].as_str().unwrap_or_default();
         format!("logged in as profile `{name}` to {origin} · scope {scope}{expires} · {place}")
     } else {
         format!("API key of profile `{name}` for {origin} · {place}")
     };
-    context.out.result(&[line], &facts)?;
+    context.out.result(&[line], &metadata)?;
     let settings = context.settings()?;
     if let Some(credential) = &settings.credential {
-        context.out.warn(&format!("{} is set and goes before this login", credential.source));
+        context.out.warn(&format!("{} is set and takes precedence over this login", credential.source));
     }
-    if facts["kind"] == "login" && plan.scopes == [SCOPE] {
+    if metadata["kind"] == "login" && plan.scopes == [SCOPE] {
         context.out.note(
-            "it may send emails and nothing else; for all commands: posthaste auth login --scope full_access",
+            "this login may only send emails; for all commands: posthaste auth login --scope full_access",
         );
     }
     Ok(())

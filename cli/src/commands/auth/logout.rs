@@ -1,4 +1,4 @@
-//! `auth logout`: the grant is revoked at the service, and what is kept here is removed.
+//! `auth logout`: revokes the grant at the service and removes the stored credentials.
 
 use posthaste::auth::Revocation;
 use serde_json::{Value, json};
@@ -6,37 +6,40 @@ use serde_json::{Value, json};
 use super::{failed, of_store, profile};
 use crate::actions::confirm::confirm;
 use crate::context::Context;
-use crate::credentials::{Credentials, KeptKind};
+use crate::credentials::{CredentialKind, Credentials};
 use crate::diagnostics::Fail;
 use crate::output::report;
 use crate::settings::file::{self, ConfigFile};
 use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
 
-/// Log out: take the access back at the service, and forget it here
+/// Log out: revoke access at the service and remove the stored credentials
 ///
-/// A renewal that is under way ends first. An API key that was kept is forgotten here; at the service it stays until it is deleted.
+/// Waits for a token refresh in progress. A stored API key is removed from this machine only; it stays valid until you delete it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste auth logout\n  posthaste --profile work auth logout\n  posthaste auth logout --all --yes"
 )]
 pub(crate) struct Args {
-    /// Of every profile
+    /// Log out of every profile
     #[arg(long)]
     all: bool,
 }
 
-/// Logs out of one profile, or of all.
+/// Logs out of one profile or of all.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let profiles =
-        if args.all { everyone(context).await? } else { vec![profile::named(context)?.map(str::to_owned)] };
+    let profiles = if args.all {
+        all_profiles(context).await?
+    } else {
+        vec![profile::named(context)?.map(str::to_owned)]
+    };
     let (mut ended, mut failures) = (Vec::new(), Vec::new());
     for profile in profiles {
         match end(profile.as_deref(), context).await {
             Ok(Some(done)) => ended.push(done),
             Ok(None) => context
                 .out
-                .note(&format!("profile `{}` was not logged in", profile.as_deref().unwrap_or(DEFAULT))),
+                .note(&format!("profile `{}` wasn't logged in", profile.as_deref().unwrap_or(DEFAULT))),
             Err(fail) => failures.push((profile.unwrap_or_else(|| DEFAULT.to_owned()), fail)),
         }
     }
@@ -51,15 +54,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
                 failures.iter().map(|(name, fail)| format!("  {name}: {}", report::message(fail))).collect();
             let profiles = if many == 1 { "1 profile" } else { &format!("{many} profiles") };
             Err(Fail::Local {
-                message: format!("{profiles} could not be logged out:\n{}", causes.join("\n")),
+                message: format!("{profiles} couldn't be logged out:\n{}", causes.join("\n")),
                 source: None,
-                hint: Some("one by one: posthaste --profile NAME auth logout".to_owned()),
+                hint: Some("log out one by one: posthaste --profile NAME auth logout".to_owned()),
             })
         }
     }
 }
 
-/// A profile that existed by its login alone is gone with it, and can't stay the default.
+/// A profile that consisted only of its login no longer exists, and can't stay the default.
 fn forget(context: &Context) -> Result<(), Fail> {
     let Some(file) = &context.settings()?.file else { return Ok(()) };
     let gone = |file: &ConfigFile| {
@@ -77,9 +80,9 @@ fn forget(context: &Context) -> Result<(), Fail> {
     Ok(())
 }
 
-async fn everyone(context: &Context) -> Result<Vec<Option<String>>, Fail> {
-    let kept = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
-    let names: Vec<String> = kept.into_iter().map(|(name, _)| name).collect();
+async fn all_profiles(context: &Context) -> Result<Vec<Option<String>>, Fail> {
+    let stored = Credentials::list(&context.env).map_err(|error| of_store(&error))?;
+    let names: Vec<String> = stored.into_iter().map(|(name, _)| name).collect();
     if names.len() > 1 {
         confirm(&format!("Log out of {} profiles ({})?", names.len(), names.join(", ")), context).await?;
     }
@@ -88,13 +91,13 @@ async fn everyone(context: &Context) -> Result<Vec<Option<String>>, Fail> {
 
 async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, Fail> {
     let credentials = Credentials::of(&context.env, profile).map_err(|error| of_store(&error))?;
-    let kept = credentials.overview();
-    if matches!(kept, Ok(None)) {
+    let stored = credentials.overview();
+    if matches!(stored, Ok(None)) {
         return Ok(None);
     }
     let name = profile.unwrap_or(DEFAULT);
-    // What can't be read is taken for a login: then the session says what became of it.
-    if matches!(&kept, Ok(Some(kept)) if kept.facts.kind == KeptKind::ApiKey) {
+    // Unreadable credentials are treated as a login: the session then reports why.
+    if matches!(&stored, Ok(Some(stored)) if stored.metadata.kind == CredentialKind::ApiKey) {
         credentials.remove().await.map_err(|error| of_store(&error))?;
         return Ok(Some(json!({ "profile": name, "kind": "api_key", "revoked": false })));
     }
@@ -102,7 +105,7 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
         Revocation::Revoked => true,
         Revocation::NotRevoked(error) => {
             context.out.warn(&format!(
-                "the service was not told: {}; the grant may live on there until it expires",
+                "the grant couldn't be revoked: {}; it may stay valid until it expires",
                 report::chain(&error)
             ));
             false
@@ -115,8 +118,10 @@ async fn end(profile: Option<&str>, context: &Context) -> Result<Option<Value>, 
 fn line(done: &Value) -> String {
     let name = done["profile"].as_str().unwrap_or_default();
     match (done["kind"] == "api_key", done["revoked"] == true) {
-        (true, _) => format!("forgot the API key of profile `{name}`; the service still knows it"),
-        (false, true) => format!("logged out of profile `{name}`; the access is revoked"),
+        (true, _) => format!(
+            "removed the API key of profile `{name}` from this machine; it stays valid at the service"
+        ),
+        (false, true) => format!("logged out of profile `{name}`; access revoked"),
         (false, false) => format!("logged out of profile `{name}`"),
     }
 }

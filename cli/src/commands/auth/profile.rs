@@ -1,4 +1,4 @@
-//! What of a login stands in the configuration file, where people see it.
+//! The settings of a login that are stored in the configuration file, where people can see them.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use crate::settings::keys;
 use crate::settings::profiles::DEFAULT;
 use crate::settings::store::ConfigStore;
 
-/// The profile in use, if one is named.
+/// The active profile, if one is named.
 pub(super) fn named(context: &Context) -> Result<Option<&str>, Fail> {
     Ok(context.settings()?.profile.as_ref().map(|profile| profile.value.as_str()))
 }
 
-/// The profile in use, as people read it.
+/// The active profile's name for display.
 pub(super) fn shown(context: &Context) -> Result<&str, Fail> {
     Ok(named(context)?.unwrap_or(DEFAULT))
 }
 
-/// Whether the configuration file has the profile in use.
+/// Whether the configuration file contains the active profile.
 pub(super) fn is_written(context: &Context) -> Result<bool, Fail> {
     let settings = context.settings()?;
     let Some(name) = named(context)? else { return Ok(true) };
@@ -31,20 +31,20 @@ pub(super) fn write(
     values: &[(&str, &str)],
     context: &Context,
 ) -> Result<PathBuf, Fail> {
-    // Read anew: a person may have taken minutes in the browser.
+    // Read again: the login may have taken minutes in the browser.
     let store = ConfigStore::lock(&context.env)?;
     store.set(profile, values)?;
     Ok(store.path().to_owned())
 }
 
-/// The failure of a command that names a profile which doesn't exist.
+/// The error for a profile name that doesn't exist.
 pub(super) fn unknown(name: &str, profiles: &[String]) -> Fail {
     let hint = match keys::nearest(name, profiles.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if profiles.is_empty() => {
-            "make one: posthaste --profile NAME --base-url https://… auth login".to_owned()
+            "create one: posthaste --profile NAME --base-url https://… auth login".to_owned()
         }
-        None => format!("there are: {}", profiles.join(", ")),
+        None => format!("existing profiles: {}", profiles.join(", ")),
     };
     Fail::NotFound { message: format!("there is no profile `{name}`"), hint: Some(hint) }
 }

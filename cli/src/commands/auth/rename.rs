@@ -1,4 +1,4 @@
-//! `auth rename`: a profile's settings and credentials under another name.
+//! `auth rename`: moves a profile's settings and credentials to another name.
 
 use serde_json::json;
 
@@ -12,34 +12,34 @@ use crate::settings::profiles::{self, DEFAULT};
 use crate::settings::store::ConfigStore;
 use crate::signals;
 
-/// Rename a profile, with its settings and its credentials
+/// Rename a profile with its settings and credentials
 ///
-/// The default profile stays the default under its new name. No other profile is replaced, and the service isn't involved.
+/// If it is the default profile, it stays the default. Never overwrites another profile; nothing is sent to the service.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste auth rename work acme\n  posthaste auth rename default personal"
 )]
 pub(crate) struct Args {
-    /// Name of the profile
+    /// Current name of the profile
     #[arg(value_name = "OLD")]
     old: String,
-    /// Its new name
+    /// New name of the profile
     #[arg(value_name = "NEW")]
     new: String,
 }
 
-/// Renames it.
+/// Renames the profile.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let Args { old, new } = args;
     let mut flags = Flags::default();
     if new.trim().is_empty() {
-        flags.wrong("empty", "a profile has a name", "NEW", new);
+        flags.wrong("empty", "a profile name must not be empty", "NEW", new);
     }
-    // Held to the end: no other rename begins, and no login configures the new name.
+    // CriticalSection until the end: no other rename can start, and no login can configure the new name.
     let config = ConfigStore::lock(&context.env)?;
     let profiles = profiles::existing(config.read()?.as_ref(), &context.env);
     if profiles.contains(new) {
-        flags.wrong("exclusive", format!("there is a profile `{new}` already"), "NEW", new);
+        flags.wrong("exclusive", format!("profile `{new}` already exists"), "NEW", new);
     }
     flags.finish()?;
     if !profiles.contains(old) {
@@ -48,17 +48,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let of = |name: &str| Credentials::of(&context.env, Some(name)).map_err(|error| of_store(&error));
     let (from, to) = (of(old)?, of(new)?);
     let (held, names) = (signals::hold(), (old.clone(), new.clone()));
-    // A signal that ends the command waits for the end, so that no credentials stay in two places.
+    // A signal during the move waits for its end, so that credentials never stay in two places.
     let moving = tokio::spawn(async move {
         let _held = held;
         moved(&config, &from, &to, &names.0, &names.1).await
     });
-    moving.await.map_err(|error| Fail::local("the profile was not renamed", error))??;
+    moving.await.map_err(|error| Fail::local("the profile couldn't be renamed", error))??;
     context.out.note(&format!("profile `{old}` is now `{new}`"));
     context.out.result(std::slice::from_ref(new), &json!({ "profile": new, "renamed_from": old }))
 }
 
-/// Copies first and removes last, so that an error on the way leaves the profile as it was.
+/// Copies first and removes last, so that a failure in between leaves the profile unchanged.
 async fn moved(
     config: &ConfigStore,
     from: &Credentials,
@@ -71,7 +71,7 @@ async fn moved(
     let copied = from.copy_to(to).await.map_err(|error| of_store(&error))?;
     let configured = config.update(|text| {
         let mut renamed = file::renamed(text, old, new)?;
-        // Without this, a command that names no profile would go on with `default`.
+        // Without this, commands that name no profile would fall back to `default`.
         if is_default {
             renamed = file::with(&renamed, None, "default_profile", new)?;
         }

@@ -1,4 +1,4 @@
-//! `auth status`: who is asking, and whether that will do.
+//! `auth status`: the active credentials and their state.
 
 use std::time::SystemTime;
 
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::{LOGIN, of_store, profile};
 use crate::context::Context;
-use crate::credentials::{KeptKind, Overview};
+use crate::credentials::{CredentialKind, Overview};
 use crate::diagnostics::Fail;
 use crate::output::time::relative;
 use crate::settings::Credential;
 
-/// Tell who is logged in, with which scope, until when, and where that is kept
+/// Show the active login: its scope, expiry and store
 ///
-/// Ends with 4 when nobody is, or when the login is over. Nothing is sent, and the keyring is not asked.
+/// Exits with 4 if not logged in or if the login has ended. Sends nothing and doesn't open the keyring.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste auth status\n  posthaste auth status --jq .scope")]
 pub(crate) struct Args {}
 
-/// Prints it.
+/// Prints the status.
 pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let credentials = context.credentials()?;
-    let kept = credentials.overview();
+    let overview = credentials.overview();
     let name = profile::shown(context)?;
     if let Some(given) = &settings.credential {
         let kind = match given.value {
@@ -42,75 +42,75 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
             given.source
         );
         context.out.result(&[line], &document)?;
-        if matches!(kept, Ok(Some(_))) {
-            context.out.note(&format!("a login is kept too; {} goes before it", given.source));
+        if matches!(overview, Ok(Some(_))) {
+            context.out.note(&format!("a login is stored too; {} takes precedence over it", given.source));
         }
         return Ok(());
     }
-    let Some(kept) = kept.map_err(|error| of_store(&error))? else {
+    let Some(overview) = overview.map_err(|error| of_store(&error))? else {
         return Err(Fail::Auth {
-            message: format!("profile `{name}` is not logged in"),
+            message: format!("profile `{name}` isn't logged in"),
             hint: Some(LOGIN.to_owned()),
         });
     };
-    let mut document = described(&kept);
+    let mut document = described(&overview);
     if let Some(holder) = credentials.holder() {
         document["renewed_by"] = holder.to_string().into();
     }
-    context.out.result(&[line(&kept)], &document)?;
+    context.out.result(&[line(&overview)], &document)?;
     if let Some(holder) = credentials.holder() {
-        context.out.note(&format!("it is being renewed by {holder}"));
+        context.out.note(&format!("token refresh in progress: {holder}"));
     }
-    if let (Some(pending), None) = (&kept.facts.pending, &kept.facts.ended) {
+    if let (Some(pending), None) = (&overview.metadata.pending, &overview.metadata.ended) {
         let since = Timestamp::try_from(pending.since).unwrap_or_default();
         context.out.note(&format!(
-            "a renewal was begun {} and its outcome is not known",
+            "a token refresh started {} and its outcome is unknown",
             relative(&since.to_string(), Timestamp::now())
         ));
     }
     if let Some(base_url) = &settings.base_url
-        && base_url.value.origin().ascii_serialization() != kept.facts.origin
+        && base_url.value.origin().ascii_serialization() != overview.metadata.origin
     {
         return Err(Fail::Auth {
             message: format!(
-                "the login is for {}, and {} asks for {}",
-                kept.facts.origin, base_url.source, base_url.value
+                "the login is for {}, but {} requests {}",
+                overview.metadata.origin, base_url.source, base_url.value
             ),
-            hint: Some("log in there as another profile: posthaste --profile NAME auth login".to_owned()),
+            hint: Some("log in there with another profile: posthaste --profile NAME auth login".to_owned()),
         });
     }
-    match &kept.facts.ended {
+    match &overview.metadata.ended {
         Some(ended) => Err(super::refused(&posthaste::auth::AuthError::Ended(ended.clone()))),
         None => Ok(()),
     }
 }
 
-/// Whether a login can be used.
-pub(super) fn state_of(kept: Result<&Overview, &StoreError>) -> &'static str {
-    match kept {
-        Ok(kept) if kept.facts.ended.is_some() => "ended",
+/// The login's state as one word.
+pub(super) fn state_of(overview: Result<&Overview, &StoreError>) -> &'static str {
+    match overview {
+        Ok(overview) if overview.metadata.ended.is_some() => "ended",
         Ok(_) => "logged_in",
         Err(_) => "unreadable",
     }
 }
 
-/// What a program may want to know; no secret.
-pub(super) fn described(kept: &Overview) -> Value {
-    let facts = &kept.facts;
-    let login = facts.kind == KeptKind::Login;
+/// The status for programs; contains no secrets.
+pub(super) fn described(overview: &Overview) -> Value {
+    let metadata = &overview.metadata;
+    let login = metadata.kind == CredentialKind::Login;
     json!({
-        "profile": kept.profile,
-        "origin": facts.origin,
+        "profile": overview.profile,
+        "origin": metadata.origin,
         "kind": if login { "login" } else { "api_key" },
-        "state": state_of(Ok(kept)),
-        "scope": login.then_some(&facts.scope),
-        "client_id": login.then_some(&facts.client_id),
-        "expires_at": facts.expires_at().and_then(rfc3339),
-        "obtained_at": facts.obtained_at,
-        "generation": login.then_some(facts.generation),
-        "pending_since": facts.pending.as_ref().and_then(|pending| rfc3339(pending.since)),
-        "store": kept.store.word(),
-        "path": kept.path,
+        "state": state_of(Ok(overview)),
+        "scope": login.then_some(&metadata.scope),
+        "client_id": login.then_some(&metadata.client_id),
+        "expires_at": metadata.expires_at().and_then(rfc3339),
+        "obtained_at": metadata.obtained_at,
+        "generation": login.then_some(metadata.generation),
+        "pending_since": metadata.pending.as_ref().and_then(|pending| rfc3339(pending.since)),
+        "store": overview.store.word(),
+        "path": overview.path,
     })
 }
 
@@ -118,17 +118,19 @@ fn rfc3339(time: SystemTime) -> Option<String> {
     Timestamp::try_from(time).ok().map(|at| format!("{at:.0}"))
 }
 
-fn line(kept: &Overview) -> String {
-    let facts = &kept.facts;
-    let what = match facts.expires_at().and_then(rfc3339) {
+fn line(overview: &Overview) -> String {
+    let metadata = &overview.metadata;
+    let what = match metadata.expires_at().and_then(rfc3339) {
         Some(at) => {
             let ends = relative(&at, Timestamp::now());
-            let word = if ends.starts_with("in ") { "ends" } else { "ended" };
-            format!("login {}  access token {word} {ends}", facts.scope)
+            let word = if ends.starts_with("in ") { "expires" } else { "expired" };
+            format!("login {}  access token {word} {ends}", metadata.scope)
         }
         None => "API key".to_owned(),
     };
-    let place =
-        kept.path.as_ref().map_or_else(|| kept.store.word().to_owned(), |path| path.display().to_string());
-    format!("{}  {}  {what}  {place}", kept.profile, facts.origin)
+    let place = overview
+        .path
+        .as_ref()
+        .map_or_else(|| overview.store.word().to_owned(), |path| path.display().to_string());
+    format!("{}  {}  {what}  {place}", overview.profile, metadata.origin)
 }

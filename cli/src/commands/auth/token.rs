@@ -1,4 +1,4 @@
-//! `auth token`: an access token for other programs, and nothing else on standard output.
+//! `auth token`: prints an access token for other programs, and nothing else, on standard output.
 
 use posthaste::auth::AuthError;
 use secrecy::ExposeSecret as _;
@@ -6,21 +6,21 @@ use serde_json::json;
 
 use super::{LOGIN, failed, of_store};
 use crate::context::Context;
-use crate::credentials::KeptKind;
+use crate::credentials::CredentialKind;
 use crate::diagnostics::Fail;
 use crate::settings::Credential;
 
-/// Print an access token that is good now, for other programs
+/// Print a valid access token for use by other programs
 ///
-/// It is renewed first if it is about to end. With an API key in the environment or kept by `auth login --with-token`, that is printed.
-/// Whoever sees it can use it: mind your shell's history and logs.
+/// Refreshes the token first if it is about to expire. Prints the API key instead if one is set in the environment or stored by
+/// `auth login --with-token`. Treat the output as a secret: mind your shell's history and logs.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  curl -H \"Authorization: Bearer $(posthaste auth token)\" https://api.example.com/emails"
 )]
 pub(crate) struct Args {}
 
-/// Prints it.
+/// Prints the token.
 pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     let print = |token: &str| context.out.result(&[token.to_owned()], &json!({ "token": token }));
     if let Some(given) = &context.settings()?.credential {
@@ -29,7 +29,7 @@ pub(super) async fn run(_: &Args, context: &Context) -> Result<(), Fail> {
     }
     let credentials = context.credentials()?;
     match credentials.overview().map_err(|error| of_store(&error))? {
-        Some(kept) if kept.facts.kind == KeptKind::ApiKey => {
+        Some(overview) if overview.metadata.kind == CredentialKind::ApiKey => {
             let key = credentials.api_key().await.map_err(|error| of_store(&error))?;
             let key = key.ok_or_else(|| super::refused(&AuthError::LoggedOut))?;
             print(key.key.expose_secret())

@@ -1,4 +1,4 @@
-//! `automations create` and `update`: a definition from a file, with what is wrong told at its place there.
+//! `automations create` and `update`: a definition from a file; problems are reported at their place there.
 
 use posthaste::{AutomationPatch, NewAutomation, Problems};
 use serde_json::Value;
@@ -6,23 +6,27 @@ use serde_json::Value;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::draft::{Draft, flag_origin};
+use crate::input::body_builder::{BodyBuilder, flag_origin};
 use crate::input::flags::{DryRun, Flags};
+use crate::input::name::argument_or_flag;
 
-/// Make an automation
+/// Create an automation
 ///
-/// The definition is a JSON object with `steps` and `connections`, and `name` and `status` unless the flags say them. A step is `key`, `type`
+/// The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type`
 /// and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A
-/// connection is `from`, `to` and, behind conditions and waits, `type`. Everything wrong is told at once, at its place in the file.
+/// connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, at their place in the file.
 ///
-/// It prints the id. Without a status the automation is disabled: events start nothing.
+/// Prints the ID. Without a status the automation is disabled: events don't start runs.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.hide(true).help("Same as NAME").conflicts_with("named")), after_help = "Examples:\n  \
     posthaste automations create --definition series.json\n  \
-    posthaste automations create --definition series.json --name 'Welcome series' --status enabled\n  \
+    posthaste automations create 'Welcome series' --definition series.json --status enabled\n  \
     posthaste automations get ID --jq '{name, steps, connections}' | posthaste automations create --definition -")]
 pub(crate) struct CreateArgs {
-    /// File with the definition; - is standard input
+    /// Display name of the automation
+    #[arg(value_name = "NAME")]
+    named: Option<String>,
+    /// File with the definition; - reads standard input
     #[arg(long, value_name = "FILE", required = true)]
     definition: Option<String>,
     #[command(flatten)]
@@ -31,19 +35,19 @@ pub(crate) struct CreateArgs {
     dry_run: DryRunFlag,
 }
 
-/// Change an automation: its name, its status or its definition
+/// Change an automation's name, status or definition
 ///
-/// A definition takes the place of the old one; runs on their way go on by the old one. So do they when the automation is disabled;
-/// `automations stop` ends them too.
+/// A new definition replaces the old one; runs in progress finish with the old one. Disabling an automation also lets its runs finish;
+/// `automations stop` cancels them too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status enabled\n  \
     posthaste automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --definition series.json")]
 pub(crate) struct UpdateArgs {
-    /// Id of the automation
+    /// ID of the automation
     #[arg(value_name = "ID")]
     id: String,
-    /// File with `steps` and `connections`, and `name` and `status` if they change; - is standard input
+    /// File with `steps` and `connections`, and `name` and `status` to change them; - reads standard input
     #[arg(long, value_name = "FILE")]
     definition: Option<String>,
     #[command(flatten)]
@@ -55,7 +59,7 @@ pub(crate) struct UpdateArgs {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct Fields {
-    /// What people call it
+    /// Display name of the automation
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
     /// Whether events start runs: enabled or disabled
@@ -64,13 +68,16 @@ struct Fields {
 }
 
 pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
-    let CreateArgs { definition, fields, dry_run } = args;
+    let CreateArgs { named, definition, fields, dry_run } = args;
+    let (label, name) = argument_or_flag(named, "NAME", fields.name, "--name");
+    let fields = [("name", label, name), ("status", "--status", fields.status)];
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
-    let doubt = "the automation may have been made; look: posthaste automations list --limit 1";
-    let done =
-        mutation::carry_out(dry_run, doubt, context, |client| client.automations().create(&automation));
+    let unknown_outcome = "the automation may have been created; check: posthaste automations list --limit 1";
+    let done = mutation::execute(dry_run, unknown_outcome, context, |client| {
+        client.automations().create(&automation)
+    });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -78,54 +85,57 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let UpdateArgs { id, definition, fields, dry_run } = args;
     let nothing = "--name, --status or --definition";
+    let fields = [("name", "--name", fields.name), ("status", "--status", fields.status)];
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
-    let doubt = format!("the automation may have been changed; look: posthaste automations get {id}");
-    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
+    let unknown_outcome =
+        format!("the automation may have been changed; check: posthaste automations get {id}");
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.automations().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
-/// Lays the flags over the file and asks the rules. `nothing` names the flags of which one is needed.
+/// Applies the flags to the file's contents and validates the result. `fields` are names in the body, flags and values; `nothing` names
+/// the flags of which one is required.
 fn read<T>(
     definition: Option<String>,
-    fields: Fields,
+    fields: [(&str, &str, Option<String>); 2],
     dry_run: &DryRunFlag,
     context: &Context,
     nothing: &str,
     check: impl FnOnce(&Value) -> Result<T, Problems>,
 ) -> Result<(T, Option<DryRun>), Fail> {
-    let mut draft = Draft::default();
+    let mut builder = BodyBuilder::default();
     let mut flags = Flags::default();
     let given = definition.is_some();
     if let Some(file) = definition {
         match context.stdin().claim("--definition", &file) {
-            Ok(source) => draft.read(source, "--definition"),
-            Err(found) => draft.push(*found),
+            Ok(source) => builder.read(source, "--definition"),
+            Err(found) => builder.push(*found),
         }
     }
-    for (field, flag, value) in [("name", "--name", fields.name), ("status", "--status", fields.status)] {
+    for (field, flag, value) in fields {
         if let Some(value) = value {
             let origin = flag_origin(flag, 1, &value);
-            draft.set(field, value, origin);
+            builder.set(field, value, origin);
         }
     }
     let mut read = None;
-    match check(&draft.value()) {
+    match check(&builder.value()) {
         Ok(checked) => read = Some(checked),
-        Err(problems) => draft.judge(problems),
+        Err(problems) => builder.add_problems(problems),
     }
-    flags.omit(draft.omitted());
-    for mut found in draft.into_found() {
+    flags.omit(builder.omitted());
+    for mut found in builder.into_diagnostics() {
         let whole = found.problem.code == "required" && found.problem.path.is_empty();
         if whole && !given {
             flags.missing(nothing);
             continue;
         }
-        // What it would guess are the fields of an email.
+        // Its hints are about the fields of an email.
         found.hint = None;
         flags.push(found);
     }
@@ -133,7 +143,7 @@ fn read<T>(
     flags.finish()?;
     match read {
         Some(read) => Ok((read, dry_run)),
-        // Unreachable: what could not be read has left a problem.
-        None => Err(Fail::Usage(crate::diagnostics::Report::default())),
+        // Unreachable: an unreadable file has added a problem.
+        None => Err(Fail::Usage(crate::diagnostics::Diagnostics::default())),
     }
 }

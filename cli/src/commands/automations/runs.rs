@@ -1,4 +1,4 @@
-//! `automations runs` and `run`: what an automation did for each contact.
+//! `automations runs` and `run`: the execution of an automation for each contact.
 
 use std::time::Duration;
 
@@ -8,52 +8,52 @@ use super::with_tables;
 use crate::actions::mutation::document;
 use crate::actions::pages::{self, Table};
 use crate::actions::trace;
-use crate::actions::wait::{self, End, TimeoutFlag, Words};
+use crate::actions::wait::{self, End, Messages, TimeoutFlag};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found};
-use crate::input::draft::flag_span;
+use crate::diagnostics::{Diagnostic, Fail};
+use crate::input::body_builder::flag_span;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
 
 /// List the runs of an automation, newest first
 ///
-/// Without --limit, the service shows all of them. What became of the steps is shown by `automations run`.
+/// Without --limit, the service returns all of them. To see the steps of a run, use `automations run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, status, started_at, completed_at, created_at\n\n\
     Examples:\n  \
     posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --limit 10\n  \
     posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status failed,cancelled")]
 pub(crate) struct ListArgs {
-    /// Id of the automation
+    /// ID of the automation
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     part: pages::Args,
-    /// Only runs of these statuses, with commas: running, completed, failed, cancelled
+    /// Only runs with these statuses, comma-separated: running, completed, failed, cancelled
     #[arg(long, value_name = "STATUSES")]
     status: Option<String>,
 }
 
-/// Show one run with what became of its steps
+/// Show one run and the outcome of its steps
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b\n  \
     posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait")]
 pub(crate) struct GetArgs {
-    /// Id of the automation
+    /// ID of the automation
     #[arg(value_name = "ID")]
     id: String,
-    /// Id of the run
+    /// ID of the run
     #[arg(value_name = "RUN_ID")]
     run: String,
-    /// Wait until the run has ended; otherwise than completed is exit code 3
+    /// Wait until the run ends; exits with 3 unless it completed
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = COMPLETED)]
     wait: Option<String>,
     #[command(flatten)]
     timeout: TimeoutFlag,
 }
 
-/// What can be waited for.
+/// The state to wait for.
 const COMPLETED: &str = "completed";
 
 const TABLE: Table = Table {
@@ -90,17 +90,17 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
     Ok(())
 }
 
-/// Every word that is no status is told at its place.
+/// Reports each unknown status at its place.
 fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
     let (mut read, mut start) = (Vec::new(), 0);
     for part in text.split(',') {
         let word = part.trim();
         match RunStatus::from(word.to_owned()) {
             RunStatus::Unknown(_) => {
-                let rule = "a run is running, completed, failed or cancelled";
+                let rule = "the status must be running, completed, failed or cancelled";
                 let origin = flag_span("--status", 1, text, start..start + part.len());
                 let problem = Problem::new("", "type", rule);
-                flags.push(Found { problem, origin: Some(origin), hint: None });
+                flags.push(Diagnostic { problem, origin: Some(origin), hint: None });
             }
             status => read.push(status),
         }
@@ -118,10 +118,10 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
         Some(timeout) => until_ended(&args, timeout, context).await,
         None => Ok(()),
     };
-    // A run that ended badly is shown all the same: its steps say why.
+    // A failed run is shown too: its steps say why.
     if matches!(ended, Ok(()) | Err(Fail::Rejected { .. })) {
         let make = || client.automations().run(args.id.as_str(), args.run.as_str());
-        let run = trace::carry_out(context, make).await?;
+        let run = trace::execute(context, make).await?;
         let document = document(&run);
         context.out.result(&with_tables(&document, &[("steps", &STEPS)]), &document)?;
     }
@@ -129,12 +129,12 @@ pub(super) async fn get(args: GetArgs, context: &Context) -> Result<(), Fail> {
 }
 
 async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Result<(), Fail> {
-    let words = Words {
-        left: "the run goes on".to_owned(),
-        open: "the run has not ended".to_owned(),
-        goes_on: "it goes on".to_owned(),
-        failed: "the run did not complete".to_owned(),
-        look: format!("posthaste automations run {} {}", args.id, args.run),
+    let words = Messages {
+        interrupted: "the run continues".to_owned(),
+        timed_out: "the run hasn't ended".to_owned(),
+        continues: "it continues".to_owned(),
+        failed: "the run didn't complete".to_owned(),
+        check: format!("posthaste automations run {} {}", args.id, args.run),
     };
     let wait = context.client()?.automations().wait_for_run(args.id.as_str(), args.run.as_str());
     wait::until(wait, timeout, &words, context, end).await.map(drop)

@@ -1,40 +1,40 @@
-//! The flags of a broadcast's content, which making one and changing one have in common.
+//! The content flags that `create` and `update` share.
 
 use crate::context::Context;
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::Flags;
 
-/// What the broadcast says, and to whom
+/// Content and recipients of the broadcast
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Segment: all its contacts get the broadcast, but those who have unsubscribed
+    /// Segment whose contacts receive the broadcast, except unsubscribed ones
     #[arg(long, value_name = "ID")]
     pub(super) segment_id: Option<String>,
     /// Sender: `you@x.test` or `You <you@x.test>`
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) from: Option<String>,
-    /// Subject; it may hold placeholders, as the body
+    /// Subject; may contain placeholders, like the body
     #[arg(long, value_name = "TEXT")]
     pub(super) subject: Option<String>,
     #[command(flatten)]
     bodies: bodies::Args,
-    /// Address that answers go to; repeat it
-    #[arg(long, value_name = "ADDR")]
+    /// Reply-to address; repeatable
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) reply_to: Vec<String>,
-    /// What a mail program shows beside the subject
+    /// Preview text shown beside the subject in mail clients
     #[arg(long, value_name = "TEXT")]
     pub(super) preview_text: Option<String>,
-    /// Name for its makers; no recipient sees it
+    /// Internal name, not shown to recipients
     #[arg(long, value_name = "TEXT")]
     pub(super) name: Option<String>,
-    /// Topic: contacts who don't want it get nothing
+    /// Topic; contacts who opted out of it are skipped
     #[arg(long, value_name = "ID")]
     pub(super) topic_id: Option<String>,
 }
 
 impl Args {
-    /// Reads the files, and tells the flags where each field was written.
+    /// Reads the files and records which flag set each field.
     pub(super) fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
         for (pointer, flag, value) in [
             ("/segment_id", "--segment-id", &self.segment_id),

@@ -1,24 +1,24 @@
-//! `broadcasts create`: a draft, or a broadcast that goes out.
+//! `broadcasts create`: creates a draft, or sends at once with `--send`.
 
 use std::time::Duration;
 
 use posthaste::NewBroadcast;
 
+use super::confirm_send::{self, SendSummary};
 use super::content;
-use super::departure::{self, Letter};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{DryRun, Flags, Required};
 
-/// Make a broadcast: a draft, or with --send one that goes out
+/// Create a broadcast as a draft, or send it with --send
 ///
-/// It prints the id. Subject, HTML and text may hold placeholders, which are filled for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}},
-/// {{{EMAIL}}}, {{{contact.city|your town}}} for a property with what stands there when the contact has none, and
-/// {{{SERVICE_UNSUBSCRIBE_URL}}} for the link with which the contact unsubscribes.
+/// Prints the ID. Subject, HTML and text may contain placeholders, which are filled in for each contact: {{{FIRST_NAME}}}, {{{LAST_NAME}}},
+/// {{{EMAIL}}}, {{{contact.city|your town}}} for a property and its fallback, and {{{SERVICE_UNSUBSCRIBE_URL}}} for the contact's
+/// unsubscribe link.
 ///
-/// With --send it asks first, since what has gone out can't be taken back; --yes answers the question.
+/// --send asks for confirmation, since a sent broadcast can't be recalled; --yes skips the question.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("segment_id", |arg| arg.add(Required)), mut_arg("from", |arg| arg.add(Required)),
     mut_arg("subject", |arg| arg.add(Required)), after_help = "Examples:\n  \
@@ -29,16 +29,16 @@ use crate::input::flags::{DryRun, Flags, Required};
 pub(crate) struct Args {
     #[command(flatten)]
     content: content::Args,
-    /// Send it: at once, or at --scheduled-at
+    /// Send it: now, or at the time of --scheduled-at
     #[arg(long)]
     send: bool,
-    /// With --send, when: ISO 8601, or words such as `in 1 hour`
+    /// With --send, the time: ISO 8601, or a phrase such as `in 1 hour`
     ///
-    /// The text goes to the service unchanged.
-    #[arg(long, value_name = "WHEN")]
+    /// The text is passed to the service unchanged.
+    #[arg(long, value_name = "TIME")]
     scheduled_at: Option<String>,
-    /// With --send, wait until it has gone out
-    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = departure::SENT)]
+    /// With --send, wait until the broadcast is sent
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = confirm_send::SENT)]
     wait: Option<String>,
     #[command(flatten)]
     timeout: TimeoutFlag,
@@ -50,32 +50,33 @@ type Set = fn(NewBroadcast, String) -> NewBroadcast;
 
 struct Plan {
     broadcast: NewBroadcast,
-    /// What is asked about, if it goes out.
-    letter: Option<Letter>,
+    /// The summary to confirm before sending.
+    summary: Option<SendSummary>,
     wait: Option<Duration>,
     dry_run: Option<DryRun>,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let Plan { broadcast, letter, wait, dry_run } = plan(args, context)?;
-    if let (Some(letter), None) = (&letter, dry_run) {
-        departure::confirm(letter, context).await?;
+    let Plan { broadcast, summary, wait, dry_run } = plan(args, context)?;
+    if let (Some(summary), None) = (&summary, dry_run) {
+        confirm_send::confirm(summary, context).await?;
     }
-    let doubt = if letter.is_some() {
-        "the broadcast may have been made and sent; look: posthaste broadcasts list --limit 1"
+    let unknown_outcome = if summary.is_some() {
+        "the broadcast may have been created and sent; check: posthaste broadcasts list --limit 1"
     } else {
-        "the broadcast may have been made; look: posthaste broadcasts list --limit 1"
+        "the broadcast may have been created; check: posthaste broadcasts list --limit 1"
     };
     let done =
-        mutation::carry_out(dry_run, doubt, context, |client| client.broadcasts().create(&broadcast)).await?;
-    let Some(answer) = done else { return Ok(()) };
-    let id = answer.value.id.clone();
-    mutation::print(id.as_str(), &answer, context)?;
-    if letter.is_none() {
-        context.out.note(&format!("a draft · send it: posthaste broadcasts send {id}"));
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.broadcasts().create(&broadcast))
+            .await?;
+    let Some(response) = done else { return Ok(()) };
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
+    if summary.is_none() {
+        context.out.note(&format!("draft created · send it: posthaste broadcasts send {id}"));
     }
     match wait {
-        Some(timeout) => departure::wait(&context.client()?, id, timeout, context).await,
+        Some(timeout) => confirm_send::wait(&context.client()?, id, timeout, context).await,
         None => Ok(()),
     }
 }
@@ -99,7 +100,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let given = bodies.unread || bodies.html.is_some() || bodies.text.is_some();
     let setters: [(_, Set); 5] = [
         (bodies.html, NewBroadcast::html),
-        // Without any body it is said below, by its flags.
+        // A missing body is reported below, by its flags.
         (bodies.text.or((!given || bodies.unread).then(|| "-".to_owned())), NewBroadcast::text),
         (content.preview_text, NewBroadcast::preview_text),
         (content.name, NewBroadcast::name),
@@ -123,22 +124,22 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         (Some(when), true) => broadcast = broadcast.send_at(when),
         (None, true) => broadcast = broadcast.send_now(),
         (Some(when), false) => {
-            flags.wrong("exclusive", "--scheduled-at goes with --send only", "--scheduled-at", when);
+            flags.wrong("exclusive", "--scheduled-at requires --send", "--scheduled-at", when);
         }
         (None, false) => {}
     }
     if let (Some(state), false) = (&wait, send) {
-        flags.wrong("exclusive", "--wait goes with --send only: a draft goes nowhere", "--wait", state);
+        flags.wrong("exclusive", "--wait requires --send: a draft isn't sent", "--wait", state);
     }
-    let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, departure::SENT)).flatten();
+    let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, confirm_send::SENT)).flatten();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(broadcast.check());
+    flags.add_problems(broadcast.check());
     flags.finish()?;
-    let letter = send.then(|| Letter {
+    let summary = send.then(|| SendSummary {
         subject: content.subject.unwrap_or_default(),
         from: content.from.unwrap_or_default(),
         segment: content.segment_id.unwrap_or_default(),
         when: scheduled_at,
     });
-    Ok(Plan { broadcast, letter, wait, dry_run })
+    Ok(Plan { broadcast, summary, wait, dry_run })
 }

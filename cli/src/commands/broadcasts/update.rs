@@ -1,8 +1,8 @@
-//! `broadcasts update`: changes what has not gone out.
+//! `broadcasts update`: changes a broadcast that hasn't been sent.
 
 use posthaste::BroadcastPatch;
 
-use super::{content, look};
+use super::{content, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -11,18 +11,18 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a draft or a scheduled broadcast
 ///
-/// What no flag names stays as it is. A scheduled broadcast stays scheduled.
+/// Fields not set by a flag stay unchanged. A scheduled broadcast stays scheduled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'\n  \
     posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id")]
 pub(crate) struct Args {
-    /// Id of the broadcast
+    /// ID of the broadcast
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     content: content::Args,
-    /// Take a field away: reply-to, html, text, preview-text, name or topic-id; repeat it
+    /// Clear a field: reply-to, html, text, preview-text, name or topic-id; repeatable
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["reply-to", "html", "text", "preview-text", "name", "topic-id"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct Args {
 type Set = fn(BroadcastPatch, String) -> BroadcastPatch;
 type Clear = fn(BroadcastPatch) -> BroadcastPatch;
 
-/// What can be taken away.
+/// The fields that can be cleared.
 const CLEARS: [(&str, Clear); 6] = [
     ("reply-to", BroadcastPatch::clear_reply_to),
     ("html", BroadcastPatch::clear_html),
@@ -74,8 +74,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.help("posthaste broadcasts update ID --subject '…'");
         flags.missing("what to change");
     } else {
-        flags.judge(patch.check().or_else(|problems| {
-            // What was misspelt leaves nothing to change; that was said already.
+        flags.add_problems(patch.check().or_else(|problems| {
+            // An unknown field name leaves nothing to change; it was reported already.
             posthaste::Problems::check(
                 problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()),
             )
@@ -83,12 +83,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("the broadcast may have been changed; look: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
+    let unknown_outcome = format!("the broadcast may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.broadcasts().update(id.as_str(), &patch)
     });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

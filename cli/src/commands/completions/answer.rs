@@ -1,4 +1,4 @@
-//! Answers a shell that completes a command line: values of flags, profiles and IDs beside commands and flags.
+//! Completes a command line for a shell: commands, flags, their values, profiles and IDs.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::settings::env::Env;
 use crate::settings::file::ConfigFile;
 use crate::settings::{paths, profiles};
 
-/// How long IDs are reused.
+/// How long IDs are cached.
 const CACHED: Duration = Duration::from_mins(1);
-/// The limit of the request for IDs, and of the wait for it.
+/// The request's timeout, and the limit on waiting for it.
 const TIMEOUT: (&str, Duration) = ("1s", Duration::from_millis(1_500));
-/// The limit of the cache's size.
+/// Maximum size of the cache file in bytes.
 const MAX_CACHE: u64 = 1024 * 1024;
 
-/// Nouns whose commands take an ID first, with what describes it.
+/// Nouns whose commands take an ID first, with the column that describes it.
 const NOUNS: &[(&str, &str)] = &[
     ("api-keys", "name"),
     ("automations", "name"),
@@ -41,7 +41,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("webhooks", "endpoint"),
 ];
 
-/// Flags that take the ID of another noun's thing.
+/// Flags whose value is an ID of another noun.
 const FLAGS: &[(&str, &str)] = &[
     ("contact-id", "contacts"),
     ("domain-id", "domains"),
@@ -50,7 +50,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("topic-id", "topics"),
 ];
 
-/// Answers the shell, if it is one that has started the program. Whatever fails, fails silently.
+/// Handles the invocation if a shell made it. Failures are silent.
 pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command) -> bool {
     if env.get(VARIABLE).is_none() {
         return false;
@@ -58,12 +58,12 @@ pub(crate) fn run(arguments: &[OsString], env: &Env, tree: fn() -> clap::Command
     let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let current = std::env::current_dir().ok();
     let complete = CompleteEnv::with_factory(|| with_values(tree(), &words, env)).var(VARIABLE);
-    // A shell shows nothing for what fails.
+    // Shells don't show errors of a completer.
     let _ = complete.try_complete(arguments.to_vec(), current.as_deref());
     true
 }
 
-/// The tree with the values that depend on the machine and the service.
+/// The command tree with the values that depend on this machine and the service.
 fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Command {
     let profiles = {
         let env = env.clone();
@@ -96,7 +96,7 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
     })
 }
 
-/// The IDs of a noun: cached, or listed by this program itself with the profile and the service that the command line names.
+/// The IDs of a noun: from the cache, or listed by running this program with the command line's profile and service.
 fn ids(noun: &str, words: &[String], env: &Env) -> Vec<CompletionCandidate> {
     let shown = NOUNS.iter().find(|(name, _)| *name == noun).map_or("name", |(_, shown)| *shown);
     let candidates = |list: &Value| {
@@ -136,10 +136,10 @@ fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
     child.args([noun, "list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
     child.args(["--timeout", TIMEOUT.0]).args(flags).env_remove(VARIABLE).env_remove("POSTHASTE_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
-    // A request that takes longer goes on: it may be saving the tokens of a refreshed login.
+    // A request that takes longer is left running: it may be saving the tokens of a refreshed login.
     std::thread::spawn(move || send.send(child.stdin(Stdio::null()).stderr(Stdio::null()).output()));
     let output = listed.recv_timeout(TIMEOUT.1).ok()?.ok().filter(|output| output.status.success())?;
-    // Without a cache, the next completion asks again.
+    // Without a cache, the next completion sends the request again.
     let _ = files::write(&path, &output.stdout);
     serde_json::from_slice(&output.stdout).ok()
 }

@@ -1,26 +1,26 @@
-//! `config edit`: the file in an editor, and a look at it afterwards.
+//! `config edit`: opens the configuration file in an editor and validates the result.
 
 use std::io::Write as _;
 use std::process::Command;
 
 use crate::context::Context;
-use crate::diagnostics::{Fail, Report};
+use crate::diagnostics::{Diagnostics, Fail};
 use crate::files;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
 
 /// Open the configuration file in $VISUAL or $EDITOR
 ///
-/// The editor gets a copy, which replaces the file if it is valid and if nothing else has changed the file in the meantime.
+/// The editor opens a copy. The copy replaces the file if it is valid and the file hasn't changed in the meantime.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  EDITOR='code --wait' posthaste config edit")]
 pub(crate) struct Args {}
 
-/// Opens the editor and checks what was saved.
+/// Opens the editor and validates the saved copy.
 pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let path = store::path(&context.env)?;
-    let failed = |error| Fail::local(format!("{} cannot be edited", path.display()), error);
-    // Unparsed: a broken file is what people mend here.
+    let failed = |error| Fail::local(format!("couldn't edit {}", path.display()), error);
+    // Not parsed: this command is how a broken file is repaired.
     let read = || files::read(&path, 1 << 20, false).map_err(failed);
     let before = read()?;
     let folder = files::folder(&path);
@@ -29,12 +29,12 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
     copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
-    // An editor is set with its flags: `code --wait`.
+    // The variable may contain flags: `code --wait`.
     let mut words = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" }).split_whitespace();
     let program = words.next().unwrap_or("vi");
     let status =
         Command::new(program).args(words).arg(copy.path()).status().map_err(|error| Fail::Local {
-            message: format!("the editor `{program}` cannot be started"),
+            message: format!("couldn't start the editor `{program}`"),
             source: Some(Box::new(error)),
             hint: Some("set VISUAL or EDITOR".to_owned()),
         })?;
@@ -45,11 +45,11 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             hint: None,
         });
     }
-    // Editors replace the file, so it is found by its name.
+    // Editors may replace the file, so it is reopened by name.
     let edited = ConfigFile::read(copy.path()).and_then(|file| {
         let store = ConfigStore::lock(&context.env)?;
         if read()? != before {
-            let message = format!("{} was changed while the editor was open", path.display());
+            let message = format!("{} changed while the editor was open", path.display());
             return Err(Fail::Local { message, source: None, hint: None });
         }
         store.write(file.as_ref().map(|file| &*file.text).unwrap_or_default())?;
@@ -58,11 +58,11 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let file = match edited {
         Ok(file) => file,
         Err(fail) => {
-            let (_, kept) = copy.keep().map_err(|error| failed(error.error))?;
+            let (_, edited) = copy.keep().map_err(|error| failed(error.error))?;
             let hint =
-                format!("{} is unchanged; the edited version is in {}", path.display(), kept.display());
+                format!("{} is unchanged; the edited version is in {}", path.display(), edited.display());
             return Err(match fail {
-                Fail::Usage(report) => Fail::Usage(Report { help: Some(hint), ..report }),
+                Fail::Usage(report) => Fail::Usage(Diagnostics { help: Some(hint), ..report }),
                 Fail::Local { message, source, .. } => Fail::Local { message, source, hint: Some(hint) },
                 other => other,
             });

@@ -1,4 +1,4 @@
-//! `config list` and `config get`: what counts, and who said so.
+//! `config list` and `config get`: effective settings and their sources.
 
 use serde_json::{Value, json};
 
@@ -9,11 +9,11 @@ use crate::output::table::{Column, Kind, at};
 use crate::settings::keys::KEYS;
 use crate::settings::merge::Layers;
 
-/// Print every setting that counts
+/// List the effective settings
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste config list --origin\n  posthaste --profile work config list")]
 pub(crate) struct Args {
-    /// Also print where each comes from
+    /// Also show where each setting comes from
     #[arg(long)]
     origin: bool,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste config get base_url")]
 pub(crate) struct GetArgs {
-    /// The setting's name
+    /// Name of the setting
     #[arg(value_name = "KEY")]
     key: String,
 }
@@ -44,20 +44,20 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     context.out.list(&json!({ "data": rows }), &columns)
 }
 
-/// Prints one setting; one that is not set is 5, so that a script can tell.
+/// Prints one setting; exits with 5 if it isn't set, so that scripts can tell.
 pub(super) fn get(args: &GetArgs, context: &Context) -> Result<(), Fail> {
-    // The list shows the profile in use, whoever named it.
+    // The list shows the active profile, whatever selected it.
     let name =
         if args.key == "profile" || known(&args.key)?.is_none() { "profile" } else { args.key.as_str() };
     let rows = rows(context)?;
     let row = rows.iter().find(|row| row["name"] == name).filter(|row| !row["value"].is_null());
     match row {
         Some(row) => context.out.result(&[at(row, "/value")], row),
-        None => Err(Fail::NotFound { message: format!("`{}` is not set", args.key), hint: None }),
+        None => Err(Fail::NotFound { message: format!("`{}` isn't set", args.key), hint: None }),
     }
 }
 
-/// Every setting as name, value and source. The credential shows where it comes from and nothing else.
+/// Each setting's name, value and source. For the credential only the source is shown.
 fn rows(context: &Context) -> Result<Vec<Value>, Fail> {
     let settings = context.settings()?;
     let flags = context.global.flags();

@@ -2,53 +2,62 @@
 
 use posthaste::{NewContact, Subscription};
 
-use super::{fields, look};
+use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::Flags;
+use crate::input::flags::{Flags, Required};
+use crate::input::name::argument_or_flag;
 use crate::input::pair::Pair;
 
-/// Make a contact, and print its id
+/// Create a contact and print its ID
 ///
-/// The specification is silent on an address that a contact has already; the sandbox writes what is given over that contact.
+/// The specification doesn't define what happens if a contact already has the address; the sandbox updates that contact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
     posthaste contacts create ada@example.com --property city=London --property-json orders=3 \\\n      \
     --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in")]
 pub(crate) struct Args {
-    /// Address of the contact, without a name
-    #[arg(value_name = "EMAIL")]
-    email: String,
+    /// Email address of the contact, without a display name
+    #[arg(value_name = "EMAIL", add = Required)]
+    email: Option<String>,
+    /// Same as EMAIL
+    #[arg(long = "email", value_name = "EMAIL", hide = true, conflicts_with = "email")]
+    email_flag: Option<String>,
     #[command(flatten)]
     fields: fields::Args,
-    /// Segment that the contact is put into; repeat it
+    /// Segment to add the contact to; repeatable
     #[arg(long, value_name = "ID")]
     segment_id: Vec<String>,
-    /// What the contact chooses of a topic: opt_in or opt_out; repeat it
-    #[arg(long, value_name = "ID=CHOICE")]
+    /// Topic subscription, opt_in or opt_out; repeatable
+    #[arg(long, value_name = "ID=SUBSCRIPTION")]
     topic: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+pub(super) async fn run(mut args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
+    flags.help("posthaste contacts create ada@example.com");
+    let (label, email) = argument_or_flag(args.email.take(), "EMAIL", args.email_flag.take(), "--email");
+    flags.field("/email", label, email.as_deref());
+    let email = email.unwrap_or_default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
-    let contact = contact(&args, &mut flags);
-    flags.judge(contact.check());
+    let contact = contact(&email, &args, &mut flags);
+    flags.add_problems(contact.check());
     flags.finish()?;
-    let doubt = format!("the contact may have been made; look: {}", look(&args.email));
-    match mutation::carry_out(dry_run, &doubt, context, |client| client.contacts().create(&contact)).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    let unknown_outcome = format!("the contact may have been created; check: {}", show_command(&email));
+    match mutation::execute(dry_run, &unknown_outcome, context, |client| client.contacts().create(&contact))
+        .await?
+    {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
-fn contact(args: &Args, flags: &mut Flags) -> NewContact {
-    let mut contact = NewContact::new(&args.email);
-    flags.field("/email", "EMAIL", Some(&args.email));
+fn contact(email: &str, args: &Args, flags: &mut Flags) -> NewContact {
+    let mut contact = NewContact::new(email);
     args.fields.name(flags);
     if let Some(name) = &args.fields.first_name {
         contact = contact.first_name(name);
@@ -75,7 +84,7 @@ fn contact(args: &Args, flags: &mut Flags) -> NewContact {
         if let Some((topic, subscription)) = choice {
             contact = contact.topic(topic, subscription);
         } else {
-            let rule = "--topic is the id of a topic, `=`, and opt_in or opt_out";
+            let rule = "--topic must be TOPIC_ID=opt_in or TOPIC_ID=opt_out";
             flags.wrong_nth("type", rule, "--topic", i + 1, text);
         }
     }

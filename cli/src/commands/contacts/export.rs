@@ -1,4 +1,4 @@
-//! `contacts export`: contacts as CSV, page by page.
+//! `contacts export`: contacts as CSV, fetched page by page.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::files::Output;
 use crate::input::flags::Flags;
 use crate::output::rows::Rows;
 
-/// Fields that every contact has; a property of such a name can't have a column of its own.
+/// Fields that every contact has; a property with such a name can't have its own column.
 const FIELDS: [&str; 4] = ["email", "first_name", "last_name", "unsubscribed"];
-/// How many contacts are read at once for their properties.
+/// How many contacts are fetched concurrently for their properties.
 const READS: usize = 8;
 
-/// Write contacts as CSV, newest first
+/// Export contacts as CSV, newest first
 ///
-/// The columns are email, first_name, last_name, unsubscribed and the contact properties that there are; `contacts import` reads it back.
-/// Properties take a request for each contact; --no-properties leaves them out.
+/// The columns are email, first_name, last_name, unsubscribed and all contact properties; `contacts import` reads this format.
+/// Properties take one request per contact; --no-properties omits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts export --output-file people.csv\n  \
@@ -31,10 +31,10 @@ pub(crate) struct Args {
     /// Only contacts in this segment
     #[arg(long, value_name = "ID", visible_alias = "segment")]
     segment_id: Option<String>,
-    /// Write into this file instead of standard output; it appears when it is whole
+    /// Write to this file instead of standard output; it appears only when complete
     #[arg(long, value_name = "PATH")]
     output_file: Option<PathBuf>,
-    /// Leave the properties out: a request for each page instead of one for each contact
+    /// Omit properties: one request per page instead of one per contact
     #[arg(long)]
     no_properties: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     if args.segment_id.as_deref() == Some("") {
-        flags.wrong("empty", "--segment-id is the id of a segment", "--segment-id", "");
+        flags.wrong("empty", "--segment-id must not be empty", "--segment-id", "");
     }
     flags.finish()?;
     let client = context.client()?;
@@ -74,7 +74,10 @@ async fn properties(client: &Client, context: &Context) -> Result<Vec<String>, F
     let mut all = client.contact_properties().list().stream();
     while let Some(property) = all.try_next().await? {
         if FIELDS.contains(&property.key.as_str()) {
-            context.out.warn(&format!("the property `{0}` is left out: `{0}` is a field", property.key));
+            context.out.warn(&format!(
+                "the property `{0}` is omitted: `{0}` is also the name of a field",
+                property.key
+            ));
         } else {
             keys.push(property.key);
         }
@@ -83,7 +86,7 @@ async fn properties(client: &Client, context: &Context) -> Result<Vec<String>, F
     Ok(keys)
 }
 
-/// The rows of one page. A contact that is deleted meanwhile has none.
+/// The rows of one page. Contacts deleted in the meantime are skipped.
 async fn rows(client: &Client, page: Vec<ContactSummary>, keys: &[String]) -> Result<Vec<Vec<String>>, Fail> {
     if keys.is_empty() {
         return Ok(page
@@ -120,7 +123,7 @@ fn row(
 }
 
 fn csv_lines<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Result<Vec<u8>, Fail> {
-    let failed = |error: csv::Error| Fail::local("a row cannot be written as CSV", error);
+    let failed = |error: csv::Error| Fail::local("couldn't write a row as CSV", error);
     let mut writer = Writer::from_writer(Vec::new());
     for row in rows {
         writer.write_record(row).map_err(failed)?;
@@ -128,7 +131,7 @@ fn csv_lines<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Result<Vec<u8>, Fail> {
     writer.into_inner().map_err(|error| failed(error.into_error().into()))
 }
 
-/// Where the rows go.
+/// The destination of the rows.
 enum Sink {
     Stdout,
     File(Output, PathBuf),
@@ -142,12 +145,12 @@ impl Sink {
 
     fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
         match self {
-            Self::Stdout => context.out.foreign(bytes),
+            Self::Stdout => context.out.untrusted(bytes),
             Self::File(file, path) => file.write_all(bytes).map_err(|error| unwritable(path, error)),
         }
     }
 
-    /// The file's name, once it is there.
+    /// Publishes the file, if any, and returns its name.
     fn finish(self) -> Result<Option<String>, Fail> {
         let Self::File(file, path) = self else { return Ok(None) };
         file.commit(true).map_err(|error| unwritable(&path, error))?;
@@ -156,5 +159,5 @@ impl Sink {
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Fail {
-    Fail::local(format!("{} cannot be written", path.display()), error)
+    Fail::local(format!("couldn't write {}", path.display()), error)
 }

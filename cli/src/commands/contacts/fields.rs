@@ -1,4 +1,4 @@
-//! What a new contact and a change of one can say.
+//! The flags that `contacts create` and `contacts update` share.
 
 use posthaste::PropertyValue;
 use serde_json::Value;
@@ -11,30 +11,30 @@ use crate::input::pair::Pair;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// What the person is called
+    /// First name
     #[arg(long, value_name = "NAME")]
     pub(super) first_name: Option<String>,
-    /// The family name
+    /// Last name
     #[arg(long, value_name = "NAME")]
     pub(super) last_name: Option<String>,
-    /// Whether the contact wants no broadcast at all: true or false
+    /// Whether the contact is unsubscribed from all broadcasts: true or false
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     pub(super) unsubscribed: Option<String>,
-    /// Text for a property of the contact; repeat it
+    /// Set a text property; repeatable
     ///
-    /// The property must exist: posthaste properties create. The value is always a text: `--property N=007` stays `007`.
+    /// The property must exist: posthaste properties create. The value is always text: `--property N=007` stays `007`.
     #[arg(long, value_name = "KEY=TEXT")]
     property: Vec<String>,
-    /// JSON text or number for a property; repeat it
+    /// Set a property to a JSON string or number; repeatable
     #[arg(long, value_name = "KEY=JSON")]
     property_json: Vec<String>,
-    /// Properties as one JSON object of texts and numbers
+    /// Properties as one JSON object of strings and numbers
     #[arg(long, value_name = "JSON")]
     properties: Option<String>,
 }
 
 impl Args {
-    /// The properties in the order in which they were given; what is spelled wrong is told.
+    /// The properties in the order given; malformed ones are reported.
     pub(super) fn properties(&self, flags: &mut Flags) -> Vec<(String, PropertyValue)> {
         let mut found: Vec<(String, PropertyValue)> = Vec::new();
         let texts = self.property.iter().enumerate().map(|(i, text)| ("--property", i, text));
@@ -45,9 +45,9 @@ impl Args {
                 (Some(pair), _) => match serde_json::from_str(pair.value) {
                     Ok(Value::String(text)) => Ok((pair.name, text.into())),
                     Ok(Value::Number(number)) => Ok((pair.name, number.into())),
-                    _ => Err(format!("{flag} is KEY=JSON with a JSON text or number")),
+                    _ => Err(format!("{flag} must be KEY=JSON with a JSON string or number")),
                 },
-                (None, _) => Err(format!("{flag} is a key and a value with `=` between them")),
+                (None, _) => Err(format!("{flag} must be a key and a value separated by `=`")),
             };
             match value {
                 Ok((key, _)) if found.iter().any(|(known, _)| known == key) => {
@@ -74,7 +74,7 @@ impl Args {
                 Value::String(text) => text.into(),
                 Value::Number(number) => number.into(),
                 _ => {
-                    let rule = format!("the property `{key}` is a JSON text or number");
+                    let rule = format!("the property `{key}` must be a JSON string or number");
                     flags.wrong("type", rule, "--properties", text);
                     continue;
                 }
@@ -93,17 +93,17 @@ impl Args {
         found
     }
 
-    /// `--unsubscribed`; what is neither true nor false is told.
+    /// Reads `--unsubscribed`; reports anything but true and false.
     pub(super) fn unsubscribed(&self, flags: &mut Flags) -> Option<bool> {
         let text = self.unsubscribed.as_deref()?;
         let read = text.parse().ok();
         if read.is_none() {
-            flags.wrong("type", "--unsubscribed is true or false", "--unsubscribed", text);
+            flags.wrong("type", "--unsubscribed must be true or false", "--unsubscribed", text);
         }
         read
     }
 
-    /// Which flags stand for which fields.
+    /// Registers which flags set which fields.
     pub(super) fn name(&self, flags: &mut Flags) {
         flags.field("/first_name", "--first-name", self.first_name.as_deref());
         flags.field("/last_name", "--last-name", self.last_name.as_deref());

@@ -1,13 +1,13 @@
-//! `contacts import`: contacts from a CSV file, of any size.
+//! `contacts import`: creates or updates contacts from a CSV file of any size.
 //!
-//! The file is read twice, row by row: once to find everything that is wrong before anything is sent, once to send. What can be read
-//! only once is put into a temporary file first.
+//! The file is read twice, row by row: once to validate it before anything is sent, and once to send. A source that can be read only once
+//! is copied to a temporary file first.
 
 mod columns;
 mod file;
 mod row;
 mod run;
-mod survey;
+mod validate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,49 +22,49 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::input::size::size;
 
-/// Make or change contacts from a CSV file
+/// Create or update contacts from a CSV file
 ///
-/// The first row names the columns: email, first_name, last_name, unsubscribed; every other column is a property of that key, which must
-/// exist (posthaste properties create). An empty cell says nothing: what a contact has stays. Everything that is wrong with the file is
-/// told before anything is sent, each with its line and its column.
+/// The first row names the columns: email, first_name, last_name, unsubscribed; any other column is a property with that key, which must
+/// exist (posthaste properties create). An empty cell leaves the contact's value unchanged. All problems with the file are reported before
+/// anything is sent, each with its line and column.
 ///
-/// A row that the service refuses doesn't keep the others from being written; the command ends with 10 then. When it is interrupted, run it
-/// again: rows that are written already are written once more, with the same values.
+/// A row that the service rejects doesn't stop the others; the exit code is then 10. After an interruption, run the same command again:
+/// rows written before are written again, with the same values.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts import people.csv --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
     posthaste contacts import people.csv --map 'E-mail=email' --map 'Town=city' --map 'Notes=' --failed refused.csv\n  \
     posthaste contacts export | POSTHASTE_PROFILE=other posthaste contacts import -")]
 pub(crate) struct Args {
-    /// CSV file in UTF-8; - is standard input
+    /// CSV file in UTF-8; - reads standard input
     #[arg(value_name = "FILE")]
     file: String,
-    /// Read a column as another field or property; with nothing behind the `=` it is left out; repeat it
+    /// Map a column to another field or property; an empty field skips the column; repeatable
     #[arg(long, value_name = "COLUMN=FIELD")]
     map: Vec<String>,
-    /// Segment that every contact is put into; repeat it
+    /// Segment to add every contact to; repeatable
     #[arg(long, value_name = "ID", visible_alias = "segment")]
     segment_id: Vec<String>,
-    /// What to do with an address that a contact has already: update, skip or fail
-    #[arg(long, value_name = "HOW", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
+    /// If a contact already has the address: update, skip or fail
+    #[arg(long, value_name = "ACTION", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
     on_conflict: String,
-    /// How many rows are on their way at once: 1 to 32
+    /// Number of rows to send concurrently, from 1 to 32
     #[arg(long, value_name = "N", default_value = "4", allow_negative_numbers = true)]
     concurrency: String,
-    /// Write refused rows with the reason into this new CSV file
+    /// Write rejected rows, with the reason, to this new CSV file
     #[arg(long, value_name = "PATH")]
     failed: Option<PathBuf>,
-    /// Maximum size of the file: 500MiB, 2GB, or a number of bytes
+    /// Maximum file size: 500MiB, 2GB, or a number of bytes
     ///
-    /// Standard input and pipes are copied to a temporary file first, up to this size. A field has at most 1 MiB, a row 4 MiB.
+    /// Standard input and pipes are first copied to a temporary file, up to this size. A field may have 1 MiB, a row 4 MiB.
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     max_size: String,
-    /// Check the file and send nothing; needs neither a credential nor an address of the service
+    /// Validate the file without sending anything; needs neither a credential nor a base URL
     #[arg(short = 'n', long)]
     dry_run: bool,
 }
 
-/// What to do with an address that a contact has already.
+/// What to do if a contact already has the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnConflict {
     Update,
@@ -72,9 +72,9 @@ enum OnConflict {
     Fail,
 }
 
-/// What the flags say.
+/// The validated flags.
 #[derive(Debug)]
-struct Wishes {
+struct ImportOptions {
     on_conflict: OnConflict,
     concurrency: usize,
     segments: Vec<String>,
@@ -83,44 +83,44 @@ struct Wishes {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let wishes = wishes(&args, &mut flags);
+    let options = options(&args, &mut flags);
     let csv = if let Some(max_size) = size(&args.max_size) {
         Csv::open(&args.file, max_size, &mut flags).await
     } else {
-        let rule = "--max-size is a number of bytes above 0, with a unit such as MB or MiB if need be";
+        let rule = "--max-size must be a positive size in bytes, optionally with a unit such as MB or MiB";
         flags.wrong("type", rule, "--max-size", &args.max_size);
         None
     };
     let mut columns = csv.as_ref().and_then(|csv| Columns::read(csv, &args.map, &mut flags));
     flags.finish()?;
-    let (Some(csv), Some(columns), Some(wishes)) = (csv, &mut columns, wishes) else { return Ok(()) };
+    let (Some(csv), Some(columns), Some(options)) = (csv, &mut columns, options) else { return Ok(()) };
     let client = if args.dry_run { None } else { Some(context.client()?) };
     if let Some(client) = &client {
         columns.learn(&csv, &properties(client).await?)?;
     }
-    let rows = survey::look(&csv, columns)?;
+    let rows = validate::validate(&csv, columns)?;
     let Some(client) = client else {
         let judged = if columns.has_properties() {
-            "; properties are compared with the service's only when it is sent"
+            "; properties are checked against the service's only when sending"
         } else {
             ""
         };
-        context.out.note(&format!("{rows} rows, nothing wrong, nothing sent{judged}"));
+        context.out.note(&format!("{rows} rows, no problems found, nothing sent{judged}"));
         return Ok(());
     };
-    for segment in &wishes.segments {
+    for segment in &options.segments {
         client.segments().get(segment.as_str()).await?;
     }
-    run::run(&client, &csv, columns, rows, wishes, context).await
+    run::run(&client, &csv, columns, rows, options, context).await
 }
 
-fn wishes(args: &Args, flags: &mut Flags) -> Option<Wishes> {
+fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
     let on_conflict = match args.on_conflict.as_str() {
         "update" => Some(OnConflict::Update),
         "skip" => Some(OnConflict::Skip),
         "fail" => Some(OnConflict::Fail),
         other => {
-            flags.wrong("type", "--on-conflict is update, skip or fail", "--on-conflict", other);
+            flags.wrong("type", "--on-conflict must be update, skip or fail", "--on-conflict", other);
             None
         }
     };
@@ -128,20 +128,20 @@ fn wishes(args: &Args, flags: &mut Flags) -> Option<Wishes> {
     if concurrency.is_none() {
         flags.wrong(
             "range",
-            "--concurrency is a whole number from 1 to 32",
+            "--concurrency must be a whole number from 1 to 32",
             "--concurrency",
             &args.concurrency,
         );
     }
     for (i, segment) in args.segment_id.iter().enumerate().filter(|(_, segment)| segment.is_empty()) {
-        flags.wrong_nth("empty", "--segment-id is the id of a segment", "--segment-id", i + 1, segment);
+        flags.wrong_nth("empty", "--segment-id must not be empty", "--segment-id", i + 1, segment);
     }
     if let Some(path) = args.failed.as_deref().filter(|path| path.exists()) {
-        // Also the file that is read: it would be gone before it was.
-        let rule = "--failed names a new file; this one exists";
+        // This includes the input file, which would be overwritten before it is read.
+        let rule = "--failed must name a new file, but this one exists";
         flags.wrong("file", rule, "--failed", &path.display().to_string());
     }
-    Some(Wishes {
+    Some(ImportOptions {
         on_conflict: on_conflict?,
         concurrency: concurrency?,
         segments: args.segment_id.clone(),
@@ -149,7 +149,7 @@ fn wishes(args: &Args, flags: &mut Flags) -> Option<Wishes> {
     })
 }
 
-/// The contact properties that there are, with what they hold.
+/// The service's contact properties, and whether each holds numbers.
 async fn properties(client: &Client) -> Result<HashMap<String, bool>, Fail> {
     let mut found = HashMap::new();
     let mut all = client.contact_properties().list().stream();

@@ -10,42 +10,42 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
-/// List the segments that a contact is in
+/// List the segments of a contact
 ///
-/// Without --limit, the service shows all of them.
+/// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste contacts segments ada@example.com"
 )]
 pub(crate) struct ListArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
     part: pages::Args,
 }
 
-/// Put a contact into a segment
+/// Add a contact to a segment
 ///
-/// Who is in it already stays in it. It prints the id of the segment.
+/// A contact already in the segment stays in it. Prints the segment's ID.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  posthaste contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"
 )]
 pub(crate) struct ChangeArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
-    /// Id of the segment
-    #[arg(value_name = "SEGMENT")]
+    /// ID of the segment
+    #[arg(value_name = "SEGMENT_ID")]
     segment: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Take a contact out of a segment
+/// Remove a contact from a segment
 ///
-/// The contact itself stays. It prints the id of the segment.
+/// The contact itself isn't deleted. Prints the segment's ID.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     posthaste contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
@@ -62,17 +62,17 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
 pub(super) async fn add(args: ChangeArgs, context: &Context) -> Result<(), Fail> {
     let segment = args.segment.as_str();
     let make = |client: &Client| client.contacts().add_to_segment(&args.contact, segment);
-    carry_out(&args, context, make).await
+    execute(&args, context, make).await
 }
 
 pub(super) async fn remove(args: RemoveArgs, context: &Context) -> Result<(), Fail> {
     let args = args.change;
     let segment = args.segment.as_str();
     let make = |client: &Client| client.contacts().remove_from_segment(&args.contact, segment);
-    carry_out(&args, context, make).await
+    execute(&args, context, make).await
 }
 
-async fn carry_out(
+async fn execute(
     args: &ChangeArgs,
     context: &Context,
     make: impl Fn(&Client) -> posthaste::Call<posthaste::Membership>,
@@ -80,10 +80,10 @@ async fn carry_out(
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt =
-        format!("the membership may have changed; look: posthaste contacts segments {}", args.contact);
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(&args.segment, &answer, context),
+    let unknown_outcome =
+        format!("the membership may have changed; check: posthaste contacts segments {}", args.contact);
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(&args.segment, &response, context),
         None => Ok(()),
     }
 }

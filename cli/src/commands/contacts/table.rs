@@ -1,9 +1,9 @@
-//! What a list of contacts can show.
+//! The columns of a list of contacts.
 
 use crate::actions::pages::Table;
 use crate::output::table::{Column, Kind};
 
-/// What a list of contacts can show.
+/// Columns of a list of contacts.
 pub(crate) const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),

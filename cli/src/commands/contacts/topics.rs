@@ -1,4 +1,4 @@
-//! `contacts topics`, `update-topics`: what a contact wants.
+//! `contacts topics`, `update-topics`: a contact's topic subscriptions.
 
 use posthaste::{Client, Subscription};
 
@@ -9,45 +9,45 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::{Column, Kind};
 
-/// Show what a contact says to each topic
+/// List a contact's topic subscriptions
 ///
-/// Where the contact has made no choice, the topic's default is shown. Without --limit, the service shows all topics.
+/// If the contact hasn't chosen, the topic's default is shown. Without --limit, the service returns all topics.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, name, subscription, description\n\n\
     Examples:\n  \
     posthaste contacts topics ada@example.com\n  \
     posthaste contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'")]
 pub(crate) struct ListArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
     #[command(flatten)]
     part: pages::Args,
 }
 
-/// Say which topics a contact wants
+/// Change a contact's topic subscriptions
 ///
-/// Topics that no flag names keep their choice. It prints the id of the contact.
+/// Subscriptions to other topics stay unchanged. Prints the contact's ID.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts update-topics ada@example.com --opt-out b6d24b8e-af0b-4c3c-be0c-359bbd97381e\n  \
     posthaste contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    \
     --opt-out 5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19")]
 pub(crate) struct UpdateArgs {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
-    /// Id of a topic that the contact wants; repeat it
-    #[arg(long, value_name = "TOPIC")]
+    /// Topic to opt in to; repeatable
+    #[arg(long, value_name = "TOPIC_ID")]
     opt_in: Vec<String>,
-    /// Id of a topic that the contact doesn't want; repeat it
-    #[arg(long, value_name = "TOPIC")]
+    /// Topic to opt out of; repeatable
+    #[arg(long, value_name = "TOPIC_ID")]
     opt_out: Vec<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// What a list of subscriptions can show; the first three by itself.
+/// Columns of a list of subscriptions; the first three are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -72,12 +72,12 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     {
         for (i, topic) in topics.into_iter().enumerate() {
             if topic.is_empty() {
-                flags.wrong_nth("empty", format!("{flag} is the id of a topic"), flag, i + 1, &topic);
+                flags.wrong_nth("empty", format!("{flag} must not be empty"), flag, i + 1, &topic);
             }
             if choice == Subscription::OptOut
-                && choices.iter().any(|(known, said)| *known == topic && *said != choice)
+                && choices.iter().any(|(known, chosen)| *known == topic && *chosen != choice)
             {
-                let rule = "a topic is wanted or not; --opt-in names it too";
+                let rule = "this topic is also named by --opt-in";
                 flags.wrong_nth("exclusive", rule, flag, i + 1, &topic);
             }
             choices.push((topic, choice.clone()));
@@ -89,13 +89,14 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("the choices may have been written; look: posthaste contacts topics {contact}");
+    let unknown_outcome =
+        format!("the subscriptions may have been changed; check: posthaste contacts topics {contact}");
     let make = |client: &Client| {
         let choices = choices.iter().map(|(topic, choice)| (topic.as_str(), choice.clone()));
         client.contacts().update_topics(&contact, choices)
     };
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

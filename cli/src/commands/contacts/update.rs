@@ -2,7 +2,7 @@
 
 use posthaste::ContactPatch;
 
-use super::{fields, look};
+use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -10,24 +10,24 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a contact
 ///
-/// What no flag names stays as it is, property by property.
+/// Fields and properties not set by a flag stay unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts update ada@example.com --email ada@example.org --clear last-name\n  \
     posthaste contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false")]
 pub(crate) struct Args {
-    /// Id or address of the contact
+    /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
     contact: String,
-    /// Another address
+    /// New email address
     #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
     #[command(flatten)]
     fields: fields::Args,
-    /// Take a name away: first-name or last-name; repeat it
+    /// Clear a name: first-name or last-name; repeatable
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["first-name", "last-name"]), hide_possible_values = true)]
     clear: Vec<String>,
-    /// Take a property away; repeat it
+    /// Clear a property; repeatable
     #[arg(long, value_name = "KEY")]
     clear_property: Vec<String>,
     #[command(flatten)]
@@ -38,30 +38,31 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     let patch = patch(&args, &mut flags);
-    if patch.as_ref().is_none_or(flags_only_empty) {
+    if patch.as_ref().is_none_or(is_empty) {
         flags.help("posthaste contacts update ID|EMAIL --first-name '…'");
         if patch.is_some() {
             flags.missing("what to change");
         }
     } else if let Some(patch) = &patch {
-        flags.judge(patch.check());
+        flags.add_problems(patch.check());
     }
     flags.finish()?;
     let patch = patch.unwrap_or_default();
-    let doubt = format!("the contact may have been changed; look: {}", look(&args.contact));
+    let unknown_outcome =
+        format!("the contact may have been changed; check: {}", show_command(&args.contact));
     let make = |client: &posthaste::Client| client.contacts().update(&args.contact, &patch);
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
-/// Whether a patch changes nothing at all.
-fn flags_only_empty(patch: &ContactPatch) -> bool {
+/// Whether the patch changes nothing.
+fn is_empty(patch: &ContactPatch) -> bool {
     patch.check().is_err_and(|problems| problems.iter().any(|problem| problem.path.is_empty()))
 }
 
-/// The change; nothing if a flag was misspelt, which was told then.
+/// The patch; `None` if a flag is malformed, which has been reported.
 fn patch(args: &Args, flags: &mut Flags) -> Option<ContactPatch> {
     let mut patch = ContactPatch::new();
     let mut misspelt = false;
@@ -84,7 +85,7 @@ fn patch(args: &Args, flags: &mut Flags) -> Option<ContactPatch> {
     let properties = args.fields.properties(flags);
     for (i, key) in args.clear_property.iter().enumerate() {
         if properties.iter().any(|(known, _)| known == key) {
-            let rule = format!("setting the property `{key}` and clearing it exclude each other");
+            let rule = format!("the property `{key}` can't be both set and cleared");
             flags.wrong_nth("exclusive", rule, "--clear-property", i + 1, key);
         }
         flags.field(
@@ -108,14 +109,14 @@ fn patch(args: &Args, flags: &mut Flags) -> Option<ContactPatch> {
                 args.fields.last_name.is_some()
             }
             _ => {
-                let rule = "what can be taken away is one of first-name, last-name";
+                let rule = "--clear must be first-name or last-name";
                 flags.wrong_nth("type", rule, "--clear", i + 1, field);
                 misspelt = true;
                 false
             }
         };
         if set {
-            let rule = format!("--{field} and --clear {field} exclude each other");
+            let rule = format!("--{field} and --clear {field} can't be used together");
             flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
         }
     }

@@ -1,4 +1,4 @@
-//! What is kept of the profile in use, as far as it can be judged without a secret: the login, its store, its lock, its files.
+//! Checks the stored credentials of the active profile without opening the keyring's secrets: the login, its store, its lock and its files.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use posthaste::auth::AuthError;
 use super::{Check, State, check};
 use crate::commands::auth;
 use crate::context::Context;
-use crate::credentials::{Credentials, KeptKind, Overview};
+use crate::credentials::{CredentialKind, Credentials, Overview};
 use crate::output::report;
 use crate::settings::{Settings, paths};
 
-/// Looks at what is used where no credential was given.
+/// Checks the stored credentials that apply if no other credential is given.
 pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     let found = context.credentials().and_then(|credentials| {
         let overview = credentials.overview().map_err(|error| auth::of_store(&error))?;
@@ -20,11 +20,9 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
     let (credentials, overview) = match found {
         Ok((credentials, Some(overview))) => (credentials, overview),
         Ok((_, None)) => {
-            let hint = format!(
-                "log in: {}; or set POSTHASTE_API_KEY, or name a file: --api-key-file PATH",
-                auth::LOGIN
-            );
-            return checks.push(check("credential", State::Error, "there is none".to_owned(), Some(&hint)));
+            let hint =
+                format!("log in: {}; or set POSTHASTE_API_KEY, or pass --api-key-file PATH", auth::LOGIN);
+            return checks.push(check("credential", State::Error, "not found".to_owned(), Some(&hint)));
         }
         Err(fail) => {
             let message = report::message(&fail);
@@ -34,13 +32,14 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
     checks.push(login(&overview));
     if let Some(set) = &settings.base_url {
         let asked = set.value.origin().ascii_serialization();
-        if asked != overview.facts.origin {
-            let message = format!("it is for {}, and the base URL is {asked}", overview.facts.origin);
+        if asked != overview.metadata.origin {
+            let message =
+                format!("the login is for {}, but the base URL is {asked}", overview.metadata.origin);
             checks.push(check(
                 "origin",
                 State::Error,
                 message,
-                Some("name the profile of this service, or log in to it"),
+                Some("choose the profile of this service, or log in to it"),
             ));
         }
     }
@@ -51,7 +50,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
             "lock",
             State::Warning,
             format!("held by {holder}"),
-            Some("a renewal takes half a minute at most; a process that was stopped holds it until it ends"),
+            Some("a token refresh takes at most half a minute; a suspended process holds the lock until it exits"),
         ),
     });
     if let Some(path) = &overview.path {
@@ -59,32 +58,34 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
     }
 }
 
-/// Whether it can still be used, and for how long.
+/// The state of the login, and how long its access token is valid.
 fn login(overview: &Overview) -> Check {
-    let facts = &overview.facts;
-    if facts.kind == KeptKind::ApiKey {
+    let metadata = &overview.metadata;
+    if metadata.kind == CredentialKind::ApiKey {
         return check("credential", State::Ok, format!("API key of profile `{}`", overview.profile), None);
     }
-    if let Some(ended) = &facts.ended {
+    if let Some(ended) = &metadata.ended {
         let message = AuthError::Ended(ended.clone()).to_string();
         return check("credential", State::Error, message, Some(auth::LOGIN));
     }
-    let who = format!("login of profile `{}`, scope {}", overview.profile, facts.scope);
-    let left = facts.expires_at().and_then(|at| at.duration_since(std::time::SystemTime::now()).ok());
-    let (state, rest) = match (&facts.pending, left) {
-        (Some(_), Some(_)) => {
-            (State::Warning, "the answer to a renewal is missing; the access token is still good".to_owned())
-        }
-        (Some(_), None) => {
-            (State::Warning, "the answer to a renewal is missing; the next call tries again".to_owned())
-        }
-        (None, Some(left)) => (State::Ok, format!("access token for another {} min", left.as_secs() / 60)),
-        (None, None) => (State::Ok, "renewed at the next call".to_owned()),
+    let who = format!("login of profile `{}`, scope {}", overview.profile, metadata.scope);
+    let left = metadata.expires_at().and_then(|at| at.duration_since(std::time::SystemTime::now()).ok());
+    let (state, rest) = match (&metadata.pending, left) {
+        (Some(_), Some(_)) => (
+            State::Warning,
+            "the last token refresh has no known outcome; the access token is still valid".to_owned(),
+        ),
+        (Some(_), None) => (
+            State::Warning,
+            "the last token refresh has no known outcome; the next request retries it".to_owned(),
+        ),
+        (None, Some(left)) => (State::Ok, format!("access token valid for {} min", left.as_secs() / 60)),
+        (None, None) => (State::Ok, "access token is refreshed by the next request".to_owned()),
     };
     check("credential", state, format!("{who}; {rest}"), None)
 }
 
-/// Whether a renewed login could be written where it belongs.
+/// Whether a refreshed login could be written to its store.
 async fn store(credentials: &Credentials, overview: &Overview) -> Check {
     let place = match &overview.path {
         Some(path) => format!("{} {}", overview.store.word(), path.display()),
@@ -98,17 +99,17 @@ async fn store(credentials: &Credentials, overview: &Overview) -> Check {
                 "store",
                 State::Error,
                 message,
-                Some("without it a login can't be renewed; nothing is lost as long as none is tried"),
+                Some("without it the login can't be refreshed; nothing is lost until a refresh is attempted"),
             )
         }
     }
 }
 
-/// Whoever else can read the file has the login; whoever can write its folder can replace it.
+/// Read access to the file exposes the login; write access to its folder allows replacing it.
 fn modes(path: &Path, checks: &mut Vec<Check>) {
     for part in [Some(path), path.parent()].into_iter().flatten() {
         if let Some(mode) = paths::mode(part).filter(|mode| mode & 0o077 != 0) {
-            let message = format!("{} is open to others (mode {mode:03o})", part.display());
+            let message = format!("{} is accessible to others (mode {mode:03o})", part.display());
             checks.push(check(
                 "file modes",
                 State::Error,

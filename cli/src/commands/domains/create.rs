@@ -9,10 +9,10 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 use crate::input::name::NameArg;
 
-/// Register a domain, and show the DNS records to publish
+/// Register a domain and show the DNS records to publish
 ///
-/// It prints the id; the records stand below it, on standard error. Publish them where the domain's DNS is kept, then have them
-/// checked with `domains verify`.
+/// Prints the ID on standard output and the records on standard error. Publish the records with the domain's DNS provider, then run
+/// `domains verify`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name of the domain, such as acme.test")), after_help = "Examples:\n  \
     posthaste domains create acme.test\n  \
@@ -21,10 +21,10 @@ use crate::input::name::NameArg;
 pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
-    /// us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]
+    /// Region: us-east-1, eu-west-1, sa-east-1 or ap-northeast-1 [default: us-east-1]
     #[arg(long, value_name = "REGION", value_parser = Choices(&["us-east-1", "eu-west-1", "sa-east-1", "ap-northeast-1"]), hide_possible_values = true)]
     region: Option<String>,
-    /// Label of the subdomain that bounces come back to [default: send]
+    /// Subdomain label of the return path, which receives bounces [default: send]
     #[arg(long, value_name = "LABEL")]
     custom_return_path: Option<String>,
     #[command(flatten)]
@@ -35,14 +35,15 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (domain, dry_run) = plan(args)?;
-    let doubt = "the domain may be registered; look: posthaste domains list";
+    let unknown_outcome = "the domain may have been registered; check: posthaste domains list";
     let done =
-        mutation::carry_out(dry_run, doubt, context, |client| client.domains().create(&domain)).await?;
-    let Some(answer) = done else { return Ok(()) };
-    let id = answer.value.id.as_str();
-    mutation::print(id, &answer, context)?;
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.domains().create(&domain))
+            .await?;
+    let Some(response) = done else { return Ok(()) };
+    let id = response.value.id.as_str();
+    mutation::print(id, &response, context)?;
     if !context.out.is_json() {
-        let mut lines = records::lines(&document(&answer));
+        let mut lines = records::lines(&document(&response));
         lines.push(format!("publish these records, then: posthaste domains verify {id} --wait"));
         for line in &lines {
             context.out.note(line);
@@ -62,7 +63,7 @@ fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
     flags.field("/region", "--region", region.as_deref());
     flags.field("/custom_return_path", "--custom-return-path", custom_return_path.as_deref());
     let setup = setup.read(&mut flags);
-    // A name of no consequence where it is missing: that was said.
+    // A placeholder if the name is missing, which has been reported.
     let mut domain = NewDomain::new(name.unwrap_or_else(|| "missing.example".to_owned()));
     if let Some(region) = region {
         domain = domain.region(Region::from(region));
@@ -89,7 +90,7 @@ fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
         domain = domain.receiving(on);
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(domain.check());
+    flags.add_problems(domain.check());
     flags.finish()?;
     Ok((domain, dry_run))
 }

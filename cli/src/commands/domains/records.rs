@@ -1,4 +1,4 @@
-//! `domains records`: the DNS records of a domain, to be copied or to be loaded.
+//! `domains records`: the DNS records of a domain, as a table or a zone file.
 
 use jiff::Timestamp;
 use posthaste::DnsRecord;
@@ -12,24 +12,24 @@ use crate::input::flags::Flags;
 use crate::output::table::{Column, Columns, Kind};
 use crate::settings::Form;
 
-/// Show the DNS records of a domain
+/// Show a domain's DNS records
 ///
-/// With --format zone they are written as lines of a zone file (RFC 1035), for a name server or a provider that reads those.
+/// --format zone prints zone file lines (RFC 1035), for name servers and providers that import those.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: record, name, type, value, priority, ttl, status\n\n\
     Examples:\n  \
     posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
     posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone")]
 pub(crate) struct Args {
-    /// Id of the domain
+    /// ID of the domain
     #[arg(value_name = "ID")]
     id: String,
-    /// table or zone
+    /// Output format: table or zone
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     format: String,
 }
 
-/// No column gives way: a value that was cut can't be copied.
+/// Columns are never shortened: a truncated value couldn't be copied.
 const COLUMNS: [Column; 7] = [
     Column::new("record", "RECORD", Kind::Text),
     Column::new("name", "NAME", Kind::Text),
@@ -39,19 +39,19 @@ const COLUMNS: [Column; 7] = [
     Column::new("ttl", "TTL", Kind::Text),
     Column::new("status", "STATUS", Kind::State),
 ];
-/// Wide enough for any record: a name has at most 253 characters, a text is mostly shorter.
+/// Wide enough for any record: a name has at most 253 characters, and most texts are shorter.
 const WIDTH: usize = 1_000;
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let zone = args.format == "zone";
     if !zone && args.format != "table" {
-        flags.wrong("type", "records are written as table or zone", "--format", &args.format);
+        flags.wrong("type", "the format must be table or zone", "--format", &args.format);
     }
     flags.finish()?;
     let columns = context.out.columns(&COLUMNS)?;
     let client = context.client()?;
-    let domain = trace::carry_out(context, || client.domains().get(args.id.as_str())).await?;
+    let domain = trace::execute(context, || client.domains().get(args.id.as_str())).await?;
     let records = document(&domain).get("records").cloned().unwrap_or_else(|| json!([]));
     let envelope = json!({ "object": "list", "data": records, "has_more": false });
     if zone && !context.out.is_json() {
@@ -65,7 +65,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     context.out.list(&envelope, &columns)
 }
 
-/// The records of a domain as a table.
+/// Renders the records of a domain as a table.
 pub(super) fn lines(domain: &Value) -> Vec<String> {
     let rows = domain.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     table(rows, &Columns::all(&COLUMNS))
@@ -78,7 +78,7 @@ fn table(rows: &[Value], columns: &Columns) -> Vec<String> {
     columns.human(rows, WIDTH, Timestamp::now(), false).lines().map(str::to_owned).collect()
 }
 
-/// A record as a zone file has it; without a time to live, which is the zone's own.
+/// Renders a record as a zone file line; without a TTL, which defaults to the zone's.
 fn zone_line(record: &DnsRecord) -> String {
     let (name, kind) = (&record.name, record.kind.as_str());
     let value = match kind {
@@ -90,12 +90,12 @@ fn zone_line(record: &DnsRecord) -> String {
     format!("{}\tIN\t{kind}\t{value}", host(name))
 }
 
-/// A whole name ends in a dot; without one the zone's name would be put behind it.
+/// A fully qualified name ends in a dot; otherwise the zone's name would be appended.
 fn host(name: &str) -> String {
     format!("{}.", name.trim_end_matches('.'))
 }
 
-/// Quoted strings of at most 255 bytes each, which readers put together again.
+/// Quoted strings of at most 255 bytes each, which resolvers concatenate.
 fn text(value: &str) -> String {
     let bare = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value);
     let mut pieces = vec![String::new()];
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_file_has_whole_names_and_quoted_texts() {
+    fn a_zone_file_has_fully_qualified_names_and_quoted_texts() {
         assert_eq!(line("MX", "mx.mail.example", Some(10)), "send.acme.test.\tIN\tMX\t10 mx.mail.example.");
         assert_eq!(line("CNAME", "k.mail.example.", None), "send.acme.test.\tIN\tCNAME\tk.mail.example.");
         assert_eq!(line("TXT", "v=spf1 ~all", None), "send.acme.test.\tIN\tTXT\t\"v=spf1 ~all\"");

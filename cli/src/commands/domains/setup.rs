@@ -1,34 +1,34 @@
-//! The flags that `domains create` and `domains update` have in common.
+//! The flags that `domains create` and `domains update` share.
 
 use posthaste::Tls;
 
 use crate::input::flags::{BOOL, Choices, Flags};
 
-/// How a domain is set up.
+/// Settings of a domain
 #[derive(Debug, Clone, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Track opens: true or false; needs a verified --tracking-subdomain
+    /// Track opens: true or false; requires a verified --tracking-subdomain
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     open_tracking: Option<String>,
-    /// Track clicks: true or false; needs a verified --tracking-subdomain
+    /// Track clicks: true or false; requires a verified --tracking-subdomain
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     click_tracking: Option<String>,
-    /// Label of the subdomain that tracked links lead through: links
+    /// Subdomain label for tracked links, such as links
     #[arg(long, value_name = "LABEL")]
     tracking_subdomain: Option<String>,
-    /// Where a recipient's server offers no TLS: opportunistic sends all the same, enforced does not
-    #[arg(long, value_name = "HOW", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
+    /// TLS mode for delivery: opportunistic falls back to plaintext, enforced doesn't
+    #[arg(long, value_name = "MODE", value_parser = Choices(&["opportunistic", "enforced"]), hide_possible_values = true)]
     tls: Option<String>,
-    /// Send from it: enabled or disabled
-    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
+    /// Sending from the domain: enabled or disabled
+    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     sending: Option<String>,
-    /// Receive at it: enabled or disabled; needs an MX record
-    #[arg(long, value_name = "SWITCH", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
+    /// Receiving at the domain: enabled or disabled; requires an MX record
+    #[arg(long, value_name = "STATE", value_parser = Choices(&["enabled", "disabled"]), hide_possible_values = true)]
     receiving: Option<String>,
 }
 
-/// The same, understood.
+/// The parsed flags.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     pub(super) open_tracking: Option<bool>,
@@ -37,12 +37,12 @@ pub(super) struct Setup {
     pub(super) tls: Option<Tls>,
     pub(super) sending: Option<bool>,
     pub(super) receiving: Option<bool>,
-    /// Something was given, understood or not.
+    /// Whether any flag was given, valid or not.
     pub(super) given: bool,
 }
 
 impl Args {
-    /// Reads them; what is wrong is told at its flag.
+    /// Parses the flags and reports invalid values.
     pub(super) fn read(self, flags: &mut Flags) -> Setup {
         let mut given = false;
         let mut word = |flag: &'static str, value: Option<&str>, words: [&str; 2]| {
@@ -50,7 +50,7 @@ impl Args {
             given = true;
             let found = words.iter().position(|word| *word == value).map(|at| at == 0);
             if found.is_none() {
-                flags.wrong("type", format!("{flag} is {} or {}", words[0], words[1]), flag, value);
+                flags.wrong("type", format!("{flag} must be {} or {}", words[0], words[1]), flag, value);
             }
             found
         };

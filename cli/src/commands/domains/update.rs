@@ -1,30 +1,30 @@
-//! `domains update`: changes how a domain is set up.
+//! `domains update`: changes a domain's settings.
 
 use posthaste::{DomainPatch, Problems};
 
-use super::{look, setup};
+use super::{setup, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 
-/// What can be taken away.
+/// The field that can be cleared.
 const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
 
-/// Change how a domain is set up
+/// Change a domain's settings
 ///
-/// What no flag names stays as it is. DNS records that come with the change are to be published and verified like the first ones.
+/// Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking\n  \
     posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain")]
 pub(crate) struct Args {
-    /// Id of the domain
+    /// ID of the domain
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     setup: setup::Args,
-    /// Take a field away: tracking-subdomain
+    /// Clear a field: tracking-subdomain
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["tracking-subdomain"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
@@ -34,11 +34,12 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let doubt = format!("the domain may have been changed; look: {}", look(&id));
-    let done =
-        mutation::carry_out(dry_run, &doubt, context, |client| client.domains().update(id.as_str(), &patch));
+    let unknown_outcome = format!("the domain may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
+        client.domains().update(id.as_str(), &patch)
+    });
     match done.await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -65,10 +66,10 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
     }
     for (i, field) in clear.iter().enumerate() {
         if field != TRACKING_SUBDOMAIN {
-            let rule = format!("what can be taken away is {TRACKING_SUBDOMAIN}");
+            let rule = format!("--clear must be {TRACKING_SUBDOMAIN}");
             flags.wrong_nth("type", rule, "--clear", i + 1, field);
         } else if setup.tracking_subdomain.is_some() {
-            let rule = "--tracking-subdomain and --clear tracking-subdomain exclude each other";
+            let rule = "--tracking-subdomain and --clear tracking-subdomain can't be used together";
             flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
         } else {
             patch = patch.clear_tracking_subdomain();
@@ -78,10 +79,10 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
         patch = patch.tracking_subdomain(label);
     }
     if setup.given || !clear.is_empty() {
-        // What was misspelt leaves nothing to change; that was said already.
+        // An unknown field name leaves nothing to change; it was reported already.
         let problems = patch.check().err().map(Problems::into_vec).unwrap_or_default();
         let problems = problems.into_iter().filter(|problem| !problem.path.is_empty());
-        flags.judge(Problems::check(problems));
+        flags.add_problems(Problems::check(problems));
     } else {
         flags.help("posthaste domains update ID --open-tracking");
         flags.missing("what to change");

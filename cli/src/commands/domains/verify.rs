@@ -1,33 +1,33 @@
-//! `domains verify`: has the DNS records checked, and waits for what comes of it.
+//! `domains verify`: starts a check of the DNS records and optionally waits for its outcome.
 
 use std::time::Duration;
 
 use posthaste::{Client, Domain, DomainId, DomainStatus, RecordStatus};
 
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
-use crate::actions::wait::{self, End, TimeoutFlag, Words};
+use crate::actions::wait::{self, End, Messages, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 
-/// What can be waited for.
+/// The state to wait for.
 const VERIFIED: &str = "verified";
 
-/// Have the DNS records of a domain checked
+/// Start verification of a domain's DNS records
 ///
-/// The service answers before the check has ended: --wait waits for that. It can be repeated at any time, and is to be repeated after a
-/// change that brought new records.
+/// The service checks in the background; --wait waits for the outcome. Can be repeated at any time, and must be repeated after a change
+/// that adds records.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
     posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
-    Exit codes: 0 begun, with --wait verified; 3 not verified; 8 still being checked")]
+    Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out")]
 pub(crate) struct Args {
-    /// Id of the domain
+    /// ID of the domain
     #[arg(value_name = "ID")]
     id: String,
-    /// Wait until it is verified, or is not (exit code 3)
+    /// Wait until verification ends; exits with 3 if it fails
     #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = VERIFIED)]
     wait: Option<String>,
     #[command(flatten)]
@@ -42,30 +42,32 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let wait = flags.take(wait::plan(wait.as_deref(), &timeout.wait_timeout, VERIFIED)).flatten();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("the check may have begun; look: {}", look(&id));
+    let unknown_outcome = format!("verification may have started; check: {}", show_command(&id));
     let make = |client: &Client| client.domains().verify(id.as_str());
-    let Some(answer) = mutation::carry_out(dry_run, &doubt, context, make).await? else { return Ok(()) };
-    let id = answer.value.id.clone();
-    mutation::print(id.as_str(), &answer, context)?;
+    let Some(response) = mutation::execute(dry_run, &unknown_outcome, context, make).await? else {
+        return Ok(());
+    };
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
     if let Some(timeout) = wait {
         return until_checked(timeout, id, context).await;
     }
-    context.out.note(&format!("being checked · look: {}", look(id.as_str())));
+    context.out.note(&format!("verification started · check: {}", show_command(id.as_str())));
     Ok(())
 }
 
 async fn until_checked(timeout: Duration, id: DomainId, context: &Context) -> Result<(), Fail> {
-    let words = Words {
-        left: "the check goes on".to_owned(),
-        open: "the domain is not verified".to_owned(),
-        goes_on: "the service goes on checking".to_owned(),
-        failed: "the domain was checked and is not verified".to_owned(),
-        look: look(id.as_str()),
+    let words = Messages {
+        interrupted: "verification continues in the background".to_owned(),
+        timed_out: "the domain isn't verified".to_owned(),
+        continues: "verification continues in the background".to_owned(),
+        failed: "verification failed".to_owned(),
+        check: show_command(id.as_str()),
     };
     wait::until(context.client()?.domains().wait(id), timeout, &words, context, end).await.map(drop)
 }
 
-/// A bad end names the records that the check has not found.
+/// A failure names the records that weren't found.
 fn end(domain: &Domain) -> End {
     let status = domain.status.as_ref().map_or("unknown", DomainStatus::as_str);
     if status == VERIFIED {
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_end_names_what_is_missing() {
+    fn a_failure_names_the_missing_records() {
         let domain = |status: &str, record: &str| -> Domain {
             serde_json::from_value(json!({"id": "1", "name": "a.test", "created_at": "now", "status": status,
                 "records": [{"record": "SPF", "name": "send.a.test", "type": "MX", "value": "v", "status": record}]}))

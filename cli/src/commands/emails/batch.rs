@@ -9,46 +9,46 @@ use serde_json::Value;
 use super::count;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
 use crate::input::flags::{Choices, DryRun};
-use crate::input::{documents::Documents, draft::flag_origin};
+use crate::input::{body_builder::flag_origin, documents::Documents};
 
 /// Send up to 100 emails in one request
 ///
-/// FILE is a JSON array of emails, or one JSON object a line, as the service takes them; - is standard input. Attachments and
-/// `scheduled_at` are not supported in a batch. One invalid email refuses them all and nothing is sent, unless --permissive is given.
+/// FILE is a JSON array of emails, or one JSON object per line, in the form of the API; - reads standard input. Batches don't support
+/// attachments and `scheduled_at`. One invalid email fails the whole batch and nothing is sent, unless --permissive is given.
 ///
-/// It prints the ids of the accepted emails in their order, one a line.
+/// Prints the IDs of the accepted emails in order, one per line.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste emails batch emails.json --idempotency-key newsletter-17\n  \
     jq -c '.[]' people.json | posthaste emails batch -\n  \
     posthaste emails batch emails.jsonl --dry-run")]
 pub(crate) struct Args {
-    /// JSON array, or one JSON object a line; - is standard input
+    /// JSON array, or one JSON object per line; - reads standard input
     #[arg(value_name = "FILE")]
     file: String,
-    /// Send the valid emails even if others are not; then exit code 10
+    /// Send the valid emails even if others are invalid; the exit code is then 10
     ///
-    /// What is wrong with single emails is then the service's to say. Whatever can't be read as an email is still refused here.
+    /// The service then validates each email. Input that can't be parsed as an email is still rejected here.
     #[arg(long)]
     permissive: bool,
-    /// Key that makes repeating harmless: within 24 hours, the same batch is sent once
+    /// Idempotency key: within 24 hours, the same batch is sent only once
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Check everything and show the request, but send nothing; =curl shows a command
-    #[arg(short = 'n', long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
+    /// Validate everything and show the request without sending it; =curl shows a curl command
+    #[arg(short = 'n', long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "json", value_parser = Choices(&["json", "curl"]), hide_possible_values = true)]
     dry_run: Option<String>,
-    /// Leave checking to the service, in case it has moved a limit
+    /// Leave validation to the service, in case its limits have changed
     #[arg(long, hide_short_help = true)]
     no_validate: bool,
 }
 
-/// What is to be sent.
+/// A validated batch.
 #[derive(Debug)]
 pub(crate) struct Plan {
     emails: Vec<BatchEmail>,
-    /// What this version can't read and was told to send all the same.
+    /// A body that this version can't parse, sent because of --no-validate.
     json: Option<Vec<Value>>,
     recipients: usize,
     permissive: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Plan {
     dry_run: Option<DryRun>,
 }
 
-/// Reads the file, and asks the rules of every email in it.
+/// Reads the file and validates every email in it.
 pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { file, permissive, idempotency_key, dry_run, no_validate } = args;
     let mut of_flags = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let read = DryRun::read(&form);
         if read.is_none() {
             of_flags.push(at_flag(
-                Problem::new("", "type", "a dry run is shown as json or curl"),
+                Problem::new("", "type", "the form must be json or curl"),
                 "--dry-run",
                 &form,
             ));
@@ -81,16 +81,17 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     });
 
     let source = context.stdin().claim("FILE", &file);
-    let source = source.map_err(|found| Fail::Usage(Report { found: vec![*found], ..Report::default() }))?;
+    let source =
+        source.map_err(|found| Fail::Usage(Diagnostics { found: vec![*found], ..Diagnostics::default() }))?;
     let text = source.text().map_err(|rule| {
-        let problem = Problem::new("", "file", format!("{source} can't be read: {rule}"));
-        Fail::Usage(Report { found: vec![at_flag(problem, "FILE", &file)], ..Report::default() })
+        let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
+        Fail::Usage(Diagnostics { found: vec![at_flag(problem, "FILE", &file)], ..Diagnostics::default() })
     })?;
-    let (documents, mut found) =
-        Documents::read(source, text).map_err(|found| Fail::Usage(Report { found, ..Report::default() }))?;
+    let (documents, mut found) = Documents::read(source, text)
+        .map_err(|found| Fail::Usage(Diagnostics { found, ..Diagnostics::default() }))?;
 
-    let (emails, shape) = BatchEmail::read_all(&documents.items);
-    let readable = shape.is_ok();
+    let (emails, shape_errors) = BatchEmail::read_all(&documents.items);
+    let readable = shape_errors.is_ok();
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
     let rules = check_batch(&emails).or_else(|problems| {
         if permissive {
@@ -100,7 +101,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         }
     });
     let mut omitted = documents.omitted;
-    if !no_validate && let Err(problems) = Problems::merge(shape, rules) {
+    if !no_validate && let Err(problems) = Problems::merge(shape_errors, rules) {
         omitted += problems.omitted();
         found.extend(documents.found(problems.into_vec()));
     }
@@ -122,15 +123,15 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !found.is_empty() {
         let timed = found.iter().any(|found| found.problem.code == "unsupported");
         let help =
-            timed.then(|| "attachments and times are for single emails: posthaste emails send".to_owned());
-        return Err(Fail::Usage(Report { summary, found, omitted, help, ..Report::default() }));
+            timed.then(|| "attachments and scheduling need single emails: posthaste emails send".to_owned());
+        return Err(Fail::Usage(Diagnostics { summary, found, omitted, help, ..Diagnostics::default() }));
     }
     let recipients = documents.items.iter().map(recipients_of).sum();
     let json = (!readable).then_some(documents.items);
     Ok(Plan { emails, json, recipients, permissive, unchecked: no_validate, key, dry_run })
 }
 
-/// Sends them, or shows what would be sent.
+/// Sends the batch or shows the request.
 pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
     let make = |client: &Client| {
         let call: Call<AcceptedBatch> = match &plan.json {
@@ -141,32 +142,37 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
         let call = if plan.unchecked { call.unchecked() } else { call };
         call.idempotency_key(plan.key.as_str())
     };
-    let doubt = format!(
-        "the emails may have been accepted; repeat them with `--idempotency-key {}`: that can't send them twice",
+    let unknown_outcome = format!(
+        "the emails may have been accepted; retry with `--idempotency-key {}`, which can't send them twice",
         plan.key
     );
-    let mutation = Mutation { dry_run: plan.dry_run, doubt: &doubt, key: Some(&plan.key), contents: &[] };
-    let Some((_, answer)) = mutation.carry_out(context, make).await? else { return Ok(()) };
-    let AcceptedBatch { data, errors, .. } = &answer.value;
+    let mutation = Mutation {
+        dry_run: plan.dry_run,
+        unknown_outcome: &unknown_outcome,
+        key: Some(&plan.key),
+        contents: &[],
+    };
+    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
+    let AcceptedBatch { data, errors, .. } = &response.value;
     let ids: Vec<String> = data.iter().map(|accepted| accepted.id.to_string()).collect();
     let accepted = count(ids.len(), "email");
-    mutation::report(context, || context.out.result(&ids, &mutation::document(&answer)))?;
+    mutation::report(context, || context.out.result(&ids, &mutation::document(&response)))?;
     if errors.is_empty() {
         context.out.note(&format!("accepted {accepted} for {}", count(plan.recipients, "recipient")));
         return Ok(());
     }
     let refused = errors.iter().map(|error| format!("  /{}: {}", error.index, error.message));
-    let message = std::iter::once(format!("{} refused, {accepted} accepted", count(errors.len(), "email")));
+    let message = std::iter::once(format!("{} rejected, {accepted} accepted", count(errors.len(), "email")));
     let message = message.chain(refused).collect::<Vec<_>>().join("\n");
     if ids.is_empty() {
         return Err(Fail::Rejected { message, hint: None });
     }
-    let hint = Some("correct the refused emails and send them alone: the others are on their way".to_owned());
+    let hint = Some("correct the rejected emails and send only those: the others were accepted".to_owned());
     Err(Fail::Partial { message, hint })
 }
 
-fn at_flag(problem: Problem, flag: &str, value: &str) -> Found {
-    Found { problem, origin: Some(flag_origin(flag, 1, value)), hint: None }
+fn at_flag(problem: Problem, flag: &str, value: &str) -> Diagnostic {
+    Diagnostic { problem, origin: Some(flag_origin(flag, 1, value)), hint: None }
 }
 
 /// `/3` of `/3/to/0`.
@@ -185,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_names_its_email() {
+    fn a_pointer_names_its_email() {
         assert_eq!(item_of("/3/to/0"), "/3");
         assert_eq!(item_of("/100"), "/100");
         assert_eq!(item_of(""), "");

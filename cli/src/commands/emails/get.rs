@@ -1,4 +1,4 @@
-//! `emails get`: one email with its body, as the service tells it.
+//! `emails get`: one sent email with its body.
 
 use crate::actions::mutation;
 use crate::context::Context;
@@ -10,12 +10,12 @@ use crate::diagnostics::Fail;
     posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
     posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html")]
 pub(crate) struct Args {
-    /// Id of the email, as `emails send` prints it
+    /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
     id: String,
 }
 
-/// Shows it.
+/// Prints the email.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     mutation::show(context, |client| client.emails().get(args.id.as_str())).await
 }

@@ -1,4 +1,4 @@
-//! `emails list`: what was sent, newest first.
+//! `emails list`: sent emails, newest first.
 
 use super::TABLE;
 use crate::actions::pages;
@@ -7,11 +7,11 @@ use crate::diagnostics::Fail;
 
 /// List sent emails, newest first
 ///
-/// Without --limit, the service shows 20. Above 100, and with --all, one page after the other is asked for; they are shown as one list:
-/// one JSON document with --json, a line as soon as it is there with -o ndjson.
+/// Without --limit, the service returns 20. With a limit above 100 or --all, all pages are fetched and shown as one list:
+/// one JSON document with --json, a line per email as it arrives with -o ndjson.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Columns: id, to, subject, last_event, created_at; on wish from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
+    after_help = "Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
     Examples:\n  \
     posthaste emails list --limit 3\n  \
     posthaste emails list --columns id,from,subject\n  \
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     part: pages::Args,
 }
 
-/// Shows it.
+/// Prints the list.
 pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     pages::list(args.part, &TABLE, context, |client| client.emails().list()).await
 }

@@ -1,4 +1,4 @@
-//! `emails update` and `emails cancel`: an email that waits for its time gets another, or is taken back.
+//! `emails update` and `emails cancel`: reschedules or cancels a scheduled email.
 
 use posthaste::{Call, Client, EmailId, Reference};
 
@@ -7,40 +7,40 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Flags, Required};
 
-/// Give a scheduled email another time
+/// Reschedule a scheduled email
 ///
-/// Only an email that waits for its time can be changed.
+/// Only scheduled emails can be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'\n  \
     posthaste emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z")]
 pub(crate) struct UpdateArgs {
-    /// Id of the email, as `emails send` prints it
+    /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
     id: String,
-    /// When to send: ISO 8601, or words such as `in 1 min`
+    /// New time: ISO 8601, or a phrase such as `in 1 min`
     ///
-    /// The text goes to the service unchanged.
-    #[arg(long, value_name = "WHEN", add = Required)]
+    /// The text is passed to the service unchanged.
+    #[arg(long, value_name = "TIME", add = Required)]
     scheduled_at: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Take a scheduled email back before it leaves
+/// Cancel a scheduled email
 ///
-/// One that has left is refused. Repeating it does no harm.
+/// Emails that were already sent can't be canceled. Safe to repeat.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
 pub(crate) struct CancelArgs {
-    /// Id of the email, as `emails send` prints it
+    /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Gives it another time.
+/// Reschedules the email.
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let UpdateArgs { id, scheduled_at, dry_run } = args;
     let mut flags = Flags::default();
@@ -53,30 +53,30 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         Some(_) => {}
     }
     let when = scheduled_at.unwrap_or_default();
-    let doubt = format!("the email may have another time; look: posthaste emails get {id}");
+    let unknown_outcome = format!("the email may have been rescheduled; check: posthaste emails get {id}");
     let make = |client: &Client| client.emails().reschedule(id.as_str(), when.as_str());
-    change(flags, &dry_run, &doubt, context, make).await
+    change(flags, &dry_run, &unknown_outcome, context, make).await
 }
 
-/// Takes it back.
+/// Cancels the email.
 pub(super) async fn cancel(args: CancelArgs, context: &Context) -> Result<(), Fail> {
     let CancelArgs { id, dry_run } = args;
-    let doubt = format!("the email may have been taken back; look: posthaste emails get {id}");
+    let unknown_outcome = format!("the email may have been canceled; check: posthaste emails get {id}");
     let make = |client: &Client| client.emails().cancel(id.as_str());
-    change(Flags::default(), &dry_run, &doubt, context, make).await
+    change(Flags::default(), &dry_run, &unknown_outcome, context, make).await
 }
 
 async fn change(
     mut flags: Flags,
     dry_run: &DryRunFlag,
-    doubt: &str,
+    unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<Reference<EmailId>>,
 ) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    match mutation::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }

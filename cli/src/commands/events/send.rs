@@ -1,4 +1,4 @@
-//! `events send`: says that an event has happened to a contact.
+//! `events send`: sends a custom event for a contact.
 
 use posthaste::EventOccurrence;
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use crate::input::flags::{DryRun, Flags};
 use crate::input::json;
 use crate::input::pair::Pair;
 
-/// Say that an event has happened to a contact
+/// Send an event for a contact
 ///
-/// Every enabled automation that it triggers starts a run. It prints the name of the event. The service knows no idempotency key here:
-/// sent twice, it starts two runs.
+/// Starts a run of every enabled automation triggered by the event. Prints the event's name. The service has no idempotency key for this
+/// operation: an event sent twice starts two runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5\n  \
@@ -22,16 +22,16 @@ pub(crate) struct Args {
     /// Name of the event
     #[arg(value_name = "EVENT")]
     event: String,
-    /// Id of the contact
+    /// ID of the contact
     #[arg(long, visible_alias = "contact", value_name = "ID")]
     contact_id: Option<String>,
-    /// Address of the contact, who becomes one if there is none yet
-    #[arg(long, value_name = "ADDRESS")]
+    /// Email address of the contact, who is created if unknown
+    #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
-    /// Tell more of it, as a text; or all of it, as a JSON object
+    /// Payload field as text, KEY=TEXT, or the whole payload as a JSON object; repeatable
     #[arg(long, value_name = "KEY=TEXT|JSON")]
     payload: Vec<String>,
-    /// Tell more of it, as JSON: a number, a boolean, …
+    /// Payload field as JSON: a number, a boolean, …; repeatable
     #[arg(long, value_name = "KEY=JSON")]
     payload_json: Vec<String>,
     #[command(flatten)]
@@ -40,9 +40,10 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (event, dry_run) = plan(&args)?;
-    let doubt = "the event may have been sent, and its runs begun; look: posthaste automations runs ID";
-    match mutation::carry_out(dry_run, doubt, context, |client| client.events().send(&event)).await? {
-        Some(answer) => mutation::print(&args.event, &answer, context),
+    let unknown_outcome =
+        "the event may have been sent and may have started runs; check: posthaste automations runs ID";
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().send(&event)).await? {
+        Some(response) => mutation::print(&args.event, &response, context),
         None => Ok(()),
     }
 }
@@ -56,7 +57,7 @@ fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
     let payload = payload(args, &mut flags);
     let event = match (&args.contact_id, &args.email) {
         (Some(_), Some(email)) => {
-            let rule = "--contact-id and --email exclude each other: an event happens to one contact";
+            let rule = "--contact-id and --email can't be used together: an event concerns one contact";
             flags.wrong("exclusive", rule, "--email", email);
             EventOccurrence::for_email(&args.event, email)
         }
@@ -64,12 +65,12 @@ fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
         (None, Some(email)) => EventOccurrence::for_email(&args.event, email),
         (None, None) => {
             flags.missing("--email or --contact-id");
-            // Stands in for what is missing; nothing is wrong with it.
+            // A placeholder for a missing name, which has been reported.
             EventOccurrence::for_contact(&args.event, "-")
         }
     };
     let event = if payload.is_empty() { event } else { event.payload(payload) };
-    flags.judge(event.check());
+    flags.add_problems(event.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     Ok((event, dry_run))
@@ -84,13 +85,13 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
         if !typed && text.trim_start().starts_with('{') {
             for (key, value) in flags.object(flag, n, text) {
                 if payload.insert(key, value).is_some() {
-                    flags.wrong_nth("exclusive", "a key of it was given already", flag, n, text);
+                    flags.wrong_nth("exclusive", "a key in this object is given twice", flag, n, text);
                 }
             }
             continue;
         }
         let Some(pair) = Pair::read(text, '=').filter(|pair| !pair.name.is_empty()) else {
-            let rule = if typed { "this is KEY=JSON" } else { "this is KEY=TEXT" };
+            let rule = if typed { "the payload must be KEY=JSON" } else { "the payload must be KEY=TEXT" };
             flags.wrong_nth("type", rule, flag, n, text);
             continue;
         };
@@ -102,7 +103,7 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
                     continue;
                 }
                 Err(error) => {
-                    let rule = format!("this is KEY=JSON: {}", error.message);
+                    let rule = format!("the payload must be KEY=JSON: {}", error.message);
                     flags.wrong_nth("json", rule, flag, n, text);
                     continue;
                 }
@@ -111,7 +112,7 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
             Value::String(pair.value.to_owned())
         };
         if payload.insert(pair.name.to_owned(), value).is_some() {
-            flags.wrong_nth("exclusive", "this key was given already", flag, n, text);
+            flags.wrong_nth("exclusive", "this key is given twice", flag, n, text);
         }
     }
     payload

@@ -1,4 +1,4 @@
-//! `logs tail`: API requests as the service logs them.
+//! `logs tail`: prints API requests as the service logs them.
 
 use std::time::Duration;
 
@@ -16,10 +16,9 @@ use crate::input::flags::Flags;
 use crate::output::table::at;
 use crate::settings::keys;
 
-/// Print API requests as the service logs them, oldest first, until Ctrl-C
+/// Follow the log of API requests until Ctrl-C, oldest first
 ///
-/// It begins with the requests from now on, leaves out its own, and waits while the service doesn't respond. Ctrl-C is how it ends: the
-/// exit code is then 0.
+/// Starts with new requests, omits its own, and keeps waiting while the service is unreachable. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
     Examples:\n  \
@@ -28,7 +27,7 @@ use crate::settings::keys;
 pub(crate) struct Args {
     #[command(flatten)]
     filter: FilterArgs,
-    /// Pause between two requests
+    /// Polling interval
     #[arg(long, value_name = "DURATION", default_value = "2s")]
     interval: String,
 }
@@ -44,7 +43,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     });
     flags.finish()?;
     let client = context.client()?;
-    context.out.note("beginning with what comes from now on; Ctrl-C ends");
+    context.out.note("waiting for new requests; stop with Ctrl-C");
     let fields = ["/created_at", "/method", "/endpoint", "/response_status", "/id"];
     let (mut last, mut outage) = (None, Outage::default());
     loop {
@@ -63,7 +62,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
                 }
             }
             Err(Error::Api(error)) if last.is_some() && matches!(error.status.as_u16(), 400 | 404 | 422) => {
-                context.out.warn("the service has forgotten the last request; some may be missing");
+                context
+                    .out
+                    .warn("the service no longer has the last request shown; some requests may be missing");
                 last = None;
                 continue;
             }
@@ -73,12 +74,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-/// The next entries after this one, oldest first, and whether there are more; only the newest if there is none yet.
+/// The next entries after this one, oldest first, and whether there are more; with `None`, only the newest entry.
 async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<(Vec<Value>, bool)> {
     let list = client.logs().list();
     match seen {
         None => Ok((list.page_size(1).as_json().await?.data, false)),
-        // The log was empty: there is no entry to begin at, and pages lead to older ones.
+        // The log was empty: there is no cursor to start from, and pages lead to older entries.
         Some("") => {
             let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
             rows.reverse();

@@ -1,4 +1,4 @@
-//! `properties create`: makes a contact property.
+//! `properties create`: creates a contact property.
 
 use posthaste::NewContactProperty;
 
@@ -7,22 +7,23 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags, Required};
+use crate::input::name::argument_or_flag;
 
-/// Make a contact property, and print its id
+/// Create a contact property and print its ID
 ///
-/// A broadcast shows it as {{{contact.KEY|fallback}}}. Neither the key nor the type can be changed later.
+/// Broadcasts insert it with {{{contact.KEY|fallback}}}. The key and type can't be changed later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste properties create city --type string --fallback 'your town'\n  \
     posthaste properties create orders --type number --fallback-number 0")]
 pub(crate) struct Args {
-    /// A-Z a-z 0-9 _, at most 50 characters
+    /// Key of A-Z a-z 0-9 _, at most 50 characters
     #[arg(value_name = "KEY", add = Required)]
     key: Option<String>,
-    /// The same as KEY
+    /// Same as KEY
     #[arg(long = "key", value_name = "KEY", hide = true, conflicts_with = "key")]
     key_flag: Option<String>,
-    /// string or number; without it, the type of the fallback
+    /// Type: string or number [default: type of the fallback]
     #[arg(long = "type", value_name = "TYPE", add = Required, value_parser = Choices(&["string", "number"]), hide_possible_values = true)]
     r#type: Option<String>,
     #[command(flatten)]
@@ -33,18 +34,17 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (property, dry_run) = plan(args)?;
-    let doubt = "the property may have been made; look: posthaste properties list --limit 1";
+    let unknown_outcome = "the property may have been created; check: posthaste properties list --limit 1";
     let make = |client: &posthaste::Client| client.contact_properties().create(property.clone());
-    match mutation::carry_out(dry_run, doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
 
 fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
     let Args { key, key_flag, r#type, fallback, dry_run } = args;
-    let label = if key_flag.is_some() { "--key" } else { "KEY" };
-    let key = key.or(key_flag);
+    let (label, key) = argument_or_flag(key, "KEY", key_flag, "--key");
     let mut flags = Flags::default();
     flags.help("posthaste properties create city --type string");
     flags.field("/key", label, key.as_deref());
@@ -62,12 +62,12 @@ fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
         (r#type, fallback) => {
             match (r#type, fallback) {
                 (Some(r#type @ ("string" | "number")), Some(_)) => {
-                    let rule = "the fallback of a string is --fallback, that of a number --fallback-number";
+                    let rule = "for a string use --fallback, for a number --fallback-number";
                     flags.wrong("type", rule, "--type", r#type);
                 }
                 (Some("string"), None) => {}
-                (Some(other), _) => flags.wrong("type", "--type is string or number", "--type", other),
-                // A fallback that can't be read was told.
+                (Some(other), _) => flags.wrong("type", "--type must be string or number", "--type", other),
+                // An invalid fallback has been reported.
                 (None, _) if fallback_is_given => {}
                 (None, _) => flags.missing("--type"),
             }
@@ -75,7 +75,7 @@ fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
         }
     };
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(property.check());
+    flags.add_problems(property.check());
     flags.finish()?;
     Ok((property, dry_run))
 }

@@ -1,22 +1,22 @@
-//! The two flags that give a fallback: one for texts, one for numbers.
+//! The two fallback flags: one for strings, one for numbers.
 
 use serde_json::Number;
 
 use crate::input::flags::Flags;
 
-/// A fallback is a text or a number, as the property's type is
+/// Fallback, matching the property's type
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Text that stands for contacts that have none
+    /// Text used for contacts without a value
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     fallback: Option<String>,
-    /// Number that stands for contacts that have none
+    /// Number used for contacts without a value
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     fallback_number: Option<String>,
 }
 
-/// What was given.
+/// The given fallback.
 #[derive(Debug)]
 pub(super) enum Fallback {
     Text(String),
@@ -28,18 +28,18 @@ impl Args {
         self.fallback.is_some() || self.fallback_number.is_some()
     }
 
-    /// What is wrong with it is noted.
+    /// Reads the fallback and reports problems.
     pub(super) fn read(self, flags: &mut Flags) -> Option<Fallback> {
         let number = self.fallback_number.as_deref().and_then(|text| {
             let number = serde_json::from_str(text).ok();
             if number.is_none() {
-                let rule = "--fallback-number is a number such as 17, -1 or 2.5";
+                let rule = "--fallback-number must be a number such as 17, -1 or 2.5";
                 flags.wrong("type", rule, "--fallback-number", text);
             }
             number
         });
         if let (Some(_), Some(number)) = (&self.fallback, &self.fallback_number) {
-            let rule = "--fallback and --fallback-number exclude each other";
+            let rule = "--fallback and --fallback-number can't be used together";
             flags.wrong("exclusive", rule, "--fallback-number", number);
         }
         self.fallback.map(Fallback::Text).or(number.map(Fallback::Number))

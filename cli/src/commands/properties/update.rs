@@ -3,29 +3,29 @@
 use posthaste::ContactPropertyPatch;
 
 use super::fallback::{self, Fallback};
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 
-/// What can be taken away.
+/// The field that can be cleared.
 const FALLBACK: &str = "fallback";
 
 /// Change the fallback of a contact property
 ///
-/// It stays of the property's type. Neither that nor the key can be changed.
+/// The fallback must match the property's type. Type and key can't be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'\n  \
     posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback")]
 pub(crate) struct Args {
-    /// Id of the property
+    /// ID of the property
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     fallback: fallback::Args,
-    /// Take a field away: fallback
+    /// Clear a field: fallback
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["fallback"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
@@ -35,10 +35,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let doubt = format!("the property may have been changed; look: {}", look(&id));
+    let unknown_outcome = format!("the property may have been changed; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.contact_properties().update(id.as_str(), &patch);
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -59,17 +59,17 @@ fn plan(args: Args) -> Result<(ContactPropertyPatch, Option<DryRun>), Fail> {
     }
     for (i, field) in clear.iter().enumerate() {
         if field != FALLBACK {
-            let rule = format!("what can be taken away is {FALLBACK}");
+            let rule = format!("--clear must be {FALLBACK}");
             flags.wrong_nth("type", rule, "--clear", i + 1, field);
         } else if fallback_is_given {
-            let rule = "a fallback and --clear fallback exclude each other";
+            let rule = "--clear fallback can't be used with a new fallback";
             flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
         } else {
             patch = patch.clear_fallback_value();
         }
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     flags.finish()?;
     Ok((patch, dry_run))
 }

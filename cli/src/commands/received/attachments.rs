@@ -1,4 +1,4 @@
-//! `received attachments`: what is attached to an email, as a list or saved.
+//! `received attachments`: lists or saves the attachments of an email.
 
 use std::fs::create_dir_all;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::diagnostics::Fail;
 use crate::files;
 use crate::output::table::{Column, Kind};
 
-/// List what is attached to a received email, or save it
+/// List or save the attachments of a received email
 ///
-/// Strangers chose the names of the files. Saved, they lose all folders and characters that mean something to a computer, a file that is there
-/// already is never written over (the new one gets a number), and what could not be fetched whole leaves nothing behind.
+/// File names are untrusted: when saving, folders and special characters are removed and existing files are never overwritten (the new file
+/// gets a number). Downloads that fail leave no partial file.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, filename, size, content_type, content_disposition, content_id, expires_at, download_url\n\n\
@@ -27,17 +27,17 @@ use crate::output::table::{Column, Kind};
     posthaste received attachments 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --download invoices"
 )]
 pub(crate) struct Args {
-    /// Id of the email
-    #[arg(value_name = "EMAIL_ID")]
+    /// ID of the email
+    #[arg(value_name = "ID")]
     id: String,
-    /// Save all of them in this folder, which is made if need be, and print their paths
+    /// Save all attachments to this folder, creating it if needed, and print their paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]
     download: Option<PathBuf>,
     #[command(flatten)]
     part: pages::Args,
 }
 
-/// What the list can show; the first four by itself.
+/// Columns of the list; the first four are the default.
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
@@ -50,7 +50,7 @@ const TABLE: Table = Table {
         Column::new("download_url", "DOWNLOAD URL", Kind::Text),
     ],
     shown: 4,
-    nothing: "nothing is attached",
+    nothing: "no attachments",
 };
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
@@ -61,7 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let client = context.client()?;
     let attachments: Vec<_> = client.received().attachments(id.as_str()).stream().try_collect().await?;
     if !attachments.is_empty() {
-        let failed = |error| Fail::local(format!("{} can't be made", folder.display()), error);
+        let failed = |error| Fail::local(format!("couldn't create {}", folder.display()), error);
         create_dir_all(&folder).map_err(failed)?;
     }
     let (mut lines, mut saved) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
         let bytes = fetch(&client, &id, attachment).await?;
         let (path, _) = files::write_new(&folder, |number| numbered(&name, number), &bytes, false)
-            .map_err(|error| Fail::local(format!("{name} can't be saved in {}", folder.display()), error))?;
+            .map_err(|error| Fail::local(format!("couldn't save {name} in {}", folder.display()), error))?;
         lines.push(path.display().to_string());
         saved.push(row(attachment, &path, bytes.len()));
     }
@@ -87,7 +87,7 @@ fn row(file: &ReceivedAttachment, path: &Path, size: usize) -> Value {
     })
 }
 
-/// The bytes of a file. An address that has expired since it was told is asked for once more.
+/// Downloads an attachment. If its URL has expired, requests a new one once.
 async fn fetch(client: &Client, email: &str, attachment: &ReceivedAttachment) -> Result<Bytes, Fail> {
     match client.received().download(&attachment.download_url).await {
         Err(Error::Api(error)) if matches!(error.status.as_u16(), 401 | 403 | 404 | 410) => {

@@ -1,19 +1,19 @@
-//! Names of files that strangers chose, made into names that do no harm.
+//! Sanitizes file names chosen by senders.
 
 use crate::output::terminal::is_hostile;
 
-/// The longest name, in bytes, so that a number still fits behind it everywhere.
-const LONGEST: usize = 200;
+/// Maximum length in bytes; leaves space for a number everywhere.
+const MAX_NAME_BYTES: usize = 200;
 
-/// Names that some systems take for devices.
+/// Names that Windows treats as devices.
 const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "COM", "LPT"];
 
-/// A name without folders, control characters, marks that turn the direction of writing, and everything else that means something to a
-/// computer. It is neither hidden nor empty.
+/// Returns the name without folders, control characters, bidirectional marks, and characters special to file systems or shells. It is neither
+/// hidden nor empty.
 pub(crate) fn safe(name: &str) -> String {
     let name: String = name
         .chars()
-        .filter(|char| !turns_writing(*char))
+        .filter(|char| !is_bidirectional(*char))
         .map(|char| if char.is_control() || "/\\:*?\"<>|".contains(char) { '_' } else { char })
         .collect();
     let name = name.trim().trim_end_matches(['.', ' ']);
@@ -23,8 +23,8 @@ pub(crate) fn safe(name: &str) -> String {
     let letters =
         stem.split('.').next().unwrap_or_default().trim_end_matches(|char: char| char.is_ascii_digit());
     let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
-    let extension = &extension[..extension.floor_char_boundary(LONGEST / 4)];
-    let stem = &stem[..stem.floor_char_boundary(LONGEST - extension.len())];
+    let extension = &extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)];
+    let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
     match stem {
         "" => format!("attachment{extension}"),
         stem if device => format!("_{stem}{extension}"),
@@ -32,7 +32,7 @@ pub(crate) fn safe(name: &str) -> String {
     }
 }
 
-/// The same name for the first file, and with a number for others.
+/// Returns the name itself for the first file, and a numbered one for others.
 pub(crate) fn numbered(name: &str, number: usize) -> String {
     let (stem, extension) = split(name);
     if number == 1 { name.to_owned() } else { format!("{stem}-{number}{extension}") }
@@ -45,8 +45,8 @@ fn split(name: &str) -> (&str, &str) {
     }
 }
 
-/// Marks with which `gpj.exe` is made to look like `exe.jpg`, and others that nobody sees.
-fn turns_writing(char: char) -> bool {
+/// Bidirectional marks, which make `gpj.exe` look like `exe.jpg`, and other invisible characters.
+fn is_bidirectional(char: char) -> bool {
     (is_hostile(char) && !char.is_control())
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strangers_name_leads_nowhere_else() {
+    fn a_hostile_name_cannot_leave_the_folder() {
         for (name, expected) in [
             ("invoice.pdf", "invoice.pdf"),
             ("Größe 1.txt", "Größe 1.txt"),
@@ -78,11 +78,11 @@ mod tests {
             assert_eq!(safe(name), expected, "{name:?}");
         }
         let long = safe(&format!("{}.pdf", "é".repeat(1_000)));
-        assert!(long.len() <= LONGEST && long.ends_with("é.pdf"), "{long}");
+        assert!(long.len() <= MAX_NAME_BYTES && long.ends_with("é.pdf"), "{long}");
     }
 
     #[test]
-    fn a_number_goes_before_the_extension() {
+    fn a_number_is_inserted_before_the_extension() {
         assert_eq!(numbered("a.tar.gz", 1), "a.tar.gz");
         assert_eq!(numbered("a.tar.gz", 2), "a.tar-2.gz");
         assert_eq!(numbered("README", 3), "README-3");

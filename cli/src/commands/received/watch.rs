@@ -1,4 +1,4 @@
-//! `received watch`: every email that comes in, once, as it comes.
+//! `received watch`: prints every received email once, as it arrives.
 
 mod backlog;
 mod cursor;
@@ -23,14 +23,14 @@ use crate::input::flags::Flags;
 use crate::output::table::{Columns, at};
 use crate::settings::keys;
 
-/// Print every email that comes in, once and oldest first, until Ctrl-C
+/// Print received emails as they arrive, once each and oldest first, until Ctrl-C
 ///
-/// Where it stopped is kept on this machine, for each profile and service, and the next watch goes on from there: what came in between, be
-/// it thousands, is printed first. A first watch begins with what comes from now on. An email counts as printed once its line has been
-/// written: after a kill or a power cut the lines of the last moment can come again, and none is missing. Two watches need a cursor each.
+/// The position is stored on this machine, per profile and service, and the next watch resumes from it: emails that arrived in between are
+/// printed first. The first watch starts with new emails. An email counts as printed once its line has been written: after a crash or power
+/// failure the last lines may be repeated, but none is lost. Two concurrent watches need separate cursor files.
 ///
-/// Whatever passes is waited for, with pauses of up to a minute: no connection, a service that fails, too many requests. What does not,
-/// ends it: a key that is refused is exit code 4. Ctrl-C is how it ends: the exit code is then 0.
+/// Temporary failures are retried with pauses of up to a minute: lost connections, service errors, rate limits. Permanent ones end the
+/// watch: a rejected key exits with 4. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
@@ -42,71 +42,71 @@ use crate::settings::keys;
     posthaste received watch --limit 1 --interval 1s --from-now"
 )]
 pub(crate) struct Args {
-    /// Forget where the last watch stopped, and begin with what comes from now on
+    /// Discard the stored position and start with new emails
     #[arg(long)]
     from_now: bool,
-    /// Forget where the last watch stopped, and begin with the oldest email that there is
+    /// Discard the stored position and start with the oldest email
     #[arg(long)]
     from_start: bool,
-    /// Pause between two looks
+    /// Polling interval
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     interval: String,
-    /// Print what has come so far, and end
+    /// Print the emails received so far, then exit
     #[arg(long)]
     once: bool,
-    /// End after N emails
+    /// Exit after N emails
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     limit: Option<String>,
-    /// Run this command for every email, with its JSON on standard input and its ID in POSTHASTE_EMAIL_ID
+    /// Command to run for each email, with its JSON on standard input and its ID in POSTHASTE_EMAIL_ID
     ///
-    /// The email counts as printed once the command has succeeded. A command that fails ends the watch with exit code 1, and the next watch
-    /// runs it for the same email again. What it writes goes to standard error.
+    /// The email counts as printed once the command succeeds. If it fails, the watch exits with 1, and the next watch runs it for the same
+    /// email again. Its output goes to standard error.
     #[arg(long, value_name = "COMMAND")]
     exec: Option<String>,
-    /// Keep the cursor in this file instead
+    /// File to store the position in
     #[arg(long, value_name = "FILE")]
     cursor: Option<PathBuf>,
 }
 
-/// What is to be done.
+/// A validated watch.
 struct Plan {
-    begin: Begin,
+    begin: Start,
     interval: Duration,
     once: bool,
     limit: Option<u64>,
 }
 
-/// Where it begins.
+/// The starting position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Begin {
-    /// Where the last one stopped; now, if there was none.
+enum Start {
+    /// The stored position; new emails if there is none.
     Cursor,
     Now,
     Oldest,
 }
 
-/// Watches.
+/// Runs the watch.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let plan = plan(&args)?;
     let columns = context.out.columns(TABLE.columns)?;
     let client = context.client()?;
     let mut cursor = if context.global.has_sandbox() {
-        // Its service is gone with the command, and so is all that a cursor could name.
+        // This command's own sandbox ends with it, and so does everything a cursor could refer to.
         Cursor::in_memory()
     } else {
-        Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Begin::Cursor, context)?
+        Cursor::open(args.cursor.as_deref(), client.base_url(), plan.begin != Start::Cursor, context)?
     };
-    let begins = match plan.begin {
-        Begin::Cursor if cursor.is_set() => "going on where the last watch stopped",
-        Begin::Oldest => "beginning with the oldest email",
-        _ => "beginning with what comes from now on",
+    let start = match plan.begin {
+        Start::Cursor if cursor.is_set() => "resuming where the last watch stopped",
+        Start::Oldest => "starting with the oldest email",
+        _ => "waiting for new emails",
     };
-    context.out.note(&format!("{begins}; Ctrl-C ends"));
+    context.out.note(&format!("{start}; stop with Ctrl-C"));
     let outage = Outage::default();
     let mut watch = Watch { context, client, columns, exec: args.exec, left: plan.limit, outage };
     watch.begin(plan.begin, plan.once, &mut cursor).await?;
     loop {
-        watch.look(plan.once, &mut cursor).await?;
+        watch.poll(plan.once, &mut cursor).await?;
         if plan.once || watch.left == Some(0) {
             return cursor.save();
         }
@@ -117,7 +117,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 fn plan(args: &Args) -> Result<Plan, Fail> {
     let mut flags = Flags::default();
     if args.from_now && args.from_start {
-        let rule = "--from-now and --from-start exclude each other";
+        let rule = "--from-now and --from-start can't be used together";
         flags.wrong("exclusive", rule, "--from-start", "--from-start");
     }
     let interval = keys::duration(&args.interval).unwrap_or_else(|rule| {
@@ -128,15 +128,15 @@ fn plan(args: &Args) -> Result<Plan, Fail> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|&number: &u64| digits && number > 0);
         if number.is_none() {
-            flags.wrong("range", "--limit is a whole number above 0", "--limit", text);
+            flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
         }
         number
     });
     flags.finish()?;
     let begin = match (args.from_now, args.from_start) {
-        (true, _) => Begin::Now,
-        (_, true) => Begin::Oldest,
-        _ => Begin::Cursor,
+        (true, _) => Start::Now,
+        (_, true) => Start::Oldest,
+        _ => Start::Cursor,
     };
     Ok(Plan { begin, interval, once: args.once, limit })
 }
@@ -146,18 +146,18 @@ struct Watch<'a> {
     client: Client,
     columns: Columns,
     exec: Option<String>,
-    /// How many more are to be printed, if not all.
+    /// How many more emails to print; `None` for no limit.
     left: Option<u64>,
     outage: Outage,
 }
 
 impl Watch<'_> {
-    /// Finds the place where a watch without a cursor begins, and keeps it.
-    async fn begin(&mut self, begin: Begin, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
+    /// Finds the starting position of a watch without a cursor, and stores it.
+    async fn begin(&mut self, begin: Start, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         match begin {
-            Begin::Cursor if cursor.is_set() => return Ok(()),
-            Begin::Oldest => cursor.begin_at(None),
-            Begin::Cursor | Begin::Now => {
+            Start::Cursor if cursor.is_set() => return Ok(()),
+            Start::Oldest => cursor.start_after(None),
+            Start::Cursor | Start::Now => {
                 let newest = loop {
                     match self.client.received().list().page_size(1).as_json().await {
                         Ok(page) => break page.data.into_iter().next(),
@@ -165,17 +165,17 @@ impl Watch<'_> {
                     }
                 };
                 self.outage.is_over(self.context);
-                cursor.begin_at(newest.as_ref());
+                cursor.start_after(newest.as_ref());
             }
         }
         cursor.save()
     }
 
-    /// Prints what has come since the last look.
-    async fn look(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
+    /// Prints the emails that arrived since the last poll.
+    async fn poll(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         loop {
             let looked = backlog::walk(self, cursor).await;
-            // Also what was printed before a failure stays printed.
+            // What was printed before a failure still counts as printed.
             cursor.save()?;
             match looked {
                 Ok(()) => {
@@ -187,22 +187,21 @@ impl Watch<'_> {
         }
     }
 
-    /// Prints one email after its command has run; breaks when enough have been printed.
+    /// Prints one email after its command succeeded; breaks after the last one to print.
     async fn print(&mut self, row: &Value, cursor: &mut Cursor) -> Result<ControlFlow<()>, Fail> {
         self.outage.is_over(self.context);
         if at(row, "/id").is_empty() {
             return Err(Fail::Local {
-                message: "the service lists an email without an id, so it can't be known again".to_owned(),
+                message: "the service listed an email without an ID, which can't be tracked".to_owned(),
                 source: None,
                 hint: None,
             });
         }
         if let Some(command) = &self.exec {
             let id = at(row, "/id");
-            let email = match trace::carry_out(self.context, || self.client.received().get(id.as_str())).await
-            {
+            let email = match trace::execute(self.context, || self.client.received().get(id.as_str())).await {
                 Ok(email) => mutation::document(&email),
-                // It was deleted a moment ago: what the list had of it.
+                // The email was just deleted: use what the list had.
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };
@@ -210,21 +209,21 @@ impl Watch<'_> {
                 |why| Fail::Local {
                     message: format!("--exec, received email {id}: {why}"),
                     source: None,
-                    hint: Some("the next watch begins with this email".to_owned()),
+                    hint: Some("the next watch starts with this email".to_owned()),
                 },
             )?;
         }
         let fields = ["/created_at", "/from", "/subject", "/id"];
         pages::item(row, &self.columns, &fields, self.context)?;
-        cursor.moved_to(row);
-        cursor.save_now_and_then()?;
+        cursor.advance(row);
+        cursor.save_if_due()?;
         if let Some(left) = &mut self.left {
             *left -= 1;
         }
         Ok(if self.left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Waits a while after a failure that passes; any other one is handed back.
+    /// Waits after a temporary failure; returns any other.
     async fn wait_out(&mut self, fail: Fail, once: bool) -> Result<(), Fail> {
         if once { Err(fail) } else { self.outage.wait_out(fail, self.context).await }
     }

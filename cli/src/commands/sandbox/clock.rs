@@ -1,4 +1,4 @@
-//! `sandbox clock`: what time it is there, and how to move it.
+//! `sandbox clock`: shows and controls the sandbox's clock.
 
 use clap::Subcommand;
 use http::Method;
@@ -10,10 +10,10 @@ use crate::diagnostics::Fail;
 use crate::input::flags::Flags;
 use crate::output::table::at;
 
-/// Show the sandbox's clock, or move it
+/// Show or control the sandbox's clock
 ///
-/// What falls due on the way of a move (scheduled emails, retries, expiries) has happened, in order, when the command ends. There is one clock
-/// for all keys.
+/// When the command returns, everything that became due (scheduled emails, retries, expirations) has happened in order. All keys share one
+/// clock.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox clock\n  \
@@ -30,40 +30,40 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {
-    /// Stop it; it can still be moved
+    /// Stop the clock; it can still be advanced
     #[command(after_help = "Examples:\n  posthaste sandbox clock freeze")]
     Freeze,
-    /// Let it run on from the time that it shows
+    /// Let the clock run on from its current time
     #[command(after_help = "Examples:\n  posthaste sandbox clock run")]
     Run,
-    /// Move it forward
+    /// Advance the clock
     #[command(
         after_help = "Examples:\n  posthaste sandbox clock advance 1h 30m\n  posthaste sandbox clock advance '2 days'"
     )]
     Advance {
-        /// A time in words: 90s, 1h 30m, 2 days, 1 month
+        /// Duration: 90s, 1h 30m, 2 days, 1 month
         #[arg(value_name = "DURATION", required = true)]
         by: Vec<String>,
     },
-    /// Set it, also back
+    /// Set the clock, forward or back
     #[command(
         after_help = "Examples:\n  posthaste sandbox clock set 2026-03-02T12:00:00Z\n  posthaste sandbox clock set now"
     )]
     Set {
-        /// A time or a day in UTC, or `now`: the time of this machine
+        /// Time or date in UTC, or `now` for this machine's time
         #[arg(value_name = "TIME")]
         to: String,
     },
-    /// Make it run N times as fast
+    /// Run the clock N times as fast as real time
     #[command(after_help = "Examples:\n  posthaste sandbox clock scale 60")]
     Scale {
-        /// From 0.001 to 100000; 1 is as fast as time is
+        /// Factor from 0.001 to 100000; 1 is real time
         #[arg(value_name = "N", allow_negative_numbers = true)]
         scale: String,
     },
 }
 
-/// Asks for it, and shows what came of it.
+/// Sends the command and prints the clock's state.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let wanted = match &args.command {
         None => None,
@@ -88,7 +88,7 @@ fn number(text: &str) -> Result<f64, Fail> {
         return Ok(number);
     }
     let mut flags = Flags::default();
-    flags.wrong("range", "a clock runs from 0.001 to 100000 times as fast as time does", "N", text);
+    flags.wrong("range", "the factor must be from 0.001 to 100000", "N", text);
     flags.finish()?;
     Ok(1.0)
 }
@@ -98,10 +98,10 @@ fn state(clock: &Value) -> String {
     let pace =
         if (scale - 1.0).abs() < f64::EPSILON { String::new() } else { format!(", {scale} times as fast") };
     let runs = match clock["frozen"].as_bool() {
-        Some(true) => "it stands still",
-        _ => "it runs",
+        Some(true) => "stopped",
+        _ => "running",
     };
-    // Less than a second is what asking takes.
+    // Differences below a second come from the request itself.
     let ahead = clock["ahead_seconds"].as_f64().unwrap_or_default();
     let away = match ahead {
         ahead if ahead.abs() < 1.0 => String::new(),
@@ -111,7 +111,7 @@ fn state(clock: &Value) -> String {
     format!("{runs}{pace}{away}")
 }
 
-/// `1h 30m 5s`
+/// Formats a duration: `1h 30m 5s`.
 fn length(seconds: f64) -> String {
     let rounded = jiff::SignedDuration::try_from_secs_f64(seconds.round()).unwrap_or_default();
     format!("{rounded:#}")

@@ -1,4 +1,4 @@
-//! `sandbox export`: captured emails as files.
+//! `sandbox export`: writes captured emails to files.
 
 use std::fs::create_dir_all;
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use http::Method;
 use posthaste::{Client, Error};
 use serde_json::{Value, json};
 
-use super::inbox::{Which, messages};
+use super::inbox::{EmailFilter, messages};
 use super::{client, unreachable};
 use crate::commands::emails::count as counted;
 use crate::commands::received::file_name::{numbered, safe};
@@ -19,17 +19,17 @@ use crate::files::{self, Output};
 use crate::input::flags::{Choices, Flags};
 use crate::output::table::at;
 
-/// How many bytes of mail are asked for at once, if they are of more than one mail.
-const PIECE: u64 = 8 << 20;
-/// How many mails are asked for at once.
-const MANY: usize = 100;
+/// Maximum bytes of mail per request, unless a single mail is larger.
+const MAX_CHUNK_BYTES: u64 = 8 << 20;
+/// Maximum number of mails per request.
+const MAX_CHUNK_MAILS: usize = 100;
 
-/// Save captured emails as files, oldest first
+/// Export captured emails to files, oldest first
 ///
-/// As eml, one file a mail in a folder that is made if need be, named by time, subject and id; as mbox or json, one file, or standard
-/// output with -. Without --format the ending of the name decides: .mbox, .json, anything else is a folder. A file that is there already is
-/// never written over: exported again, a mail is not written twice, and one file for all has to be a new one. What is in the files is what
-/// would have left; json has the bodies and headers, not the attachments.
+/// With the format eml, writes one file per email to a folder, created if needed, named by time, subject and ID; with mbox or json, one
+/// file, or standard output for -. Without --format, the extension decides: .mbox, .json; anything else is a folder. Existing files are never
+/// overwritten: repeating an eml export adds only new emails, and an mbox or json file must be new. The files contain the emails as they
+/// would have been sent; json has bodies and headers but no attachments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox export mails\n  \
@@ -39,11 +39,11 @@ pub(crate) struct Args {
     /// Folder, file, or - for standard output
     #[arg(value_name = "DEST")]
     to_path: PathBuf,
-    /// eml, mbox or json
+    /// Format: eml, mbox or json
     #[arg(long, value_name = "FORMAT", value_parser = Choices(&["eml", "mbox", "json"]), hide_possible_values = true)]
     format: Option<String>,
     #[command(flatten)]
-    which: Which,
+    which: EmailFilter,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,14 +53,14 @@ enum Format {
     Json,
 }
 
-/// A captured email, as far as it has to be known to ask for it.
+/// A captured email, as listed.
 struct Mail {
     id: String,
     size: u64,
     name: String,
 }
 
-/// Saves them.
+/// Exports the emails.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let format = format(args, &mut flags);
@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     match format {
         Format::Eml => folder(&args.to_path, &mails, &client, context).await,
         format if args.to_path == Path::new("-") => {
-            write(format, &mails, &client, |bytes| context.out.foreign(bytes)).await.map(drop)
+            write(format, &mails, &client, |bytes| context.out.untrusted(bytes)).await.map(drop)
         }
         format => file(&args.to_path, format, &mails, &client, context).await,
     }
@@ -89,7 +89,7 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
         Some("mbox") => Format::Mbox,
         Some("json") => Format::Json,
         Some(other) => {
-            flags.wrong("unknown", "a format is eml, mbox or json", "--format", other);
+            flags.wrong("unknown", "the format must be eml, mbox or json", "--format", other);
             return Format::Eml;
         }
         None if ending.as_deref().is_some_and(|ending| ending == "mbox") => Format::Mbox,
@@ -97,17 +97,17 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
         None => Format::Eml,
     };
     if stdout && format == Format::Eml {
-        let rule = "many files don't fit on standard output; take --format mbox or --format json";
+        let rule = "standard output needs a single file; use --format mbox or --format json";
         flags.wrong("exclusive", rule, "DEST", "-");
     }
     if !stdout && format != Format::Eml && (args.to_path.is_file() || args.to_path.is_dir()) {
-        let rule = "the file is there already and is not written over";
+        let rule = "the file exists and won't be overwritten";
         flags.wrong("file", rule, "DEST", &args.to_path.display().to_string());
     }
     if format == Format::Eml && args.to_path.is_file() {
         flags.wrong(
             "file",
-            "this is a file; eml takes a folder",
+            "this is a file; eml needs a folder",
             "DEST",
             &args.to_path.display().to_string(),
         );
@@ -115,15 +115,15 @@ fn format(args: &Args, flags: &mut Flags) -> Format {
     format
 }
 
-/// Every email that fits, oldest first.
+/// All matching emails, oldest first.
 async fn all(client: &Client, query: &[(&'static str, String)]) -> Result<Vec<Mail>, Fail> {
     let mut mails: Vec<Mail> = Vec::new();
     loop {
         let mut query = query.to_vec();
-        query.push(("limit", MANY.to_string()));
+        query.push(("limit", MAX_CHUNK_MAILS.to_string()));
         query.extend(mails.last().map(|mail| ("after", mail.id.clone())));
         let page = match messages(client, &query).await {
-            // The oldest are forgotten first: with the last mail of a page all that were behind it have gone.
+            // The oldest are evicted first: if the last mail of a page is gone, so are all before it.
             Err(Fail::Sdk(Error::Api(error))) if error.status.as_u16() == 422 && !mails.is_empty() => break,
             page => page?,
         };
@@ -154,7 +154,7 @@ impl Mail {
 
 async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Context) -> Result<(), Fail> {
     create_dir_all(folder)
-        .map_err(|error| Fail::local(format!("{} can't be made", folder.display()), error))?;
+        .map_err(|error| Fail::local(format!("couldn't create {}", folder.display()), error))?;
     let (mut lines, mut saved, mut known, mut gone) = (Vec::new(), Vec::new(), 0, 0);
     for mail in mails {
         let Some(bytes) = raw(mail, client).await? else {
@@ -163,7 +163,7 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
         };
         let written = files::write_new(folder, |number| numbered(&mail.name, number), &bytes, true);
         let (path, new) = written.map_err(|error| {
-            Fail::local(format!("{} can't be saved in {}", mail.name, folder.display()), error)
+            Fail::local(format!("couldn't save {} in {}", mail.name, folder.display()), error)
         })?;
         known += usize::from(!new);
         lines.push(path.display().to_string());
@@ -171,7 +171,7 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
             json!({ "id": mail.id, "path": path.display().to_string(), "size": bytes.len(), "new": new }),
         );
     }
-    let forgotten = if gone == 0 { String::new() } else { format!("; {gone} were forgotten meanwhile") };
+    let forgotten = if gone == 0 { String::new() } else { format!("; {gone} evicted in the meantime") };
     context.out.note(&format!(
         "{}, {} of them new{forgotten}",
         counted(saved.len(), "mail"),
@@ -180,7 +180,7 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
     context.out.result(&lines, &json!({ "data": saved }))
 }
 
-/// A mail as it would have left, if it has not been forgotten meanwhile.
+/// A mail as it would have been sent; `None` if it has been evicted.
 async fn raw(mail: &Mail, client: &Client) -> Result<Option<Bytes>, Fail> {
     match client.request(Method::GET, format!("/_/messages/{}/raw", mail.id)).bytes().await {
         Err(Error::Api(error)) if error.status.as_u16() == 404 => Ok(None),
@@ -195,7 +195,7 @@ async fn file(
     client: &Client,
     context: &Context,
 ) -> Result<(), Fail> {
-    let failed = |error: io::Error| Fail::local(format!("{} can't be written", path.display()), error);
+    let failed = |error: io::Error| Fail::local(format!("couldn't write {}", path.display()), error);
     let mut file = Output::open(path).await.map_err(failed)?;
     let (count, size) = write(format, mails, client, |bytes| file.write_all(bytes).map_err(failed)).await?;
     file.commit(false).map_err(failed)?;
@@ -204,7 +204,7 @@ async fn file(
     context.out.result(std::slice::from_ref(&shown), &json!({ "path": shown, "mails": count, "bytes": size }))
 }
 
-/// Asks for the mails piece by piece and hands on what they make together; gives how many mails were asked for, and how many bytes they are.
+/// Fetches the mails in chunks and passes on their bytes; returns the number of mails and of bytes.
 async fn write(
     format: Format,
     mails: &[Mail],
@@ -219,18 +219,18 @@ async fn write(
     if format == Format::Json {
         hand_on(b"[")?;
     }
-    for piece in pieces(mails) {
+    for chunk in chunks(mails) {
         let name = if format == Format::Json { "json" } else { "mbox" };
         let call = client.request(Method::GET, "/_/export").query("format", name);
-        let call = piece.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
+        let call = chunk.iter().fold(call, |call, mail| call.query("id", mail.id.as_str()));
         let bytes = call.bytes().await.map_err(unreachable)?;
         if format == Format::Mbox {
             hand_on(&bytes)?;
-            count += piece.len();
+            count += chunk.len();
             continue;
         }
         let rows: Vec<Value> = serde_json::from_slice(&bytes)
-            .map_err(|error| Fail::local("the sandbox answered with something that is no JSON", error))?;
+            .map_err(|error| Fail::local("the sandbox's response isn't JSON", error))?;
         for row in rows {
             hand_on(if count == 0 { b"\n" } else { b",\n" })?;
             hand_on(row.to_string().as_bytes())?;
@@ -243,20 +243,20 @@ async fn write(
     Ok((count, size))
 }
 
-/// Runs of mails that are not too large together; a mail that is too large alone is a run of its own.
-fn pieces(mails: &[Mail]) -> Vec<&[Mail]> {
-    let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
+/// Splits the mails into chunks of limited size; a mail above the limit forms its own chunk.
+fn chunks(mails: &[Mail]) -> Vec<&[Mail]> {
+    let (mut chunks, mut start, mut size) = (Vec::new(), 0, 0);
     for (i, mail) in mails.iter().enumerate() {
-        if i > start && (size + mail.size > PIECE || i - start == MANY) {
-            pieces.push(&mails[start..i]);
+        if i > start && (size + mail.size > MAX_CHUNK_BYTES || i - start == MAX_CHUNK_MAILS) {
+            chunks.push(&mails[start..i]);
             (start, size) = (i, 0);
         }
         size += mail.size;
     }
     if start < mails.len() {
-        pieces.push(&mails[start..]);
+        chunks.push(&mails[start..]);
     }
-    pieces
+    chunks
 }
 
 #[cfg(test)]
@@ -264,8 +264,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_hold_every_mail_once_in_order_and_not_too_much() {
-        let sizes = [1, 2, PIECE, 1, PIECE + 1, PIECE / 2, PIECE / 2, 1];
+    fn chunks_hold_every_mail_once_in_order_within_the_limits() {
+        let sizes =
+            [1, 2, MAX_CHUNK_BYTES, 1, MAX_CHUNK_BYTES + 1, MAX_CHUNK_BYTES / 2, MAX_CHUNK_BYTES / 2, 1];
         let mails: Vec<_> = sizes
             .iter()
             .copied()
@@ -273,13 +274,14 @@ mod tests {
             .enumerate()
             .map(|(i, size)| Mail { id: i.to_string(), size, name: String::new() })
             .collect();
-        let pieces = pieces(&mails);
-        let ids: Vec<_> = pieces.concat_ids();
+        let chunks = chunks(&mails);
+        let ids: Vec<_> = chunks.concat_ids();
         assert_eq!(ids, (0..mails.len()).map(|i| i.to_string()).collect::<Vec<_>>());
-        for piece in pieces {
+        for chunk in chunks {
             assert!(
-                piece.len() == 1
-                    || piece.len() <= MANY && piece.iter().map(|mail| mail.size).sum::<u64>() <= PIECE
+                chunk.len() == 1
+                    || chunk.len() <= MAX_CHUNK_MAILS
+                        && chunk.iter().map(|mail| mail.size).sum::<u64>() <= MAX_CHUNK_BYTES
             );
         }
     }
@@ -290,7 +292,7 @@ mod tests {
 
     impl Ids for Vec<&[Mail]> {
         fn concat_ids(&self) -> Vec<String> {
-            self.iter().flat_map(|piece| piece.iter().map(|mail| mail.id.clone())).collect()
+            self.iter().flat_map(|chunk| chunk.iter().map(|mail| mail.id.clone())).collect()
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `sandbox fail`: what is to go wrong, and for which requests.
+//! `sandbox fail`: injects failures into matching requests.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::settings::keys;
 
 /// Make requests fail on purpose
 ///
-/// RULE says which: `POST /emails`, `POST`, `/emails`, `'GET /emails/{id}'` with {…} for any one segment; without it every request counts. The
-/// next one that fits fails with 500, unless a flag says what goes wrong and how often. Rules are tried in the order in which they were
-/// given. They belong to the sandbox as a whole, so they are met by the requests of every key; `sandbox …` itself never meets them.
+/// RULE selects requests: `POST /emails`, `POST`, `/emails`, `'GET /emails/{id}'` where {…} matches any one segment; without it every request
+/// matches. By default the next matching request fails with 500; flags choose another failure and frequency. Rules are tried in the order in
+/// which they were added. They apply to the requests of all keys, except those of `sandbox …` commands.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox fail 'POST /emails' --status 503 --times 2\n  \
@@ -29,71 +29,71 @@ pub(crate) struct Args {
     /// Method, path, or both
     #[arg(value_name = "RULE", num_args = 0..=2)]
     rule: Vec<String>,
-    /// List the rules that are not used up
+    /// List active rules
     #[arg(long)]
     list: bool,
-    /// Take all rules back; =ID takes back one
+    /// Remove all rules; =ID removes one
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     clear: Option<String>,
     #[command(flatten)]
-    what: What,
+    what: Failure,
     #[command(flatten)]
-    often: Often,
+    often: Frequency,
 }
 
-/// What goes wrong. One of them at most.
+/// The kind of failure; at most one flag.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "What goes wrong")]
+#[command(next_help_heading = "Failure")]
 #[group(skip)]
-#[expect(clippy::struct_excessive_bools, reason = "these are flags of a command line")]
-struct What {
-    /// It is refused with this status, 500 by default
+#[expect(clippy::struct_excessive_bools, reason = "these are command-line flags")]
+struct Failure {
+    /// Respond with this status [default: 500]
     #[arg(long, value_name = "N")]
     status: Option<String>,
-    /// The name in the body of that refusal
+    /// Error name in the response body
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The connection is lost before anything was done
+    /// Drop the connection before processing the request
     #[arg(long)]
     drop: bool,
-    /// It is done, but the answer is lost
+    /// Process the request, then drop the connection without a response
     #[arg(long)]
     lose: bool,
-    /// It is done, and the answer breaks off after so many bytes of its body
+    /// Process the request, then cut the response off after N bytes of its body
     #[arg(long, value_name = "BYTES")]
     truncate: Option<String>,
-    /// It is never answered, until somebody gives up
+    /// Never respond, until the client gives up
     #[arg(long)]
     stall: bool,
-    /// It is done, and the answer is held back for so long
+    /// Process the request, then delay the response by this time
     #[arg(long, value_name = "DURATION")]
     slow: Option<String>,
-    /// It is refused with 429
+    /// Respond with 429
     #[arg(long)]
     rate_limit: bool,
-    /// The header `retry-after` of a refusal: seconds, or anything else
+    /// Value of the `retry-after` header of an error response: seconds, or any text
     #[arg(long, value_name = "TEXT")]
     retry_after: Option<String>,
-    /// The next renewal of a login is done, but its answer is lost: `POST /oauth/token --lose`
+    /// Process the next token refresh but lose its response: `POST /oauth/token --lose`
     #[arg(long)]
     rotate_then_lose: bool,
 }
 
-/// How many requests meet it. One of the first three at most.
+/// How many requests fail; at most one of the first three flags.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "How often")]
+#[command(next_help_heading = "Frequency")]
 #[group(skip)]
-struct Often {
-    /// The next N that fit; 1 by default
+struct Frequency {
+    /// Fail the next N matching requests [default: 1]
     #[arg(long, value_name = "N")]
     times: Option<String>,
-    /// So many of a hundred, by chance
+    /// Fail this percentage of requests, at random
     #[arg(long, value_name = "N")]
     percent: Option<String>,
-    /// All that fit, until the rule is taken back
+    /// Fail all matching requests until the rule is removed
     #[arg(long)]
     always: bool,
-    /// The first N that fit are spared
+    /// Let the first N matching requests succeed
     #[arg(long, value_name = "N")]
     after: Option<String>,
 }
@@ -109,7 +109,7 @@ const COLUMNS: &[Column] = &[
     Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).at("/client_gets/summary"),
 ];
 
-/// Scripts it, lists the script, or takes it back.
+/// Adds a rule, lists the rules or removes them.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let plan = plan(args, &mut flags);
@@ -119,7 +119,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             let columns = context.out.columns(COLUMNS)?;
             let list = client(context)?.request(Method::GET, "/_/faults").await.map_err(unreachable)?;
             if list["data"].as_array().is_some_and(Vec::is_empty) {
-                context.out.note("nothing is to go wrong");
+                context.out.note("no rules");
             }
             context.out.list(&list, &columns)
         }
@@ -128,12 +128,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
                 Some(id) => format!("/_/faults/{id}"),
                 None => "/_/faults".to_owned(),
             };
-            let answer = client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
+            let response = client(context)?.request(Method::DELETE, path).await.map_err(unreachable)?;
             context.out.note(match id {
-                Some(_) => "the rule is taken back",
-                None => "nothing is to go wrong any more",
+                Some(_) => "rule removed",
+                None => "all rules removed",
             });
-            context.out.result(&[], &answer)
+            context.out.result(&[], &response)
         }
         Plan::Add(rule) => {
             let call = client(context)?.request(Method::POST, "/_/faults").json(&Value::Object(rule));
@@ -158,19 +158,19 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     let counted = count(often, &mut wanted, flags);
     let given = !rule.is_empty() || asked || counted;
     if *list && (given || clear.is_some()) {
-        flags.wrong("exclusive", "--list goes with no other flag and no rule", "--list", "--list");
+        flags.wrong("exclusive", "--list can't be used with a rule or other flags", "--list", "--list");
     }
     if let Some(id) = clear {
         if given {
             flags.wrong(
                 "exclusive",
-                "--clear goes with no other flag and no rule; one rule is --clear=ID",
+                "--clear can't be used with a rule or other flags; to remove one rule, use --clear=ID",
                 "--clear",
                 id,
             );
         }
         if !id.bytes().all(|byte| byte.is_ascii_digit()) {
-            flags.wrong("type", "an id is a number, as --list shows it", "--clear", id);
+            flags.wrong("type", "the ID must be a number, as shown by --list", "--clear", id);
         }
         return Plan::TakeBack(Some(id.clone()).filter(|id| !id.is_empty()));
     }
@@ -183,7 +183,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
         if !text.is_empty() {
             flags.wrong(
                 "exclusive",
-                "--rotate-then-lose is about `POST /oauth/token` and takes no rule",
+                "--rotate-then-lose applies to `POST /oauth/token` and can't be used with a rule",
                 "RULE",
                 &text,
             );
@@ -197,17 +197,24 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
         [path] if path.starts_with('/') => (None, Some(*path)),
         [method] => (Some(*method), None),
         [method, path] => (Some(*method), Some(*path)),
-        _ => return flags.wrong("type", "a rule is a method, a path, or both: POST /emails", "RULE", &text),
+        _ => {
+            return flags.wrong(
+                "type",
+                "a rule must be a method, a path, or both: POST /emails",
+                "RULE",
+                &text,
+            );
+        }
     };
     if let Some(path) = path.filter(|path| !path.starts_with('/')) {
-        flags.wrong("type", format!("a path begins with /; found `{path}`"), "RULE", &text);
+        flags.wrong("type", format!("a path must start with /; found `{path}`"), "RULE", &text);
     }
     if let Some(method) = method {
         let method = method.to_ascii_uppercase();
         if !["GET", "POST", "PATCH", "PUT", "DELETE"].contains(&method.as_str()) {
             flags.wrong(
                 "type",
-                "a method is GET, POST, PATCH or DELETE, and a path begins with /",
+                "the method must be GET, POST, PATCH or DELETE, and the path must start with /",
                 "RULE",
                 &text,
             );
@@ -219,10 +226,20 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
     }
 }
 
-/// What goes wrong; gives whether a flag said so.
-fn action(what: &What, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
-    let What { status, name, drop, lose, truncate, stall, slow, rate_limit, retry_after, rotate_then_lose } =
-        what;
+/// Reads the kind of failure; returns whether a flag set it.
+fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
+    let Failure {
+        status,
+        name,
+        drop,
+        lose,
+        truncate,
+        stall,
+        slow,
+        rate_limit,
+        retry_after,
+        rotate_then_lose,
+    } = what;
     let answered = status.is_some() || name.is_some();
     let given: Vec<_> = [
         (answered, if status.is_some() { "--status" } else { "--name" }, "answer"),
@@ -238,12 +255,7 @@ fn action(what: &What, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bo
     .filter(|(given, ..)| *given)
     .collect();
     for (_, flag, _) in given.iter().skip(1) {
-        flags.wrong(
-            "exclusive",
-            format!("one thing goes wrong at a time: {flag} or {}", given[0].1),
-            flag,
-            flag,
-        );
+        flags.wrong("exclusive", format!("{flag} and {} can't be used together", given[0].1), flag, flag);
     }
     let action = given.first().map_or("answer", |(.., action)| action);
     wanted.insert("action".to_owned(), action.into());
@@ -263,13 +275,13 @@ fn action(what: &What, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bo
                 let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
                 wanted.insert("delay_ms".to_owned(), by.into());
             }
-            Ok(_) => flags.wrong("range", "an answer is held back for an hour at most", "--slow", text),
+            Ok(_) => flags.wrong("range", "--slow must be at most 1h", "--slow", text),
             Err(rule) => flags.wrong("type", format!("--slow {rule}"), "--slow", text),
         }
     }
     if let Some(text) = retry_after {
         if given.first().is_some_and(|(.., action)| !matches!(*action, "answer" | "rate_limit")) {
-            let rule = "--retry-after goes with a refusal: --status or --rate-limit";
+            let rule = "--retry-after requires --status or --rate-limit";
             flags.wrong("exclusive", rule, "--retry-after", text);
         }
         wanted.insert("retry_after".to_owned(), text.as_str().into());
@@ -277,16 +289,16 @@ fn action(what: &What, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bo
     !given.is_empty() || retry_after.is_some()
 }
 
-/// How often; gives whether a flag said so.
-fn count(often: &Often, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
-    let Often { times, percent, always, after } = often;
+/// Reads the frequency; returns whether a flag set it.
+fn count(often: &Frequency, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
+    let Frequency { times, percent, always, after } = often;
     let given: Vec<_> =
         [(times.is_some(), "--times"), (percent.is_some(), "--percent"), (*always, "--always")]
             .into_iter()
             .filter_map(|(given, flag)| given.then_some(flag))
             .collect();
     for flag in given.iter().skip(1) {
-        flags.wrong("exclusive", format!("{flag} and {} exclude each other", given[0]), flag, flag);
+        flags.wrong("exclusive", format!("{flag} and {} can't be used together", given[0]), flag, flag);
     }
     for (field, flag, text, least, most) in [
         ("times", "--times", times, 1, 1_000_000),
@@ -307,19 +319,19 @@ fn number(flag: &str, text: &str, least: u64, most: u64, flags: &mut Flags) -> O
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (least..=most).contains(number));
     if number.is_none() {
-        flags.wrong("range", format!("{flag} is a whole number from {least} to {most}"), flag, text);
+        flags.wrong("range", format!("{flag} must be a whole number from {least} to {most}"), flag, text);
     }
     number
 }
 
-/// `the next 2 of POST /emails`.
+/// Describes a rule: `the next 2 of POST /emails`.
 fn which(fault: &Value) -> String {
     let of = [at(fault, "/method"), at(fault, "/path")];
     let of = of.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let of = if of.is_empty() { "all requests".to_owned() } else { of };
     let spared = match fault["after"].as_u64().unwrap_or_default() {
         0 => String::new(),
-        spared => format!(", after {spared} that are spared"),
+        spared => format!(", after {spared} that succeed"),
     };
     format!("{} of {of}{spared}", often(fault))
 }

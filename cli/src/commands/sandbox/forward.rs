@@ -1,6 +1,6 @@
-//! `--smtp URL`: every captured mail goes on to a real SMTP server, as it is and in order.
+//! `--smtp URL`: forwards every captured mail to a real SMTP server, unchanged and in order.
 //!
-//! The sandbox keeps its mails whatever becomes of this: a server that is slow or gone costs forwarded mails and never captured ones.
+//! Failures here never affect the sandbox: a slow or unreachable server costs forwarded mails, never captured ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,75 +16,75 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 
-/// Mails that may wait for the server.
-const MOST_WAITING: usize = 1_000;
-/// Their bytes, together: mails that the sandbox has forgotten meanwhile are held by this alone.
-const MOST_BYTES: usize = 256 << 20;
-/// How long the server may take for one step.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// After each of these a mail that may still be taken is tried again.
-const PAUSES: [Duration; 4] =
+/// Maximum number of mails in the queue.
+const MAX_QUEUED: usize = 1_000;
+/// Maximum bytes in the queue: mails already evicted from the sandbox are held only here.
+const MAX_BYTES: usize = 256 << 20;
+/// Timeout of each SMTP step.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Delays before each retry of a temporary failure.
+const BACKOFF: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
-/// How long the mails that wait may take when the sandbox is stopped.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// How long queued mails may take when the sandbox stops.
+const GRACE: Duration = Duration::from_secs(5);
 
-type Say = Box<dyn Fn(&str) + Send + Sync>;
+type Report = Box<dyn Fn(&str) + Send + Sync>;
 
-/// What goes on, until it is [ended](Self::end).
+/// A running forwarder; stop it with [`end`](Self::end).
 pub(super) struct Forward {
     queue: Arc<Queue>,
     work: JoinHandle<()>,
 }
 
-/// The way from the sandbox to the task that sends.
+/// The queue between the sandbox and the sending task.
 struct Queue {
     send: std::sync::Mutex<Option<mpsc::Sender<CapturedMail>>>,
     waiting: AtomicUsize,
     bytes: AtomicUsize,
     dropped: AtomicUsize,
-    say: Say,
+    report: Report,
 }
 
-/// A server to forward to, checked.
+/// A validated server to forward to.
 pub(super) struct Target {
     transport: AsyncSmtpTransport<Tokio1Executor>,
-    /// Its address as it may be shown.
+    /// Its address, without credentials.
     name: String,
-    /// A password would travel readable for everybody on the way.
+    /// The password would be sent unencrypted.
     readable: bool,
 }
 
 impl Target {
-    /// Reads `smtp://user:password@host:port?tls=required` or `smtps://…`. The password is in no message.
+    /// Parses `smtp://user:password@host:port?tls=required` or `smtps://…`. The password appears in no message.
     pub(super) fn read(text: &str) -> Result<Self, Fail> {
         let wrong = |rule: &str| {
             let shown = Url::parse(text).map_or_else(|_| "…".to_owned(), |url| shown(&url));
             let origin = Origin::Flag { name: "--smtp".to_owned(), n: 1, value: shown, span: None };
-            Fail::Usage(Report {
+            Fail::Usage(Diagnostics {
                 help: Some(
                     "posthaste sandbox serve --smtp 'smtp://user:password@mail.acme.test:587?tls=required'"
                         .to_owned(),
                 ),
-                ..Report::one(Problem::new("", "url", rule.to_owned()), Some(origin))
+                ..Diagnostics::one(Problem::new("", "url", rule.to_owned()), Some(origin))
             })
         };
-        let url = Url::parse(text).map_err(|error| wrong(&format!("not an address of a server: {error}")))?;
+        let url = Url::parse(text).map_err(|error| wrong(&format!("not a valid URL: {error}")))?;
         if !matches!(url.scheme(), "smtp" | "smtps") {
-            return Err(wrong("the address begins with smtp:// or smtps://"));
+            return Err(wrong("the URL must start with smtp:// or smtps://"));
         }
         if url.host_str().is_none_or(str::is_empty) {
-            return Err(wrong("the address names no server"));
+            return Err(wrong("the URL has no host"));
         }
         let tls = url.query_pairs().find(|(name, _)| name == "tls").map(|(_, value)| value.into_owned());
         if !matches!(tls.as_deref(), None | Some("required" | "opportunistic")) {
-            return Err(wrong("tls is required or opportunistic"));
+            return Err(wrong("tls must be required or opportunistic"));
         }
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
-            // What it says may quote the address, and with it the password.
-            .map_err(|_| wrong("the address cannot be used"))?;
-        let transport = builder.timeout(Some(PATIENCE)).pool_config(PoolConfig::new().max_size(1)).build();
+            // The error may quote the URL, and with it the password.
+            .map_err(|_| wrong("the URL can't be used"))?;
+        let transport = builder.timeout(Some(TIMEOUT)).pool_config(PoolConfig::new().max_size(1)).build();
         let local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let readable = url.scheme() == "smtp" && tls.is_none() && url.password().is_some() && !local;
         Ok(Self { transport, name: shown(&url), readable })
@@ -95,27 +95,27 @@ impl Target {
     }
 }
 
-/// The address without who logs in.
+/// The address without credentials.
 fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())
 }
 
 impl Forward {
-    /// Sends on whatever the service captures from now on.
+    /// Starts forwarding what the service captures from now on.
     pub(super) fn start(target: Target, service: &Service, context: &Context) -> Self {
         if target.readable {
             context
                 .out
-                .warn(&format!("the password for {} travels unencrypted; add ?tls=required", target.name));
+                .warn(&format!("the password for {} is sent unencrypted; add ?tls=required", target.name));
         }
-        let (send, mails) = mpsc::channel(MOST_WAITING);
+        let (send, mails) = mpsc::channel(MAX_QUEUED);
         let queue = Arc::new(Queue {
             send: std::sync::Mutex::new(Some(send)),
             waiting: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
-            say: Box::new(context.out.warner()),
+            report: Box::new(context.out.warner()),
         });
         let taking = Arc::clone(&queue);
         service.on_captured(move |mail| taking.take(mail));
@@ -123,35 +123,37 @@ impl Forward {
         Self { queue, work }
     }
 
-    /// Lets the mails that wait go on for a moment, and says how many are left behind.
+    /// Gives queued mails a grace period, then reports how many weren't forwarded.
     pub(super) async fn end(mut self) {
         self.queue.close();
-        if timeout(FAREWELL, &mut self.work).await.is_err() {
+        if timeout(GRACE, &mut self.work).await.is_err() {
             self.work.abort();
             let left = self.queue.waiting.load(Ordering::SeqCst);
-            (self.queue.say)(&format!("stopped before {} forwarded", count(left)));
+            (self.queue.report)(&format!("stopped before {} forwarded", count(left)));
         }
     }
 }
 
 impl Queue {
-    /// Takes a mail, unless too many wait. Never waits itself: the request that sent the mail is being answered.
+    /// Enqueues a mail unless the queue is full. Never blocks: the request that sent the mail is still in flight.
     fn take(&self, mail: &CapturedMail) {
         let sender = self.send.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let Some(sender) = sender else { return };
         let size = mail.held_bytes;
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst);
         let bytes = self.bytes.fetch_add(size, Ordering::SeqCst);
-        let fits = waiting == 0 || bytes.saturating_add(size) <= MOST_BYTES;
+        let fits = waiting == 0 || bytes.saturating_add(size) <= MAX_BYTES;
         if !fits || sender.try_send(mail.clone()).is_err() {
-            self.let_go(size);
+            self.release(size);
             if self.dropped.fetch_add(1, Ordering::SeqCst) == 0 {
-                (self.say)("mails come faster than they can be forwarded; some stay in the sandbox only");
+                (self.report)(
+                    "mails arrive faster than they can be forwarded; some stay in the sandbox only",
+                );
             }
         }
     }
 
-    fn let_go(&self, size: usize) {
+    fn release(&self, size: usize) {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         self.bytes.fetch_sub(size, Ordering::SeqCst);
     }
@@ -163,17 +165,17 @@ impl Queue {
 
 async fn work(target: Target, mut mails: mpsc::Receiver<CapturedMail>, queue: Arc<Queue>) {
     while let Some(mail) = mails.recv().await {
-        // A large one takes a while to render.
+        // Rendering a large mail takes a while.
         let rendered = mail.clone();
         let _ = tokio::task::spawn_blocking(move || rendered.mime.len()).await;
         if let Err(reason) = forward(&target, &mail).await {
-            (queue.say)(&format!("the mail {} was not forwarded to {}: {reason}", mail.id, target.name));
+            (queue.report)(&format!("the mail {} wasn't forwarded to {}: {reason}", mail.id, target.name));
         }
-        queue.let_go(mail.held_bytes);
+        queue.release(mail.held_bytes);
         if mails.is_empty() {
             let dropped = queue.dropped.swap(0, Ordering::SeqCst);
             if dropped > 0 {
-                (queue.say)(&format!("{} not forwarded: too many waited", count(dropped)));
+                (queue.report)(&format!("{} not forwarded: the queue was full", count(dropped)));
             }
         }
     }
@@ -181,14 +183,14 @@ async fn work(target: Target, mut mails: mpsc::Receiver<CapturedMail>, queue: Ar
 
 async fn forward(target: &Target, mail: &CapturedMail) -> Result<(), String> {
     let envelope = envelope(mail)?;
-    // The line end with which every mail ends is added on the way.
+    // The transport appends the final line ending.
     let raw = mail.mime.strip_suffix(b"\r\n").unwrap_or(&mail.mime);
-    let mut pauses = PAUSES.iter();
+    let mut pauses = BACKOFF.iter();
     loop {
         let Err(error) = target.transport.send_raw(&envelope, raw).await else { return Ok(()) };
         match pauses.next() {
             Some(pause) if may_pass(&error) => sleep(*pause).await,
-            _ => return Err(told(&error)),
+            _ => return Err(message_of(&error)),
         }
     }
 }
@@ -199,21 +201,21 @@ fn envelope(mail: &CapturedMail) -> Result<Envelope, String> {
     Envelope::new(Some(read(mail.sender())?), recipients).map_err(|error| error.to_string())
 }
 
-/// Whether the same mail may be taken a moment later.
+/// Whether the same mail may be accepted later.
 fn may_pass(error: &SmtpError) -> bool {
     !(error.is_permanent() || error.is_client() || error.is_tls())
 }
 
-fn told(error: &SmtpError) -> String {
+fn message_of(error: &SmtpError) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    // Most say what their cause says, too.
-    let mut told = error.to_string();
+    // Most errors include their cause's message.
+    let mut message = error.to_string();
     for cause in causes.map(ToString::to_string) {
-        if !told.contains(&cause) {
-            told = format!("{told}: {cause}");
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
         }
     }
-    told
+    message
 }
 
 fn count(mails: usize) -> String {
@@ -225,25 +227,25 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_address_that_is_wrong_is_told_without_its_password() {
-        for (text, said) in [
+    async fn an_error_about_the_url_never_contains_its_password() {
+        for (text, expected) in [
             ("http://me:hidden@mail.acme.test", "smtp://"),
-            ("smtp://", "names no server"),
-            ("smtp://me:hidden@", "not an address"),
+            ("smtp://", "no host"),
+            ("smtp://me:hidden@", "not a valid URL"),
             ("me:hidden@mail.acme.test", "smtp://"),
-            ("hidden", "not an address"),
+            ("hidden", "not a valid URL"),
             ("smtp://me:hidden@mail.acme.test?tls=maybe", "required or opportunistic"),
-            ("smtp://me:hidden@mail.acme.test:hidden", "not an address"),
+            ("smtp://me:hidden@mail.acme.test:hidden", "not a valid URL"),
         ] {
-            let Err(Fail::Usage(report)) = Target::read(text) else { panic!("{text} was taken") };
+            let Err(Fail::Usage(report)) = Target::read(text) else { panic!("{text} was accepted") };
             let shown = format!("{report:?}");
-            assert!(shown.contains(said), "{text}: {shown}");
+            assert!(shown.contains(expected), "{text}: {shown}");
             assert!(!shown.contains("hidden"), "{text}: {shown}");
         }
     }
 
     #[tokio::test]
-    async fn a_password_that_can_be_read_on_the_way_is_noticed() {
+    async fn an_unencrypted_password_is_detected() {
         for (text, readable) in [
             ("smtp://me:hidden@mail.acme.test", true),
             ("smtp://me:hidden@mail.acme.test:587?tls=required", false),

@@ -1,4 +1,4 @@
-//! `sandbox inbox`: the emails that would have left, newest first; for eyes and for tests.
+//! `sandbox inbox`: captured emails, newest first, for people and tests.
 
 use clap::{Subcommand, ValueEnum as _};
 use http::Method;
@@ -6,14 +6,14 @@ use posthaste::{Client, path_segment};
 use serde_json::Value;
 use tokio::time::{sleep, timeout_at};
 
-use super::wait::{PAUSE, deadline, limit, shown};
+use super::wait::{POLL_INTERVAL, deadline, limit, shown};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Found, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 use crate::output::table::{Column, Kind, at};
 use crate::output::terminal::{safe, safe_lines};
 
-/// Look at the emails that the sandbox has captured
+/// Inspect captured emails
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -23,9 +23,9 @@ pub(crate) enum Command {
     Wait(WaitArgs),
 }
 
-/// Which emails are meant; all that is given must fit.
+/// Filter for captured emails; all given conditions must match.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct EmailFilter {
     /// Part of a recipient's address or name
     #[arg(long, value_name = "TEXT")]
     to: Option<String>,
@@ -35,51 +35,51 @@ pub(crate) struct Which {
     /// Part of the subject
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
-    /// A tag
+    /// Tag, as NAME=VALUE
     #[arg(long, value_name = "NAME=VALUE")]
     tag: Option<String>,
 }
 
-/// How an email is shown.
+/// How to show an email.
 #[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct How {
-    /// The mail as it would have left (RFC 5322), for a file `.eml`
+pub(crate) struct DisplayArgs {
+    /// Print the message source (RFC 5322), for an .eml file
     #[arg(long)]
     raw: bool,
 }
 
-/// Which emails are listed, by whether they left and why they did not.
+/// The states that `--state` selects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum State {
-    /// Captured: they would have left
+    /// Captured: would have been sent
     #[default]
     Sent,
-    /// Emails that have not left
+    /// Not sent, for any reason
     Unsent,
-    /// Waiting for their time
+    /// Scheduled for later
     Scheduled,
     /// Waiting for hosted attachments
     Queued,
-    /// Failed before they left
+    /// Failed before sending
     Failed,
     /// All recipients are suppressed
     Suppressed,
-    /// Canceled before they left
+    /// Canceled before sending
     Canceled,
 }
 
-/// List captured emails, newest first; with --state, emails that have not left
+/// List captured emails, newest first; with --state, unsent emails
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
     posthaste sandbox inbox list --state unsent\n  \
     posthaste sandbox inbox list --json --jq '.data | length'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    which: Which,
-    /// Whether they left, or why not
+    which: EmailFilter,
+    /// State of the emails to list
     #[arg(long, value_name = "STATE", value_enum, default_value_t)]
     state: State,
-    /// At most so many
+    /// Maximum number of emails
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
     limit: u8,
 }
@@ -88,11 +88,11 @@ pub(crate) struct ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox inbox get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
 pub(crate) struct GetArgs {
-    /// The id in the inbox, or the id that sending it printed
+    /// ID in the inbox, or the ID printed when sending it
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
-    how: How,
+    how: DisplayArgs,
 }
 
 /// Show the newest captured email
@@ -103,23 +103,23 @@ pub(crate) struct GetArgs {
 )]
 pub(crate) struct LatestArgs {
     #[command(flatten)]
-    which: Which,
+    which: EmailFilter,
     #[command(flatten)]
-    how: How,
+    how: DisplayArgs,
 }
 
 /// Wait for an email and show it
 ///
-/// One that is there already counts. It waits as long as --timeout says, 30s by default; then the exit code is 8.
+/// An email already captured counts. Waits up to --timeout, 30s by default, and exits with 8 on timeout.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s"
 )]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
-    which: Which,
+    which: EmailFilter,
     #[command(flatten)]
-    how: How,
+    how: DisplayArgs,
 }
 
 const COLUMNS: &[Column] = &[
@@ -130,7 +130,7 @@ const COLUMNS: &[Column] = &[
     Column::new("created_at", "CAPTURED", Kind::Time),
 ];
 
-/// Columns that are shown when they are asked for.
+/// Columns shown only on request.
 const MORE: &[Column] = &[
     Column::new("email_id", "EMAIL", Kind::Id),
     Column::new("from", "FROM", Kind::Text),
@@ -139,7 +139,7 @@ const MORE: &[Column] = &[
     Column::new("size", "SIZE", Kind::Text),
 ];
 
-/// The columns of emails that have not left.
+/// Columns of unsent emails.
 const UNSENT: &[Column] = &[
     Column::new("id", "ID", Kind::Id),
     Column::new("to", "TO", Kind::Text),
@@ -150,7 +150,7 @@ const UNSENT: &[Column] = &[
     Column::new("created_at", "ACCEPTED", Kind::Time),
 ];
 
-/// Further columns of emails that have not left, shown when `--columns` names them.
+/// Columns of unsent emails, shown only on request.
 const MORE_UNSENT: &[Column] = &[
     Column::new("from", "FROM", Kind::Text),
     Column::new("cc", "CC", Kind::Text),
@@ -158,7 +158,7 @@ const MORE_UNSENT: &[Column] = &[
     Column::new("last_event", "LAST EVENT", Kind::State),
 ];
 
-/// Runs one of them.
+/// Runs the command.
 pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => list(&args, context).await,
@@ -170,7 +170,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let client = client(context)?;
             let Some(id) = newest(&client, &args.which.query()?).await? else {
                 return Err(Fail::NotFound {
-                    message: "the sandbox has captured no such email".to_owned(),
+                    message: "no captured email matches".to_owned(),
                     hint: Some("posthaste sandbox inbox list".to_owned()),
                 });
             };
@@ -206,25 +206,25 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
             if let Some(id) = newest(&client, &query).await? {
                 return Ok::<_, Fail>(id);
             }
-            sleep(PAUSE).await;
+            sleep(POLL_INTERVAL).await;
         }
     };
     match timeout_at(deadline(limit), waiting).await {
         Ok(id) => show(&id?, args.how, &client, context).await,
         Err(_) => Err(Fail::Pending {
-            message: format!("no such email within {}", shown(limit)),
+            message: format!("timed out after {} waiting for a matching email", shown(limit)),
             hint: Some("posthaste sandbox inbox list".to_owned()),
         }),
     }
 }
 
-impl Which {
+impl EmailFilter {
     pub(super) fn query(&self) -> Result<Vec<(&'static str, String)>, Fail> {
         if let Some(tag) = self.tag.as_ref().filter(|tag| !tag.contains('=')) {
-            let problem = Problem::new("", "tag", "a tag is written NAME=VALUE");
+            let problem = Problem::new("", "tag", "a tag must be NAME=VALUE");
             let origin = Origin::Flag { name: "--tag".to_owned(), n: 1, value: tag.clone(), span: None };
-            let found = vec![Found { problem, origin: Some(origin), hint: None }];
-            return Err(Fail::Usage(Report { found, ..Report::default() }));
+            let found = vec![Diagnostic { problem, origin: Some(origin), hint: None }];
+            return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
         }
         let Self { to, from, subject, tag } = self;
         let given = [("to", to), ("from", from), ("subject", subject), ("tag", tag)];
@@ -240,7 +240,7 @@ pub(super) async fn messages(client: &Client, query: &[(&str, String)]) -> Resul
     call.await.map_err(unreachable)
 }
 
-/// The id of the newest email that fits.
+/// The ID of the newest matching email.
 async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<String>, Fail> {
     let mut query = query.to_vec();
     query.push(("limit", "1".to_owned()));
@@ -248,17 +248,17 @@ async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<Stri
     Ok(list["data"][0]["id"].as_str().map(str::to_owned))
 }
 
-async fn show(id: &str, how: How, client: &Client, context: &Context) -> Result<(), Fail> {
+async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) -> Result<(), Fail> {
     let path = format!(
         "/_/messages/{}",
         path_segment(id).map_err(|problem| {
             let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
-            Report::one(problem, Some(origin))
+            Diagnostics::one(problem, Some(origin))
         })?
     );
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
-        return context.out.foreign(&mail);
+        return context.out.untrusted(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
     if context.out.is_json() {
@@ -267,7 +267,7 @@ async fn show(id: &str, how: How, client: &Client, context: &Context) -> Result<
     context.out.result(&[human(&mail)], &mail)
 }
 
-/// An email as a person reads it: its head, then its text.
+/// Renders an email for people: headers, then text.
 fn human(mail: &Value) -> String {
     let tags = mail["tags"].as_array().into_iter().flatten();
     let tags = tags.map(|tag| format!("{}={}", at(tag, "/name"), at(tag, "/value"))).collect::<Vec<_>>();
@@ -286,8 +286,8 @@ fn human(mail: &Value) -> String {
         ("Tags", tags.join(", ")),
         ("Attached", attached.collect::<Vec<_>>().join(", ")),
         ("Size", format!("{} bytes", at(mail, "/size"))),
-        ("Email id", at(mail, "/email_id")),
-        ("Id", at(mail, "/id")),
+        ("Email ID", at(mail, "/email_id")),
+        ("ID", at(mail, "/id")),
     ];
     let head = lines.iter().filter(|(_, value)| !value.is_empty());
     let head =

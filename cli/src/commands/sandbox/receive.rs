@@ -1,4 +1,4 @@
-//! `sandbox receive`: brings a mail in, as if somebody had sent it here.
+//! `sandbox receive`: simulates an incoming email.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
@@ -10,45 +10,45 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Flags, Required};
 use crate::input::source::{Source, TEXT_LIMIT};
 
-/// Bring a mail in, and print the id under which `received get` has it
+/// Simulate an incoming email and print its ID for `received get`
 ///
-/// The mail is a file as mail programs save it (.eml, RFC 5322), or is made of flags. With a file, --to says for whom it came; without, it came
-/// for those that it names.
+/// The email comes from a message file (.eml, RFC 5322) or from flags. With a file, --to sets the envelope recipients, which default to those in
+/// its headers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox receive mail.eml\n  \
     posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt")]
 pub(crate) struct Args {
-    /// File with the whole mail; - is standard input
+    /// File with the whole message; - reads standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["from", "cc", "reply_to", "subject", "text", "html", "attach"])]
     file: Option<String>,
-    /// Who sends it
+    /// Sender
     #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
-    /// Whom it is for; may be given again
+    /// Recipient; repeatable
     #[arg(long, value_name = "ADDRESS", add = Required)]
     to: Vec<String>,
-    /// Whom it is for, too
+    /// Cc recipient; repeatable
     #[arg(long, value_name = "ADDRESS")]
     cc: Vec<String>,
-    /// Where answers are to go
+    /// Reply-to address; repeatable
     #[arg(long, value_name = "ADDRESS")]
     reply_to: Vec<String>,
-    /// Its subject
+    /// Subject
     #[arg(long, value_name = "TEXT", add = Required)]
     subject: Option<String>,
-    /// Its text body
+    /// Plain-text body
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Its HTML body
+    /// HTML body
     #[arg(long, value_name = "HTML")]
     html: Option<String>,
-    /// A file that comes with it; may be given again
+    /// File to attach; repeatable
     #[arg(long, value_name = "PATH")]
     attach: Vec<String>,
 }
 
-/// Brings it in.
+/// Injects the email.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let mail = match &args.file {
@@ -64,9 +64,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             args.to.iter().fold(call.body("message/rfc822", bytes), |call, to| call.query("to", to))
         }
     };
-    let answer = call.await.map_err(unreachable)?;
-    let id = answer.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    context.out.result(&[id], &answer)
+    let response = call.await.map_err(unreachable)?;
+    let id = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    context.out.result(&[id], &response)
 }
 
 enum Mail {

@@ -1,4 +1,4 @@
-//! `sandbox reset`: as if nothing had been sent.
+//! `sandbox reset`: deletes all data of a key.
 
 use http::Method;
 use serde_json::json;
@@ -8,22 +8,22 @@ use crate::actions::confirm::confirm;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// Forget everything that was sent with this key
+/// Delete all data of this key
 ///
-/// A sandbox that keeps its state in a folder (`sandbox serve --data`) forgets it there, too, and so it is asked before; --yes answers.
+/// If the sandbox persists its state (`sandbox serve --data`), the data on disk is deleted too, so the command asks first; --yes skips the question.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Other keys keep theirs: each key that begins with sb_ is an account of its own.\n\n\
+#[command(after_help = "Other keys are unaffected: each key with the prefix sb_ is a separate account.\n\n\
     Examples:\n  posthaste sandbox reset")]
 pub(crate) struct Args {}
 
-/// Asks for it.
+/// Sends the request.
 pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let ready = client.request(Method::GET, "/_/ready").await.map_err(unreachable)?;
     if ready["keeps"] == true {
-        confirm("Everything of this key goes, also on disk. Forget it?", context).await?;
+        confirm("Delete all data of this key, including on disk?", context).await?;
     }
     client.request(Method::POST, "/_/reset").await.map_err(unreachable)?;
-    context.out.note("the sandbox has forgotten everything of this key");
+    context.out.note("deleted all data of this key");
     context.out.result(&[], &json!({ "reset": true }))
 }

@@ -1,53 +1,54 @@
-//! `sandbox run -- COMMAND`: a sandbox for one other program. One line for a build server.
+//! `sandbox run -- COMMAND`: runs another program with its own sandbox, for CI.
 
 use std::process::ExitStatus;
 
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use super::house::House;
-use super::{Behaviour, KEY};
+use super::server::SandboxServer;
+use super::{KEY, ServerArgs};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
 
-/// The variables in which Resend's clients look for the service's address: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
+/// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
 const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
-/// The variable in which all of them look for an API key.
+/// The variable from which all of them read the API key.
 const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 
-/// Run a command with a sandbox of its own, and end with its exit code
+/// Run a command with its own sandbox and exit with the command's exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command finds the sandbox in POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and with --smtp-port and --smtp-tls-port its SMTP servers in POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS. \
-    Resend's own clients find it in RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, which replaces a live key in the environment.\n\nExamples:\n  \
+    after_help = "Sets POSTHASTE_BASE_URL and POSTHASTE_API_KEY for the command, and with --smtp-port and --smtp-tls-port also POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS. \
+    For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
-    behaviour: Behaviour,
+    service: ServerArgs,
     /// Leave RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY unchanged; the command may then send real emails
     #[arg(long)]
     no_vendor_env: bool,
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<std::ffi::OsString>,
 }
 
-/// Starts the sandbox, then the command, and waits for it.
+/// Starts the sandbox and the command, and waits for the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let house = House::open(0, &args.behaviour, context).await?;
-    let base_url = house.base_url().to_owned();
-    let smtp = [("POSTHASTE_SANDBOX_SMTP", house.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", house.smtps_url())];
+    let server = SandboxServer::open(0, &args.service, context).await?;
+    let base_url = server.base_url().to_owned();
+    let smtp =
+        [("POSTHASTE_SANDBOX_SMTP", server.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let (stop, stopped) = oneshot::channel::<()>();
-    let served = tokio::spawn(house.serve(async {
-        // Dropping the sender is a wish to stop, too.
+    let serving = tokio::spawn(server.serve(async {
+        // Dropping the sender also stops the server.
         let _ = stopped.await;
     }));
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
-    // Before the command is there: a signal that comes early is for it, too.
+    // Registered before the command starts, so that early signals reach it too.
     let signals = Signals::listen()?;
     let mut command = Command::new(program);
     command
@@ -62,22 +63,22 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         command.envs(VENDOR_BASE_URLS.map(|name| (name, &base_url))).env(VENDOR_API_KEY, KEY);
     }
     let child = command.spawn().map_err(|error| Fail::Child {
-        // As a shell says it: there is no such command, or it can't be run.
+        // Uses the shell's exit codes for a command that doesn't exist or can't be run.
         code: if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 },
-        message: Some(format!("`{}` can't be started: {error}", program.to_string_lossy())),
+        message: Some(format!("couldn't start `{}`: {error}", program.to_string_lossy())),
     })?;
-    context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (it ends with the command)"));
+    context.out.note(&format!("sandbox: {base_url}   inbox: {base_url}/_/   (stops with the command)"));
     let status = wait(child, signals).await;
     let _ = stop.send(());
-    let _ = served.await;
-    let status = status.map_err(|error| Fail::local("the command cannot be waited for", error))?;
+    let _ = serving.await;
+    let status = status.map_err(|error| Fail::local("couldn't wait for the command", error))?;
     match code(status) {
         0 => Ok(()),
         code => Err(Fail::Child { code, message: None }),
     }
 }
 
-/// Waits for the command's end and hands signals on to it; how it ends is its own affair.
+/// Waits for the command and forwards signals to it; the command decides how to react.
 async fn wait(mut child: Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
     loop {
         tokio::select! {
@@ -100,13 +101,13 @@ fn forward(child: &Child, signal: Signal) {
         Signal::Hangup => rustix::process::Signal::HUP,
     };
     if let Some(pid) = pid {
-        // If it has just ended there is nobody left to tell.
+        // The process may just have exited.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Whether a Ctrl-C comes from the terminal, wherever the three streams lead: then it has reached the command already, as a member of the
-/// same group.
+/// Whether Ctrl-C reaches the command directly from the terminal because it belongs to the foreground process group, however the
+/// streams are redirected.
 #[cfg(unix)]
 fn in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
@@ -123,7 +124,7 @@ fn in_foreground() -> bool {
 #[cfg(not(unix))]
 fn forward(_: &Child, _: Signal) {}
 
-/// The command's code; for one that a signal ended, what a shell says.
+/// The command's exit code; after a signal, 128 plus its number, as in a shell.
 fn code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {

@@ -1,82 +1,82 @@
-//! `sandbox serve`: until somebody stops it.
+//! `sandbox serve`: runs the sandbox until it is stopped.
 
 mod line;
 
 use self::line::line;
-use super::house::House;
-use super::{Behaviour, KEY, PORT};
+use super::server::SandboxServer;
+use super::{KEY, PORT, ServerArgs};
 use crate::actions::browser;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::signals::Signals;
 
-/// What to begin with; they find the sandbox by the variables of the last line.
+/// Commands to try first; they find the sandbox through the variables on the last line.
 const TRY: [&str; 2] = [
     "posthaste emails send --from hi@acme.test --to ada@example.com --subject Hello --text 'It works'",
     "posthaste sandbox inbox latest",
 ];
 
-/// Serve the sandbox until Ctrl-C
+/// Run the sandbox until Ctrl-C
 ///
-/// Prints its address, its inbox and the variables that point other programs at it. It is reachable from this machine
-/// only. Stopping it is how it ends: the exit code is then 0.
+/// Prints its address, its inbox and the variables that point other programs to it. Reachable only from this machine. After Ctrl-C, the
+/// exit code is 0.
 ///
-/// Names decide what happens. An email to delivered@, opened@, clicked@, bounced@, complained@, delayed@, suppressed@, failed@ or
-/// no-tls@ any domain meets that fate; all others are delivered. A domain is verified two seconds after that was asked for: one that
-/// begins with `slow.` after a minute, with `fail.` never, with `partial.` for sending only.
+/// Addresses determine outcomes: email to delivered@, opened@, clicked@, bounced@, complained@, delayed@, suppressed@, failed@ or no-tls@ at
+/// any domain has that outcome; all other email is delivered. Domains are verified two seconds after the request: names starting with `slow.`
+/// after a minute, with `fail.` never, with `partial.` for sending only.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
     posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n\n\
-    In another terminal, paste the line that begins with `export`; then: posthaste emails send …\n\
-    Or log in, as with the service itself: paste what stands after `log in`, and leave the key out."
+    In another terminal, paste the line that starts with `export`, then run: posthaste emails send …\n\
+    Or log in as with the real service: paste the command after `log in`, without setting the key."
 )]
 pub(crate) struct Args {
-    /// Port on 127.0.0.1; 0 is any that is free
+    /// Port on 127.0.0.1; 0 picks any free port
     #[arg(long, value_name = "N", default_value_t = PORT)]
     port: u16,
     /// Open the inbox in a browser
     #[arg(long)]
     open: bool,
     #[command(flatten)]
-    pub(super) behaviour: Behaviour,
+    pub(super) service: ServerArgs,
 }
 
-/// Serves.
+/// Runs the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let house = House::open(args.port, &args.behaviour, context).await?;
-    let base_url = house.base_url();
-    // All of it can be pasted into a shell.
+    let server = SandboxServer::open(args.port, &args.service, context).await?;
+    let base_url = server.base_url();
+    // The whole output can be pasted into a shell.
     let mut lines = vec![
         format!("# sandbox {base_url}"),
         format!("# inbox   {base_url}/_/"),
         format!("# log in  posthaste --base-url {base_url} auth login"),
     ];
-    let urls = [("smtp", house.smtp_url()), ("smtps", house.smtps_url())];
+    let urls = [("smtp", server.smtp_url()), ("smtps", server.smtps_url())];
     lines.extend(urls.into_iter().filter_map(|(name, url)| Some(format!("# {name:<7} {}", url?))));
-    if let Some(fingerprint) = house.fingerprint() {
+    if let Some(fingerprint) = server.fingerprint() {
         lines.push(format!("# tls     SHA-256 {fingerprint}"));
         lines.push(
             "# auth    user resend sends, user inbound receives; the password is an API key".to_owned(),
         );
-        lines.push(format!("#         without AUTH mail is received by {KEY}"));
+        lines.push(format!("#         mail without AUTH is received by {KEY}"));
     }
-    lines.extend(args.behaviour.data.iter().map(|folder| format!("# data    {}", folder.display())));
-    lines.extend(house.forwards_to().map(|server| format!("# forward {server}")));
+    lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
+    lines.extend(server.forwards_to().map(|server| format!("# forward {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
     lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"));
     if context.global.verbose > 0 {
         let note = context.out.noter();
-        house.service.on_request(move |request| note(&line(request)));
+        server.service.on_request(move |request| note(&line(request)));
     }
-    // The signals are listened for before anybody is told that the sandbox is there.
+    // Signal handlers are installed before the sandbox is announced.
     let mut signals = Signals::listen()?;
-    context.out.result(&lines, &house.describe())?;
+    context.out.result(&lines, &server.describe())?;
     if args.open {
         browser::open(&format!("{base_url}/_/"), context);
     }
     let stop = async {
         signals.next().await;
     };
-    house.serve(stop).await.map_err(|error| Fail::local("the sandbox did not end well", error))
+    server.serve(stop).await.map_err(|error| Fail::local("the sandbox failed to stop", error))
 }

@@ -1,4 +1,4 @@
-//! `sandbox trigger`: an event that has not happened, for whoever listens.
+//! `sandbox trigger`: sends a simulated event to subscribed webhooks.
 
 use http::Method;
 use posthaste::EventType;
@@ -12,11 +12,10 @@ use crate::input::json as strict;
 use crate::input::pair::Pair;
 use crate::output::table::at;
 
-/// Make up an event, and tell it to the webhooks that want its type
+/// Send a simulated event to subscribed webhooks
 ///
-/// Every webhook of this key gets it signed, as if it had happened, and again until it is taken. What it says can be changed field by
-/// field. A name is a path with dots, or a JSON pointer where a name has dots of its own; a value is a text, after := it is JSON, and
-/// :=null takes the field away.
+/// Every subscribed webhook of this key receives the event signed like a real one, with retries. Fields of its data can be overridden: a name is
+/// a dotted path, or a JSON pointer if a key contains dots; = sets a text, := sets JSON, and :=null removes the field.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox trigger email.bounced\n  \
@@ -26,15 +25,15 @@ pub(crate) struct Args {
     /// Type of the event, such as email.delivered
     #[arg(value_name = "EVENT", required_unless_present = "list", conflicts_with = "list", value_parser = Choices(EventType::KNOWN), hide_possible_values = true)]
     event: Option<String>,
-    /// A field of `data` and what it is to be; may be given again
+    /// Set a field of `data`; repeatable
     #[arg(long = "override", value_name = "NAME=VALUE", conflicts_with = "list")]
     overrides: Vec<String>,
-    /// List the types that there are
+    /// List the event types
     #[arg(long)]
     list: bool,
 }
 
-/// Asks for it.
+/// Sends the request.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let data = data(&args.overrides, &mut flags);
@@ -47,29 +46,31 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         return context.out.result(&lines.collect::<Vec<_>>(), &types);
     };
     let body = json!({ "type": event, "data": data });
-    let told = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
-    let deliveries: Vec<_> = told["deliveries"].as_array().into_iter().flatten().collect();
+    let response = client.request(Method::POST, "/_/events").json(&body).await.map_err(unreachable)?;
+    let deliveries: Vec<_> = response["deliveries"].as_array().into_iter().flatten().collect();
     context.out.note(&match deliveries.len() {
-        0 => format!("no webhook wants {event}: posthaste webhooks create, or posthaste webhooks listen"),
-        1 => "told to 1 webhook".to_owned(),
-        several => format!("told to {several} webhooks"),
+        0 => format!(
+            "no webhook is subscribed to {event}: posthaste webhooks create, or posthaste webhooks listen"
+        ),
+        1 => "sent to 1 webhook".to_owned(),
+        several => format!("sent to {several} webhooks"),
     });
     let lines: Vec<_> = deliveries.into_iter().map(|delivery| at(delivery, "/event_id")).collect();
-    context.out.result(&lines, &told)
+    context.out.result(&lines, &response)
 }
 
 fn data(overrides: &[String], flags: &mut Flags) -> Map<String, Value> {
     let mut data = Map::new();
     for (i, text) in overrides.iter().enumerate() {
-        if let Err(rule) = lay(&mut data, text) {
+        if let Err(rule) = apply_override(&mut data, text) {
             flags.wrong_nth("type", rule, "--override", i + 1, text);
         }
     }
     data
 }
 
-fn lay(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
-    let form = "an override is NAME=VALUE, or NAME:=JSON";
+fn apply_override(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
+    let form = "an override must be NAME=VALUE or NAME:=JSON";
     let pair = Pair::read(text, '=').ok_or(form)?;
     let (name, value) = match pair.name.strip_suffix(':') {
         Some(name) => (name, strict::read(pair.value).map_err(|error| error.message)?.value),
@@ -86,8 +87,7 @@ fn lay(data: &mut Map<String, Value>, text: &str) -> Result<(), String> {
     let mut place = data;
     for folder in folders {
         let inner = place.entry(folder.as_str()).or_insert_with(|| Value::Object(Map::new()));
-        place =
-            inner.as_object_mut().ok_or_else(|| format!("`{folder}` was given a value of its own before"))?;
+        place = inner.as_object_mut().ok_or_else(|| format!("`{folder}` already has a value"))?;
     }
     if place.insert(last.clone(), value).is_some() {
         return Err(format!("`{name}` is given twice"));
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_with_dots_and_a_pointer_lead_to_the_same_place() {
+    fn a_dotted_path_and_a_pointer_select_the_same_field() {
         let overrides =
             ["bounce.type=Transient", "/bounce/sub.Type=a=b", "to:=[\"x\"]", "tags:=null", "/a~1b/c~0d=1"];
         let mut flags = Flags::default();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn an_invalid_path_is_refused() {
         for wrong in [
             &["x"][..],
             &["=x"],

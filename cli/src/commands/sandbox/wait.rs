@@ -1,4 +1,4 @@
-//! `sandbox wait`: until it answers.
+//! `sandbox wait`: waits until the sandbox responds.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::client;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// The longest wait where `--timeout` says nothing.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks.
-pub(super) const PAUSE: Duration = Duration::from_millis(100);
+/// The limit without `--timeout`.
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time between two polls.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Wait until the sandbox is ready
 ///
-/// At most as long as --timeout says, 30s by default; then the exit code is 8.
+/// Waits up to --timeout, 30s by default, and exits with 8 on timeout.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox serve & posthaste sandbox wait --timeout 10s")]
 pub(crate) struct Args {}
 
-/// Asks until there is an answer.
+/// Polls until the sandbox responds.
 pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let limit = limit(context)?;
@@ -36,7 +36,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
             match asked.await {
                 Ok(_) => return Ok(()),
                 Err(posthaste::Error::Unreachable(_) | posthaste::Error::OutcomeUnknown(_)) => {
-                    sleep(PAUSE).await;
+                    sleep(POLL_INTERVAL).await;
                 }
                 Err(error) => return Err(Fail::Sdk(error)),
             }
@@ -46,26 +46,26 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         Ok(answered) => answered?,
         Err(_) => {
             return Err(Fail::Pending {
-                message: format!("there is no sandbox at {} after {}", client.base_url(), shown(limit)),
-                hint: Some("posthaste sandbox serve".to_owned()),
+                message: format!("no sandbox at {} after {}", client.base_url(), shown(limit)),
+                hint: Some("start one: posthaste sandbox serve".to_owned()),
             });
         }
     }
     context.out.result(&[], &json!({ "ready": true }))
 }
 
-/// How long to wait at most.
+/// The maximum wait.
 pub(super) fn limit(context: &Context) -> Result<Duration, Fail> {
-    Ok(context.settings()?.timeout.as_ref().map_or(PATIENCE, |timeout| timeout.value))
+    Ok(context.settings()?.timeout.as_ref().map_or(DEFAULT_TIMEOUT, |timeout| timeout.value))
 }
 
-/// The end of a wait; an endless one ends in a year.
+/// The end of the wait; an unlimited one ends in a year.
 pub(super) fn deadline(limit: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(limit).unwrap_or(now + Duration::from_hours(365 * 24))
 }
 
-/// A length of time as a person would write it.
+/// Formats a duration for people.
 pub(super) fn shown(limit: Duration) -> String {
     if limit.subsec_millis() == 0 {
         format!("{} s", limit.as_secs())

@@ -1,4 +1,4 @@
-//! The flags of a template's content, which making one and changing one have in common.
+//! The content flags that `create` and `update` share.
 
 use posthaste::TemplateVariable;
 use serde_json::Value;
@@ -7,37 +7,37 @@ use crate::context::Context;
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::Flags;
 
-/// What the template says
+/// Content of the template
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Name for its makers
+    /// Internal name
     #[arg(long, value_name = "TEXT")]
     pub(super) name: Option<String>,
-    /// Name that can stand for the id where it is sent, changed or published
+    /// Alias usable in place of the ID when sending, changing or publishing
     #[arg(long, value_name = "NAME")]
     pub(super) alias: Option<String>,
-    /// Sender of emails that name none: `you@x.test` or `You <you@x.test>`
-    #[arg(long, value_name = "ADDR")]
+    /// Default sender: `you@x.test` or `You <you@x.test>`
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) from: Option<String>,
-    /// Subject of emails that have none; it may hold placeholders, as the body
+    /// Default subject; may contain placeholders, like the body
     #[arg(long, value_name = "TEXT")]
     pub(super) subject: Option<String>,
-    /// Address that answers go to; repeat it
-    #[arg(long, value_name = "ADDR")]
+    /// Default reply-to address; repeatable
+    #[arg(long, value_name = "ADDRESS")]
     pub(super) reply_to: Vec<String>,
     #[command(flatten)]
     bodies: bodies::Args,
-    /// Variable: NAME, NAME=FALLBACK, NAME:number or NAME:number=7; repeat it, at most 50 times
+    /// Variable: NAME, NAME=FALLBACK, NAME:number or NAME:number=7; repeatable, at most 50
     ///
-    /// It stands as {{{NAME}}} in HTML, text and subject. Without a fallback, every send has to give it a value. A name is made of
-    /// A-Z a-z 0-9 _, at most 50; capitals are recommended.
+    /// Used as {{{NAME}}} in HTML, text and subject. Without a fallback, every send must set it. A name may have 50 characters of A-Z a-z 0-9 _;
+    /// capitals are recommended.
     #[arg(long, value_name = "VARIABLE")]
     variable: Vec<String>,
 }
 
 impl Args {
-    /// Reads the files, and tells the flags where each field was written.
+    /// Reads the files and records which flag set each field.
     pub(super) fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
         for (pointer, flag, value) in [
             ("/name", "--name", &self.name),
@@ -52,7 +52,7 @@ impl Args {
         self.bodies.read(flags, context.stdin())
     }
 
-    /// Reads the variables; what is no variable is told.
+    /// Reads the variables; reports invalid ones.
     pub(super) fn variables(&self, flags: &mut Flags) -> Vec<TemplateVariable> {
         let mut variables = Vec::with_capacity(self.variable.len());
         for (i, text) in self.variable.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Args {
                 Ok(variable) => variables.push(variable),
                 Err(rule) => {
                     flags.wrong_nth("type", rule, "--variable", i + 1, text);
-                    // Its place is kept, so that the others are told by theirs.
+                    // A placeholder, so that later variables keep their index.
                     variables.push(TemplateVariable::string(format!("stand_in_{i}")).into());
                 }
             }
@@ -69,7 +69,7 @@ impl Args {
     }
 }
 
-/// `NAME[:TYPE][=FALLBACK]`.
+/// Parses `NAME[:TYPE][=FALLBACK]`.
 fn variable(text: &str) -> Result<TemplateVariable, String> {
     let (definition, fallback) = match text.split_once('=') {
         Some((definition, fallback)) => (definition, Some(fallback)),
@@ -89,10 +89,10 @@ fn variable(text: &str) -> Result<TemplateVariable, String> {
             let Some(fallback) = fallback else { return Ok(variable.into()) };
             match serde_json::from_str::<Value>(fallback) {
                 Ok(Value::Number(number)) => Ok(variable.fallback(number).into()),
-                _ => Err("the fallback of a number is a number".to_owned()),
+                _ => Err("the fallback of a number must be a number".to_owned()),
             }
         }
-        Some(_) => Err("a variable is of type string or number: NAME:number".to_owned()),
+        Some(_) => Err("the type must be string or number: NAME:number".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `templates create`: a draft, or with --publish one that can be sent.
+//! `templates create`: creates a draft, or publishes at once with `--publish`.
 
 use posthaste::NewTemplate;
 
@@ -7,29 +7,30 @@ use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Flags, Required};
+use crate::input::name::argument_or_flag;
 
-/// Store a template, and print its id
+/// Create a template and print its ID
 ///
-/// It is a draft: it can be sent once it was published, with --publish or with `templates publish`.
+/// The template is a draft; it can be sent after publishing with --publish or `templates publish`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.hide(true)), mut_arg("html", |html| html.add(Required)), after_help = "Examples:\n  \
     posthaste templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
     --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish\n  \
     posthaste templates create Invoice --html-file invoice.html --variable TOTAL:number")]
 pub(crate) struct Args {
-    /// Name for its makers
+    /// Internal name
     #[arg(value_name = "NAME", conflicts_with = "name", add = Required)]
     named: Option<String>,
     #[command(flatten)]
     content: content::Args,
-    /// Publish it at once
+    /// Publish it immediately
     #[arg(long)]
     publish: bool,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// How a field is set.
+/// The function that sets a field.
 type Setter = fn(NewTemplate, String) -> NewTemplate;
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
@@ -37,15 +38,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
     let mut flags = Flags::default();
     flags.help("posthaste templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
-    let label = if content.name.is_some() { "--name" } else { "NAME" };
-    content.name = content.name.or(named);
-    flags.field("/name", label, content.name.as_deref());
+    let (label, name) = argument_or_flag(named, "NAME", content.name.take(), "--name");
+    flags.field("/name", label, name.as_deref());
     let bodies = content.bodies(&mut flags, context);
     flags.field("/html", "--html or --html-file", None);
     let variables = content.variables(&mut flags);
-    // A body that could not be read is told already.
+    // An unreadable body has been reported.
     let html = bodies.html.or_else(|| bodies.unread.then(|| "-".to_owned())).unwrap_or_default();
-    let mut template = NewTemplate::new(content.name.unwrap_or_default(), html);
+    let mut template = NewTemplate::new(name.unwrap_or_default(), html);
     let setters: [(Option<String>, Setter); 4] = [
         (content.alias, NewTemplate::alias),
         (content.from, NewTemplate::from),
@@ -61,17 +61,18 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         template = template.reply_to(content.reply_to);
     }
     template = variables.into_iter().fold(template, NewTemplate::variable);
-    flags.judge(template.check());
+    flags.add_problems(template.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = "the template may have been stored; look: posthaste templates list --limit 1";
-    let done = mutation::carry_out(dry_run, doubt, context, |client| client.templates().create(&template));
-    let Some(answer) = done.await? else { return Ok(()) };
-    let id = answer.value.id.as_str();
-    mutation::print(id, &answer, context)?;
+    let unknown_outcome = "the template may have been created; check: posthaste templates list --limit 1";
+    let done =
+        mutation::execute(dry_run, unknown_outcome, context, |client| client.templates().create(&template));
+    let Some(response) = done.await? else { return Ok(()) };
+    let id = response.value.id.as_str();
+    mutation::print(id, &response, context)?;
     if publish {
         return publish_now(id, context).await;
     }
-    context.out.note(&format!("a draft · publish it: posthaste templates publish {id}"));
+    context.out.note(&format!("draft created · publish it: posthaste templates publish {id}"));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! `templates update`: changes what flags name, and leaves the rest.
+//! `templates update`: changes the fields set by flags.
 
 use posthaste::TemplatePatch;
 
-use super::{content, look, publish_now};
+use super::{content, publish_now, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -11,22 +11,22 @@ use crate::input::flags::{Choices, Flags};
 
 /// Change a template
 ///
-/// What no flag names stays as it is. A published template goes on being sent as it was published until the change is published too; its name
-/// and its alias change at once. Variables that are named take the place of all that it had.
+/// Fields not set by a flag stay unchanged. A published template is sent as published until the change is published too; its name and alias
+/// change immediately. --variable replaces all existing variables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste templates update welcome --subject 'Hello, {{{NAME}}}' --publish\n  \
     posthaste templates update welcome --html-file welcome.html --clear text")]
 pub(crate) struct Args {
-    /// Id or alias of the template
+    /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
     id: String,
     #[command(flatten)]
     content: content::Args,
-    /// Take a field away: alias, from, subject, reply-to, text or variable; repeat it
+    /// Clear a field: alias, from, subject, reply-to, text or variable; repeatable
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["alias", "from", "subject", "reply-to", "text", "variable"]), hide_possible_values = true)]
     clear: Vec<String>,
-    /// Publish the change at once
+    /// Publish the change immediately
     #[arg(long)]
     publish: bool,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 type Clear = fn(TemplatePatch) -> TemplatePatch;
 type Setter = fn(TemplatePatch, String) -> TemplatePatch;
 
-/// What can be taken away.
+/// The fields that can be cleared.
 const CLEARS: [(&str, Clear); 6] = [
     ("alias", TemplatePatch::clear_alias),
     ("from", TemplatePatch::clear_from),
@@ -80,16 +80,16 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.help("posthaste templates update welcome --subject '…'");
         flags.missing("what to change");
     }
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let doubt = format!("the template may have been changed; look: {}", look(&id));
-    let done = mutation::carry_out(dry_run, &doubt, context, |client| {
+    let unknown_outcome = format!("the template may have been changed; check: {}", show_command(&id));
+    let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.templates().update(id.as_str(), &patch)
     });
-    let Some(answer) = done.await? else { return Ok(()) };
-    let stored = answer.value.id.as_str();
-    mutation::print(stored, &answer, context)?;
-    // By its id: the alias that named it may be another now.
+    let Some(response) = done.await? else { return Ok(()) };
+    let stored = response.value.id.as_str();
+    mutation::print(stored, &response, context)?;
+    // By ID: the alias may just have changed.
     if publish { publish_now(stored, context).await } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! `topics create`: makes a topic.
+//! `topics create`: creates a topic.
 
 use posthaste::{NewTopic, Subscription, Visibility};
 
@@ -8,25 +8,25 @@ use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags, Required};
 use crate::input::name::NameArg;
 
-/// Make a topic, and print its id
+/// Create a topic and print its ID
 ///
-/// The default holds for who has made no choice, contact or not. It can't be changed later, so it is always asked for.
+/// The default applies to everyone who hasn't chosen, contact or not. It can't be changed later, so the flag is required.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("name", |name| name.help("What contacts read, at most 50 characters")), after_help = "Examples:\n  \
+#[command(mut_arg("name", |name| name.help("Name shown to contacts, at most 50 characters")), after_help = "Examples:\n  \
     posthaste topics create 'Weekly digest' --default-subscription opt_in\n  \
     posthaste topics create 'Product news' --default-subscription opt_out --visibility public \\\n    \
     --description 'What is new, at most once a month'")]
 pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
-    /// opt_in or opt_out
-    #[arg(long, value_name = "CHOICE", add = Required, value_parser = Choices(&["opt_in", "opt_out"]), hide_possible_values = true)]
+    /// Default: opt_in or opt_out
+    #[arg(long, value_name = "SUBSCRIPTION", add = Required, value_parser = Choices(&["opt_in", "opt_out"]), hide_possible_values = true)]
     default_subscription: Option<String>,
-    /// What it is about, at most 200 characters
+    /// Description shown to contacts, at most 200 characters
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// public or private [default: private]
-    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
+    /// Visibility: public or private [default: private]
+    #[arg(long, value_name = "VISIBILITY", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
@@ -34,9 +34,11 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (topic, dry_run) = plan(args)?;
-    let doubt = "the topic may have been made; look: posthaste topics list --limit 1";
-    match mutation::carry_out(dry_run, doubt, context, |client| client.topics().create(&topic)).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    let unknown_outcome = "the topic may have been created; check: posthaste topics list --limit 1";
+    match mutation::execute(dry_run, unknown_outcome, context, |client| client.topics().create(&topic))
+        .await?
+    {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -50,7 +52,7 @@ fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
     flags.field("/description", "--description", description.as_deref());
     flags.field("/visibility", "--visibility", visibility.as_deref());
     let undecided = default_subscription.is_none();
-    // A choice of no consequence where it is missing: that was said.
+    // A placeholder if the choice is missing, which has been reported.
     let subscription = default_subscription.map_or(Subscription::OptOut, Subscription::from);
     let mut topic = NewTopic::new(name, subscription);
     if let Some(description) = description {
@@ -60,7 +62,7 @@ fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
         topic = topic.visibility(Visibility::from(visibility));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(topic.check());
+    flags.add_problems(topic.check());
     if undecided {
         flags.missing("--default-subscription");
     }

@@ -2,36 +2,36 @@
 
 use posthaste::{TopicPatch, Visibility};
 
-use super::look;
+use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, DryRun, Flags};
 
-/// What can be taken away.
+/// The field that can be cleared.
 const DESCRIPTION: &str = "description";
 
 /// Change a topic
 ///
-/// What no flag names stays as it is. The default subscription can't be changed.
+/// Fields not set by a flag stay unchanged. The default subscription can't be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'\n  \
     posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description")]
 pub(crate) struct Args {
-    /// Id of the topic
+    /// ID of the topic
     #[arg(value_name = "ID")]
     id: String,
-    /// What contacts read, at most 50 characters
+    /// Name shown to contacts, at most 50 characters
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// What it is about, at most 200 characters
+    /// Description shown to contacts, at most 200 characters
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// public or private
-    #[arg(long, value_name = "WHO", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
+    /// Visibility: public or private
+    #[arg(long, value_name = "VISIBILITY", value_parser = Choices(&["public", "private"]), hide_possible_values = true)]
     visibility: Option<String>,
-    /// Take a field away: description
+    /// Clear a field: description
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["description"]), hide_possible_values = true)]
     clear: Vec<String>,
     #[command(flatten)]
@@ -41,10 +41,10 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
-    let doubt = format!("the topic may have been changed; look: {}", look(&id));
+    let unknown_outcome = format!("the topic may have been changed; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.topics().update(id.as_str(), &patch);
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => mutation::print(answer.value.id.as_str(), &answer, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
 }
@@ -62,10 +62,10 @@ fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
     let mut patch = TopicPatch::new();
     for (i, field) in clear.iter().enumerate() {
         if field != DESCRIPTION {
-            let rule = format!("what can be taken away is {DESCRIPTION}");
+            let rule = format!("--clear must be {DESCRIPTION}");
             flags.wrong_nth("type", rule, "--clear", i + 1, field);
         } else if description.is_some() {
-            let rule = "--description and --clear description exclude each other";
+            let rule = "--description and --clear description can't be used together";
             flags.wrong_nth("exclusive", rule, "--clear", i + 1, field);
         } else {
             patch = patch.clear_description();
@@ -81,7 +81,7 @@ fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
         patch = patch.visibility(Visibility::from(visibility));
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    flags.judge(patch.check());
+    flags.add_problems(patch.check());
     flags.finish()?;
     Ok((patch, dry_run))
 }

@@ -1,9 +1,9 @@
-//! `webhooks listen`: a receiver on this machine, until somebody stops it.
+//! `webhooks listen`: receives deliveries on this machine until stopped.
 
+mod delivery_record;
 mod forward;
 mod receiver;
 mod registration;
-mod told;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -32,60 +32,60 @@ use crate::output::{report, write_stderr, write_stderr_json};
 use crate::settings::paths;
 use crate::signals::Signals;
 
-/// How many deliveries may wait to be shown.
-const WAITING: usize = 256;
-/// How long deliveries that are being handled may take when the program is stopped.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Maximum number of deliveries waiting to be printed.
+const QUEUE_LENGTH: usize = 256;
+/// How long deliveries in progress may take when the program stops.
+const GRACE: Duration = Duration::from_secs(2);
 
-/// Receive deliveries on this machine until Ctrl-C, verify each, and pass it on
+/// Receive webhook deliveries on this machine until Ctrl-C; verify and forward them
 ///
-/// With --secret-file it takes the deliveries of a webhook that is there already. Without, it makes a webhook of its own and deletes it again,
-/// however it ends: at a sandbox on this machine by itself, at the service with --public-url, the address of a tunnel that leads here.
+/// With --secret-file, receives the deliveries of an existing webhook. Otherwise creates a temporary webhook, deleted on exit: a sandbox on this
+/// machine can reach it directly; the service needs --public-url, the URL of a tunnel to this machine.
 ///
-/// A delivery that is not signed rightly is refused (401) and shown. With --forward-to, those that are go on to an application with their
-/// headers and their body as they came, and its answer goes back: 502 if it can't be reached, 504 if it takes longer than 14 seconds.
-/// Only this machine can connect. Stopping it is how it ends: the exit code is then 0.
+/// Deliveries without a valid signature are rejected (401) and shown. With --forward-to, valid ones are forwarded to an application with
+/// headers and body unchanged, and its response is returned: 502 if it can't be reached, 504 if it takes longer than 14 seconds.
+/// Only this machine can connect. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste webhooks listen --forward-to http://localhost:3000/hooks --write-secret hooks.secret\n  \
     posthaste webhooks listen --public-url https://abc.tunnel.test --event email.bounced,email.complained\n  \
     posthaste webhooks listen --port 4020 --secret-file hooks.secret --jq '.payload.data.email_id'")]
 pub(crate) struct Args {
-    /// Port on 127.0.0.1; 0 is any that is free
+    /// Port on 127.0.0.1; 0 picks any free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     port: u16,
-    /// File with the signing secret of a webhook that is there already, - for standard input; repeat it while a secret is rotated
+    /// File with an existing webhook's signing secret; - reads standard input; repeatable during a rotation
     #[arg(long, value_name = "PATH")]
     secret_file: Vec<String>,
-    /// Path on which deliveries arrive; with --secret-file [default: /]
+    /// Path that deliveries arrive on; with --secret-file [default: /]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Address that leads here from outside, for a webhook of its own
+    /// Public URL that leads to this machine, for a new webhook
     #[arg(long, value_name = "URL", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     public_url: Option<String>,
-    /// Show the signing secret of the webhook that it makes
+    /// Show the signing secret of the new webhook
     #[arg(long, conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     print_secret: bool,
-    /// Write that secret to a file (0600), for an application that verifies what is forwarded
+    /// Write that secret to a file (0600), for an application that verifies forwarded deliveries
     #[arg(long, value_name = "PATH", conflicts_with_all = ["secret_file", "insecure_no_verify"])]
     write_secret: Option<PathBuf>,
-    /// Types of events, with commas or repeated, or all; others are answered 204 and not shown
+    /// Event types, comma-separated or repeated, or all; others get 204 and aren't shown
     #[arg(long, visible_alias = "events", value_name = "TYPE", value_delimiter = ',', value_parser = EVENT_TYPES, hide_possible_values = true)]
     event: Vec<String>,
-    /// Address of an application that gets every verified delivery
+    /// URL of an application that receives every verified delivery
     #[arg(long, value_name = "URL")]
     forward_to: Option<String>,
-    /// How long ago a delivery may have been signed, or how far ahead, or `any` [default: 5m]
+    /// Maximum age, or clock skew, of a signature, or `any` [default: 5m]
     #[arg(long, value_name = "DURATION")]
     tolerance: Option<String>,
-    /// Take every delivery, whoever has sent it
+    /// Accept every delivery without verification
     #[arg(long, conflicts_with_all = ["secret_file", "tolerance"])]
     insecure_no_verify: bool,
 }
 
-/// What the flags come to.
+/// A validated listener.
 struct Plan {
-    /// None for a webhook of its own.
+    /// `None` to create a webhook.
     verifier: Option<WebhookVerifier>,
     insecure: bool,
     tolerance: Option<Duration>,
@@ -98,14 +98,14 @@ struct Plan {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (port, print_secret, write_secret) = (args.port, args.print_secret, args.write_secret.clone());
     let plan = plan(args, context)?;
-    // Signals are listened for before there is anything to take back.
+    // Signal handlers are installed before anything exists that must be undone.
     let mut signals = Signals::listen()?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await;
     let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (address, listener) = bound.map_err(|error| Fail::Local {
-        message: format!("port {port} of this machine cannot be used"),
+        message: format!("couldn't listen on port {port}"),
         source: Some(Box::new(error)),
-        hint: Some("choose another with --port N, or any with --port 0".to_owned()),
+        hint: Some("choose another with --port N, or any free port with --port 0".to_owned()),
     })?;
     let here = format!("http://{address}");
     let Plan { verifier, insecure, tolerance, path, public_url, events, forward } = plan;
@@ -118,18 +118,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let receiver = Receiver { path, verifier, events, forward };
         return serve(listener, receiver, &mut signals, context).await;
     }
-    let registration = Registration::make(context, public_url.as_ref(), &here, &events, &mut signals).await?;
+    let registration =
+        Registration::create(context, public_url.as_ref(), &here, &events, &mut signals).await?;
     let result = async {
-        // A secret that can't be read has come from the service: nothing to repair here.
+        // An unusable secret came from the service: nothing to correct here.
         let verifier = WebhookVerifier::new(&registration.secret)
-            .map_err(|error| Fail::local("the service told no signing secret", error))?;
+            .map_err(|error| Fail::local("the service returned no usable signing secret", error))?;
         let verifier = match tolerance {
             Some(tolerance) => verifier.tolerance(tolerance),
             None => verifier,
         };
         if let Some(path) = &write_secret {
             let written = files::write(path, format!("{}\n", registration.secret.expose()).as_bytes());
-            written.map_err(|error| Fail::local(format!("{} can't be written", path.display()), error))?;
+            written.map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
         }
         announce(
             context,
@@ -147,7 +148,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     result.and(removed)
 }
 
-/// Says where deliveries are taken.
+/// Prints where deliveries are received.
 fn announce(
     context: &Context,
     url: &str,
@@ -157,7 +158,7 @@ fn announce(
 ) -> Result<(), Fail> {
     let secret = registration.filter(|_| print_secret).map(|made| made.secret.expose());
     if let Some(secret) = secret.filter(|_| !context.out.is_json() || context.out.filters()) {
-        if context.out.says_json() {
+        if context.out.messages_are_json() {
             write_stderr_json(&json!({ "signing_secret": secret }));
         } else {
             write_stderr(&format!("signing secret: {}\n", safe(secret)));
@@ -166,10 +167,10 @@ fn announce(
     let line = match registration {
         None => format!("listening on {url}"),
         Some(made) if made.sandboxed => format!("listening on {url} as webhook {}", made.id),
-        Some(made) => format!("listening on {url} as webhook {}, from outside {}", made.id, made.endpoint),
+        Some(made) => format!("listening on {url} as webhook {}, public URL {}", made.id, made.endpoint),
     };
     if context.out.filters() {
-        // What is picked out of deliveries is not in this.
+        // This isn't a delivery, so --jq and fields don't apply.
         context.out.note(&line);
         return Ok(());
     }
@@ -186,20 +187,20 @@ fn announce(
     context.out.item(&line, &document)
 }
 
-/// Takes deliveries and shows them, until a signal comes or nobody reads any more.
+/// Receives and prints deliveries until a signal arrives or standard output is closed.
 async fn serve(
     listener: TcpListener,
     receiver: Receiver,
     signals: &mut Signals,
     context: &Context,
 ) -> Result<(), Fail> {
-    let (telling, mut told) = mpsc::channel::<told::Told>(WAITING);
+    let (records, mut record) = mpsc::channel::<delivery_record::DeliveryRecord>(QUEUE_LENGTH);
     let receiver = Arc::new(receiver);
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut writer = Writer::start();
     let zone = TimeZone::system();
-    // A filter is for deliveries: what a stranger sends is refused and never reaches it, and one delivery that it fails on ends nothing.
-    let show = |one: &told::Told| {
+    // --jq applies to verified deliveries only, and a delivery it fails on doesn't stop the listener.
+    let show = |one: &delivery_record::DeliveryRecord| {
         if one.id.is_none() && context.out.filters() {
             context.out.warn(&one.line(&zone));
             return None;
@@ -213,33 +214,33 @@ async fn serve(
     loop {
         tokio::select! {
             _ = signals.next() => break,
-            Some(one) = told.recv(), if !writer.is_busy => if let Some(text) = show(&one) { writer.write(text) },
+            Some(one) = record.recv(), if !writer.is_busy => if let Some(text) = show(&one) { writer.write(text) },
             written = writer.written() => written?,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let (receiver, telling) = (Arc::clone(&receiver), telling.clone());
-                    tokio::spawn(receiver::connection(stream, receiver, telling, stopped.clone()));
+                    let (receiver, records) = (Arc::clone(&receiver), records.clone());
+                    tokio::spawn(receiver::connection(stream, receiver, records, stopped.clone()));
                 }
-                // Out of file descriptors, or a connection that was gone before it was taken: both pass.
+                // Out of file descriptors, or a connection closed before it was accepted: both are temporary.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }
     }
-    drop((listener, telling, stopped));
+    drop((listener, records, stopped));
     let _ = stopping.send(true);
-    // What is being handled is shown, too: the channel ends with the last connection.
+    // Also prints deliveries in progress: the channel closes with the last connection.
     let rest = async {
         loop {
             if writer.is_busy {
                 writer.written().await?;
             }
-            let Some(one) = told.recv().await else { return Ok(()) };
+            let Some(one) = record.recv().await else { return Ok(()) };
             if let Some(text) = show(&one) {
                 writer.write(text);
             }
         }
     };
-    tokio::time::timeout(FAREWELL, rest).await.unwrap_or(Ok(()))
+    tokio::time::timeout(GRACE, rest).await.unwrap_or(Ok(()))
 }
 
 fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
@@ -262,34 +263,36 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let own = secret_file.is_empty() && !insecure_no_verify;
     if let Some(path) = &path {
         if own {
-            let rule = "a webhook of its own has a path of its own; leave --path out";
+            let rule = "--path can't be used with a new webhook, which has its own path";
             flags.wrong("exclusive", rule, "--path", path);
         } else if !path.starts_with('/') || path.contains(['?', '#', ' ']) {
-            flags.wrong("url", "a path begins with `/` and has no query", "--path", path);
+            flags.wrong("url", "a path must start with `/` and have no query", "--path", path);
         }
     }
     let shared = |path: &PathBuf| path.is_file() && paths::mode(path).is_some_and(|mode| mode & 0o077 != 0);
     if let Some(path) = write_secret.filter(shared) {
-        let rule = "others can read this file; make it yours with chmod 600";
+        let rule = "others can read this file; run chmod 600 on it";
         flags.wrong("file", rule, "--write-secret", &path.to_string_lossy());
     }
     let public_url = public_url.and_then(|text| address("--public-url", &text, &mut flags));
     let forward_to = forward_to.and_then(|text| address("--forward-to", &text, &mut flags));
     for (i, kind) in event.iter().enumerate() {
         if kind.trim().is_empty() {
-            flags.wrong_nth("empty", "a type of event has a name", "--event", i + 1, kind);
+            flags.wrong_nth("empty", "an event type must not be empty", "--event", i + 1, kind);
         }
     }
     let sandboxed = if own && public_url.is_none() { context.is_sandboxed() } else { Ok(true) };
     if matches!(sandboxed, Ok(false)) {
-        flags.missing("--public-url, or --secret-file: only a sandbox on this machine reaches it by itself");
+        flags.missing(
+            "--public-url or --secret-file: only a sandbox on this machine can reach it without them",
+        );
     }
     flags.finish()?;
     sandboxed?;
     let all = event.iter().any(|kind| kind.trim() == ALL);
     let events = match (own, event.is_empty()) {
-        (true, true) => registration::usual(public_url.is_some()),
-        (true, false) if all => registration::usual(false),
+        (true, true) => registration::default_types(public_url.is_some()),
+        (true, false) if all => registration::default_types(false),
         (false, _) if all => BTreeSet::new(),
         _ => event.into_iter().map(|kind| kind.trim().to_owned()).collect(),
     };
@@ -308,7 +311,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 fn address(flag: &str, text: &str, flags: &mut Flags) -> Option<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     if url.is_none() {
-        flags.wrong("url", "this is an absolute http or https address", flag, text);
+        flags.wrong("url", "the URL must be an absolute http or https URL", flag, text);
     }
     url
 }

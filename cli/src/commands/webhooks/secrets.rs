@@ -1,4 +1,4 @@
-//! Signing secrets in files: read for verifying, and never shown.
+//! Reads signing secrets from files; never shows them.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};
 use crate::settings::keys;
 
-/// A secret is some 40 characters; a file that is larger is another one.
+/// A secret has about 40 characters; a larger file holds something else.
 const SECRET_LIMIT: u64 = 64 * 1024;
 
-/// A verifier for the secrets in these files, each valid: during a rotation there are two.
+/// A verifier that accepts any of the secrets in these files: during a rotation there are two.
 pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags) -> Option<WebhookVerifier> {
     let mut verifier: Option<WebhookVerifier> = None;
     for (i, path) in paths.iter().enumerate() {
@@ -39,11 +39,11 @@ pub(super) fn read(paths: &[String], stdin: &mut StdinReaders, flags: &mut Flags
 }
 
 fn text(source: &Source) -> Result<String, String> {
-    let bytes = source.bytes(SECRET_LIMIT).map_err(|why| format!("{source} can't be read: {why}"))?;
-    String::from_utf8(bytes).map_err(|_| format!("{source} holds no signing secret: it is not text"))
+    let bytes = source.bytes(SECRET_LIMIT).map_err(|why| format!("couldn't read {source}: {why}"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{source} contains no signing secret: it isn't text"))
 }
 
-/// Reads `--tolerance`: a length of time, or `any`.
+/// Parses `--tolerance`: a duration, or `any`.
 pub(super) fn tolerance(text: Option<&str>, flags: &mut Flags) -> Option<Duration> {
     match text? {
         "any" => Some(Duration::MAX),

@@ -1,4 +1,4 @@
-//! `webhooks verify`: whether something that arrived came from the service. It asks nobody.
+//! `webhooks verify`: checks offline whether a delivery was signed by the service.
 
 use std::time::SystemTime;
 
@@ -14,10 +14,10 @@ use crate::input::flags::{Flags, Required};
 use crate::input::source::{Source, StdinReaders, TEXT_LIMIT};
 use crate::output::record;
 
-/// Check that a delivery came from the service
+/// Verify the signature of a webhook delivery
 ///
-/// Needs its headers, its body byte for byte, and the webhook's secret; no network, no credential. A delivery that is refused ends with exit
-/// code 3.
+/// Needs the headers, the body byte for byte, and the webhook's signing secret; uses no network and no credential. Exits with 3 if the
+/// delivery is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json\n  \
@@ -25,22 +25,22 @@ use crate::output::record;
     --header 'svix-id: msg_27UH4WbU6Z5A5EzD8u03UvzRbpk' --header 'svix-timestamp: 1649367553' \\\n      \
     --header 'svix-signature: v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=' < body.json")]
 pub(crate) struct Args {
-    /// File with the signing secret, - for standard input; repeat it while a secret is rotated
+    /// File with the signing secret; - reads standard input; repeatable during a rotation
     #[arg(long, value_name = "PATH", add = Required)]
     secret_file: Vec<String>,
-    /// File with the headers, a line each; - for standard input
+    /// File with the headers, one per line; - reads standard input
     #[arg(long, value_name = "PATH")]
     headers: Option<String>,
-    /// One header; repeat it
+    /// One header; repeatable
     #[arg(long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// File with the body as it came, - for standard input
+    /// File with the unchanged body; - reads standard input
     #[arg(long, value_name = "PATH", add = Required)]
     payload: Option<String>,
-    /// How long ago it may have been signed, or how far ahead; `any` for one that was kept [default: 5m]
+    /// Maximum age, or clock skew, of the signature; `any` for a stored delivery [default: 5m]
     #[arg(long, value_name = "DURATION")]
     tolerance: Option<String>,
-    /// When it arrived, in ISO 8601, instead of now
+    /// Time of arrival in ISO 8601 [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
 }
@@ -55,16 +55,16 @@ struct Plan {
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let Plan { verifier, headers, payload, at } = plan(args, context)?;
     let delivery = verifier.verify_at(&headers, &payload, at).map_err(|refusal| refused(&refusal))?;
-    let told = told(&delivery);
-    let mut document = told.clone();
+    let described = describe(&delivery);
+    let mut document = described.clone();
     document["payload"] = serde_json::from_slice(delivery.body).unwrap_or_default();
     if delivery.event().is_err() {
-        context.out.note("the body is not an event: no JSON object with a `type`");
+        context.out.note("the body isn't an event: not a JSON object with a `type`");
     }
-    context.out.result(&record::lines(&told), &document)
+    context.out.result(&record::lines(&described), &document)
 }
 
-fn told(delivery: &Delivery<'_>) -> serde_json::Value {
+fn describe(delivery: &Delivery<'_>) -> serde_json::Value {
     let event = delivery.event().ok();
     let signed_at = Timestamp::try_from(delivery.signed_at).ok().map(|time| time.to_string());
     json!({
@@ -78,18 +78,20 @@ fn told(delivery: &Delivery<'_>) -> serde_json::Value {
 fn refused(refusal: &VerificationError) -> Fail {
     let hint = match refusal {
         VerificationError::WrongSignature { .. } => {
-            "give the body byte for byte: no line end more, nothing parsed and written again"
+            "pass the body byte for byte: no extra line ending, not parsed and serialized again"
         }
         VerificationError::TooOld { .. } => {
-            "of one that was kept, say when it arrived: --at TIME, or --tolerance any"
+            "for a stored delivery, pass its time of arrival with --at TIME, or --tolerance any"
         }
         VerificationError::TooNew { .. } => {
-            "one of the two clocks is wrong; in a sandbox whose clock was moved: --tolerance any"
+            "check both clocks; for a sandbox whose clock was moved, pass --tolerance any"
         }
-        VerificationError::Missing { .. } => "a delivery has svix-id, svix-timestamp and svix-signature",
-        _ => "it is not as the service sends it",
+        VerificationError::Missing { .. } => {
+            "a delivery has the headers svix-id, svix-timestamp and svix-signature"
+        }
+        _ => "the delivery doesn't have the service's format",
     };
-    Fail::Rejected { message: format!("refused: {refusal}"), hint: Some(hint.to_owned()) }
+    Fail::Rejected { message: format!("verification failed: {refusal}"), hint: Some(hint.to_owned()) }
 }
 
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
@@ -115,14 +117,14 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let at = at.as_deref().and_then(|text| {
         let time = text.parse::<Timestamp>().ok();
         if time.is_none() {
-            let rule = "--at is a time in ISO 8601, such as 2026-03-01T12:00:00Z";
+            let rule = "--at must be a time in ISO 8601, such as 2026-03-01T12:00:00Z";
             flags.wrong("type", rule, "--at", text);
         }
         time.map(SystemTime::from)
     });
     flags.finish()?;
-    // What is missing here has just been told.
-    let mut verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Report::default()))?;
+    // Missing parts have just been reported.
+    let mut verifier = verifier.ok_or_else(|| Fail::Usage(crate::diagnostics::Diagnostics::default()))?;
     if let Some(tolerance) = tolerance {
         verifier = verifier.tolerance(tolerance);
     }
@@ -140,13 +142,13 @@ fn bytes(flag: &str, name: &str, stdin: &mut StdinReaders, flags: &mut Flags) ->
     match source.bytes(TEXT_LIMIT) {
         Ok(bytes) => Some(bytes),
         Err(why) => {
-            flags.wrong("file", format!("{source} can't be read: {why}"), flag, name);
+            flags.wrong("file", format!("couldn't read {source}: {why}"), flag, name);
             None
         }
     }
 }
 
-/// The headers of a file, and those of the command line.
+/// The headers from the file and the flags.
 fn all_headers(
     file: Option<&str>,
     typed: &[String],
@@ -164,10 +166,10 @@ fn all_headers(
         for (i, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
             match header(line) {
                 Some((name, value)) => drop(headers.append(name, value)),
-                // A request line, as a tool that shows requests writes it first.
+                // A request line, which some tools print before the headers.
                 None if i == 0 => {}
                 None => {
-                    let rule = format!("line {} is no header: `NAME: VALUE`", i + 1);
+                    let rule = format!("line {} isn't a header of the form `NAME: VALUE`", i + 1);
                     flags.wrong("header", rule, "--headers", name);
                 }
             }
@@ -176,7 +178,7 @@ fn all_headers(
     for (i, text) in typed.iter().enumerate() {
         match header(text.as_bytes()) {
             Some((name, value)) => drop(headers.append(name, value)),
-            None => flags.wrong_nth("header", "a header is `NAME: VALUE`", "--header", i + 1, text),
+            None => flags.wrong_nth("header", "a header must be `NAME: VALUE`", "--header", i + 1, text),
         }
     }
     headers

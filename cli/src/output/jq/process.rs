@@ -1,8 +1,8 @@
-//! A filter in a process of its own. A stack that overflows, or memory that runs out, ends that process and not the program: the library
-//! bounds neither.
+//! Runs a filter in a separate process. A stack overflow or exhausted memory ends that process and not the program: the library bounds
+//! neither.
 //!
-//! The program starts itself with [`ARGUMENT`] and the expression. Each line on standard input is a document, each line on standard output what
-//! became of it: `{"lines": […]}` or `{"error": "…"}`.
+//! The program starts itself with [`ARGUMENT`] and the expression. Each line on standard input is a document, each line on standard output its
+//! result: `{"lines": […]}` or `{"error": "…"}`.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use super::Jq;
 use crate::files;
 
-/// What the program is started with to be a filter.
+/// The argument that selects the filter process.
 const ARGUMENT: &str = "__jq";
-/// The memory that a filter may address.
+/// The filter's address space limit in bytes.
 #[cfg(unix)]
-const MEMORY: u64 = 1024 * 1024 * 1024;
+const MAX_MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// Whether an expression is a path such as `.data[] | .id`, which makes no more of a document than there is in it. Everything else can grow: by
+/// Whether an expression is a path such as `.data[] | .id`, whose output is never larger than the document. Everything else can grow: by
 /// definitions and loops, but also by `"x" * 1000000000` or `(., .) | (., .) | …`.
 pub(super) fn is_path(expression: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._[]|? ".contains(c);
@@ -30,7 +30,7 @@ pub(super) fn is_path(expression: &str) -> bool {
         && expression.split('|').all(is_step)
 }
 
-/// A filter that runs elsewhere.
+/// A filter in a separate process.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -39,7 +39,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts it; it waits for documents.
+    /// Starts the process, which waits for documents.
     pub(super) fn start(expression: &str) -> io::Result<Self> {
         let mut command = Command::new(files::this_program()?);
         command
@@ -53,29 +53,30 @@ impl Process {
         Ok(Self { child, documents, answers: BufReader::new(answers) })
     }
 
-    /// What the filter makes of one document.
+    /// Runs the filter on one document.
     pub(super) fn run(&mut self, document: &Value, terminal: bool) -> Result<Vec<String>, String> {
         let asked = writeln!(self.documents, "{}", json!({ "document": document, "terminal": terminal }));
-        let mut answer = String::new();
-        asked.and_then(|()| self.answers.read_line(&mut answer)).map_err(|error| error.to_string())?;
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-        if let Some(error) = answer["error"].as_str() {
+        let mut result = String::new();
+        asked.and_then(|()| self.answers.read_line(&mut result)).map_err(|error| error.to_string())?;
+        let result: Value = serde_json::from_str(&result).unwrap_or_default();
+        if let Some(error) = result["error"].as_str() {
             return Err(error.to_owned());
         }
-        let lines = answer["lines"].as_array().ok_or("it nests too deeply or needs too much memory")?;
+        let lines =
+            result["lines"].as_array().ok_or("the filter nests too deeply or needs too much memory")?;
         Ok(lines.iter().filter_map(|line| line.as_str().map(str::to_owned)).collect())
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It holds nothing that has to be saved.
+        // It has no state to save.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Is the filter, if the program was started to be one.
+/// Runs as the filter process if the arguments say so.
 pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     let [_, argument, expression] = arguments else { return None };
     if argument != ARGUMENT {
@@ -85,24 +86,24 @@ pub(crate) fn serve(arguments: &[OsString]) -> Option<u8> {
     let filter = Jq::compile(expression.to_str()?).ok()?;
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let asked: Value = serde_json::from_str(&line).unwrap_or_default();
-        let answer = match filter.here(&asked["document"], asked["terminal"] == true) {
+        let result = match filter.here(&asked["document"], asked["terminal"] == true) {
             Ok(lines) => json!({ "lines": lines }),
             Err(error) => json!({ "error": error }),
         };
-        if writeln!(io::stdout(), "{answer}").is_err() {
+        if writeln!(io::stdout(), "{result}").is_err() {
             break;
         }
     }
     Some(0)
 }
 
-/// Bounds the memory, writes no core dump, and ends with the program that waits for it.
+/// Limits the memory, disables core dumps, and exits with the parent process.
 fn limit() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        for (resource, most) in [(Resource::As, MEMORY), (Resource::Core, 0)] {
-            // Where a limit can't be set, the system's own holds.
+        for (resource, most) in [(Resource::As, MAX_MEMORY), (Resource::Core, 0)] {
+            // If a limit can't be set, the system's default applies.
             let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
         }
     }

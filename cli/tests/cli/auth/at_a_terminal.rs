@@ -1,4 +1,4 @@
-//! A login at a terminal: an address that is pasted, and questions.
+//! A login at a terminal: pasted addresses and prompts.
 
 use std::process::Stdio;
 
@@ -20,15 +20,15 @@ impl Session {
     }
 
     fn with(service: &Service, arguments: &[&str]) -> Self {
-        let posthaste = nobody(service).env("TERM", "xterm");
+        let posthaste = without_credentials(service).env("TERM", "xterm");
         let mut command = posthaste.command();
         command.args(["auth", "login", "--no-browser"]).args(arguments);
         Self::of(posthaste, command)
     }
 
-    /// The same by a shell, at a terminal that repeats what is typed; it tells afterwards whether it still does.
+    /// The same through a shell, at a terminal with echo; afterwards prints whether the echo is still on.
     fn by_a_shell(service: &Service) -> Self {
-        let posthaste = nobody(service).env("TERM", "xterm");
+        let posthaste = without_credentials(service).env("TERM", "xterm");
         let mut command = posthaste.command();
         let program = command.get_program().to_owned();
         command = {
@@ -55,7 +55,7 @@ impl Session {
         self.page.query_pairs().find(|(known, _)| known == name).unwrap().1.into_owned()
     }
 
-    /// Where the browser ends when the person allows.
+    /// The redirect address after the person allows access.
     fn allowed(&self) -> String {
         runtime().block_on(Person::of("sb_test").allows(self.page.as_str()))
     }
@@ -69,46 +69,46 @@ impl Session {
 }
 
 #[test]
-fn the_address_that_the_browser_ended_on_can_be_pasted() {
+fn the_redirect_address_can_be_pasted() {
     let service = service();
     let mut session = Session::by_a_shell(&service);
     let back = session.allowed();
-    // Nobody was there to receive it: the browser is on another machine.
+    // Nothing received the redirect: the browser is on another machine.
     let (here, state) = (session.parameter("redirect_uri"), session.parameter("state"));
     let code =
         Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
     for (pasted, refusal) in [
-        (code.as_str(), "paste the whole address"),
-        ("http://127.0.0.1:1/callback?code=x", "paste the whole address"),
-        ("hello there", "paste the whole address"),
+        (code.as_str(), "paste the complete address"),
+        ("http://127.0.0.1:1/callback?code=x", "paste the complete address"),
+        ("hello there", "paste the complete address"),
         (&format!("{here}?code=x"), "belongs to another login"),
         (&format!("{here}?code=x&state={}", "A".repeat(43)), "belongs to another login"),
         (&format!("{here}?code=x&code=y&state={state}"), "twice"),
-        (&"x".repeat(4_090), "paste the whole address"),
+        (&"x".repeat(4_090), "paste the complete address"),
     ] {
         session.pty.send_line(pasted).unwrap();
         session.pty.exp_string(refusal).unwrap();
     }
     session.pty.send_line(&format!("\u{1b}[200~ {back} \u{1b}[201~")).unwrap();
     let before = session.pty.exp_string("logged in as profile `default`").unwrap();
-    assert!(!before.contains(&code), "the code stands on the screen: {before:?}");
+    assert!(!before.contains(&code), "the code is visible: {before:?}");
     assert_eq!(session.code(), 0);
     session.posthaste.run(&SEND).ok();
 }
 
 #[test]
-fn a_no_can_be_pasted_and_the_terminal_has_its_echo_again() {
+fn a_denial_can_be_pasted_and_the_echo_is_restored() {
     let service = service();
     let mut session = Session::by_a_shell(&service);
     let back = runtime().block_on(Person::of("sb_test").denies(session.page.as_str()));
     session.pty.send_line(&back).unwrap();
-    session.pty.exp_string("you declined").unwrap();
+    session.pty.exp_string("access was denied").unwrap();
     session.pty.exp_string(" echo ").unwrap();
     assert_eq!(session.code(), 4);
 }
 
 #[test]
-fn the_browser_may_come_back_while_the_terminal_waits_for_a_paste() {
+fn a_redirect_is_received_while_waiting_for_a_paste() {
     let service = service();
     let mut session = Session::begin(&service);
     visit(&session.allowed());
@@ -117,17 +117,17 @@ fn the_browser_may_come_back_while_the_terminal_waits_for_a_paste() {
 }
 
 #[test]
-fn a_terminal_shows_the_time_that_is_left() {
+fn a_terminal_shows_the_remaining_time() {
     let service = service();
     let mut session = Session::with(&service, &["--login-timeout", "3s"]);
     session.pty.exp_string("0:02 left").unwrap();
     session.pty.send_line("hello there").unwrap();
-    session.pty.exp_string("paste the whole address").unwrap();
+    session.pty.exp_string("paste the complete address").unwrap();
     session.pty.exp_string("0:01 left").unwrap();
     session.pty.exp_string("timed out after 3 s").unwrap();
     assert_eq!(session.code(), 4);
 
-    let posthaste = nobody(&service).env("TERM", "xterm");
+    let posthaste = without_credentials(&service).env("TERM", "xterm");
     let mut command = posthaste.command();
     command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "2s"]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
@@ -137,7 +137,7 @@ fn a_terminal_shows_the_time_that_is_left() {
 }
 
 #[test]
-fn ctrl_c_ends_the_question_at_once() {
+fn ctrl_c_ends_the_prompt_at_once() {
     let service = service();
     let mut session = Session::begin(&service);
     session.pty.send_control('c').unwrap();
@@ -146,15 +146,16 @@ fn ctrl_c_ends_the_question_at_once() {
 }
 
 #[test]
-fn without_a_port_to_come_back_to_the_address_is_pasted() {
+fn without_a_port_the_address_is_pasted() {
     let service = service();
     let v4 = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = v4.local_addr().unwrap().port();
-    // On a machine without IPv6 there is no second address to take.
+    // On a machine without IPv6 there is no second address to bind.
     let _v6 = std::net::TcpListener::bind(("::1", port));
     let port = port.to_string();
-    let said = nobody(&service).run(&["auth", "login", "--no-browser", "--port", &port]).fails(1);
-    assert!(said.contains("no port could be opened") && said.contains("--with-token"), "{said}");
+    let stderr =
+        without_credentials(&service).run(&["auth", "login", "--no-browser", "--port", &port]).fails(1);
+    assert!(stderr.contains("no port could be opened") && stderr.contains("--with-token"), "{stderr}");
 
     let mut session = Session::with(&service, &["--port", &port]);
     assert_eq!(session.parameter("redirect_uri"), "http://127.0.0.1/callback");
@@ -165,7 +166,7 @@ fn without_a_port_to_come_back_to_the_address_is_pasted() {
 }
 
 #[test]
-fn without_a_keyring_somebody_is_asked_before_anything_goes_into_a_file() {
+fn without_a_keyring_the_file_store_needs_confirmation() {
     let service = service();
     for (answer, code) in [("n", 130), ("y", 0)] {
         let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("TERM", "xterm");

@@ -1,15 +1,15 @@
-//! A login, or a key, that is kept: who uses it, for which service, in which profile, and how it ends.
+//! Stored logins and API keys in use: by which command, for which service and profile, and how they end.
 
 use std::io::{BufRead as _, BufReader};
 
 use super::*;
 
 #[test]
-fn an_access_token_that_is_about_to_end_is_renewed_by_whoever_needs_it() {
+fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &[]);
-    // The first one is good for a few seconds only, as far as the program knows.
+    // From the program's view, the first one is valid for only a few seconds.
     let person = Person::of("sb_test");
     let back = runtime().block_on(person.allows(login.page.as_str()));
     visit(&back);
@@ -18,8 +18,8 @@ fn an_access_token_that_is_about_to_end_is_renewed_by_whoever_needs_it() {
     assert!(file.exists());
     let kinds = || service.core().token_events().into_iter().map(|event| event.kind).collect::<Vec<_>>();
     posthaste.run(&["auth", "token"]).ok();
-    assert_eq!(kinds(), [TokenEventKind::Issued], "a fresh one is not renewed");
-    // The service refuses it from now on: its clock is past the end.
+    assert_eq!(kinds(), [TokenEventKind::Issued], "a fresh one isn't refreshed");
+    // The service rejects it from now on: its clock is past the expiry.
     service.core().clock().advance(Duration::from_secs(901));
     posthaste.run(&SEND).ok();
     assert_eq!(kinds(), [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
@@ -29,12 +29,12 @@ fn an_access_token_that_is_about_to_end_is_renewed_by_whoever_needs_it() {
 }
 
 #[test]
-fn an_api_key_is_kept_like_a_login_and_goes_to_its_service_only() {
+fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     for wrong in ["", "two words", "sb_a\nsb_b\n"] {
-        let said = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
-        assert!(!said.contains("sb_a"), "{said}");
+        let stderr = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
+        assert!(!stderr.contains("sb_a"), "{stderr}");
     }
     let ran = posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n");
     assert!(!ran.stdout.contains("sb_test") && !ran.stderr.contains("sb_test"), "{ran:?}");
@@ -58,53 +58,53 @@ fn an_api_key_is_kept_like_a_login_and_goes_to_its_service_only() {
         );
     }
     assert_eq!(service.asked(), asked);
-    assert!(posthaste.run(&["auth", "logout"]).ok().contains("forgot the API key"));
+    assert!(posthaste.run(&["auth", "logout"]).ok().contains("removed the API key"));
     posthaste.run(&["emails", "list"]).fails(4);
 }
 
 #[test]
-fn a_login_is_sent_to_the_service_that_it_is_for_and_no_other() {
+fn a_login_is_sent_only_to_its_own_service() {
     let service = service();
     let other = Service::start();
     let posthaste = logged_in(&service, &[]);
-    let said = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
-    assert!(said.contains("nothing was sent") && said.contains("--profile"), "{said}");
+    let stderr = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
+    assert!(stderr.contains("nothing was sent") && stderr.contains("--profile"), "{stderr}");
     assert_eq!(other.asked(), 0);
 }
 
 #[test]
-fn what_is_given_with_the_command_goes_before_the_login() {
+fn explicit_credentials_take_precedence_over_the_login() {
     let service = service();
-    let posthaste = nobody(&service).env("POSTHASTE_API_KEY", "sb_test");
+    let posthaste = without_credentials(&service).env("POSTHASTE_API_KEY", "sb_test");
     let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
-    assert!(ran.stderr.contains("POSTHASTE_API_KEY is set and goes before this login"), "{ran:?}");
+    assert!(ran.stderr.contains("POSTHASTE_API_KEY is set and takes precedence over this login"), "{ran:?}");
     ran.ok();
-    // A send-only login could not list.
+    // A send-only login couldn't list.
     posthaste.run(&["emails", "list"]).ok();
     assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
     let ran = posthaste.run(&["auth", "status"]);
-    assert!(ran.stderr.contains("goes before it"), "{ran:?}");
+    assert!(ran.stderr.contains("takes precedence over it"), "{ran:?}");
     assert!(ran.ok().contains("POSTHASTE_API_KEY"));
 }
 
 #[test]
-fn a_command_with_a_key_touches_no_store() {
+fn a_command_with_a_key_accesses_no_store() {
     let service = service();
     let posthaste = service.posthaste();
     let credentials = posthaste.home().join(".config/posthaste/credentials");
     std::fs::create_dir_all(credentials.parent().unwrap()).unwrap();
-    // Whoever looks fails.
+    // Any access fails.
     std::fs::write(&credentials, "in the way").unwrap();
     posthaste.run(&["emails", "list"]).ok();
     posthaste.run(&["--version"]).ok();
     let without = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
     without.run(&["--version"]).ok();
     without.run(&["emails", "list"]).fails(4);
-    assert!(!without.home().join(".config").exists(), "nothing is made by looking");
+    assert!(!without.home().join(".config").exists(), "reading creates nothing");
 }
 
 #[test]
-fn each_profile_has_a_login_of_its_own() {
+fn each_profile_has_its_own_login() {
     let service = service();
     let posthaste = Posthaste::new().env("POSTHASTE_CREDENTIAL_STORE", "file");
     let base_url = service.base_url();
@@ -112,10 +112,10 @@ fn each_profile_has_a_login_of_its_own() {
         let login = Login::begin(&posthaste, &["--profile", profile, "--base-url", &base_url]);
         login.decided(&Person::of(&format!("sb_{profile}")), true).ok();
     }
-    // The address was remembered.
+    // The base URL was saved.
     posthaste.run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
     assert_eq!((service.core().mails("sb_work").len(), service.core().mails("sb_home").len()), (1, 0));
-    assert!(posthaste.run(&SEND).fails(2).contains("address of the service"));
+    assert!(posthaste.run(&SEND).fails(2).contains("base URL"));
     posthaste.run(&["auth", "use", "home"]).ok();
     posthaste.run(&SEND).ok();
     assert_eq!(service.core().mails("sb_home").len(), 1);
@@ -137,7 +137,7 @@ fn each_profile_has_a_login_of_its_own() {
 }
 
 #[test]
-fn a_grant_that_was_revoked_elsewhere_ends_the_login() {
+fn a_grant_revoked_elsewhere_ends_the_login() {
     let service = service();
     let posthaste = logged_in(&service, &["--scope", "full_access"]);
     let grants = posthaste.run(&["auth", "grants", "list", "--json"]).json();
@@ -145,12 +145,12 @@ fn a_grant_that_was_revoked_elsewhere_ends_the_login() {
     let owner = service.posthaste();
     assert_eq!(owner.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
     owner.run(&["auth", "grants", "revoke", &id]).fails(5);
-    let said = posthaste.run(&["emails", "list"]).fails(4);
-    assert!(said.contains("auth login"), "{said}");
+    let stderr = posthaste.run(&["emails", "list"]).fails(4);
+    assert!(stderr.contains("auth login"), "{stderr}");
     let ran = posthaste.run(&["auth", "status"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("has ended"), "{ran:?}");
-    // What is over is said without asking again.
+    // An ended login is reported without another request.
     let asked = service.asked();
     posthaste.run(&["emails", "list"]).fails(4);
     assert_eq!(service.asked(), asked);
@@ -159,22 +159,22 @@ fn a_grant_that_was_revoked_elsewhere_ends_the_login() {
 }
 
 #[test]
-fn a_grant_that_can_not_be_revoked_is_forgotten_and_said() {
+fn a_grant_that_cannot_be_revoked_is_removed_locally_with_a_warning() {
     let service = service();
     let posthaste = logged_in(&service, &[]);
     service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
     let ran = posthaste.run(&["auth", "logout"]);
-    assert!(ran.stderr.contains("may live on there"), "{ran:?}");
+    assert!(ran.stderr.contains("may stay valid"), "{ran:?}");
     ran.ok();
     posthaste.run(&["auth", "status"]).fails(4);
 }
 
 #[test]
-fn a_call_that_runs_out_of_time_does_not_take_a_renewal_with_it() {
+fn a_request_timeout_does_not_interrupt_a_token_refresh() {
     // TOK-28
     let service = service();
     let posthaste = logged_in(&service, &[]);
-    // The service refuses the access token from now on, and takes longer to renew it than the call may.
+    // The service rejects the access token from now on, and takes longer to refresh it than the request's timeout.
     service.core().clock().advance(Duration::from_secs(901));
     let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
@@ -201,21 +201,21 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     for subject in ["one", "two", "three"] {
         arrive(subject);
         assert_eq!(lines.next().unwrap().unwrap(), subject);
-        // The token that it has is refused from now on.
+        // Its access token is rejected from now on.
         service.core().clock().advance(Duration::from_secs(901));
     }
     arrive("four");
     assert_eq!(lines.next().unwrap().unwrap(), "four");
     let renewed = service.core().token_events().into_iter();
     assert!(renewed.filter(|event| matches!(event.kind, TokenEventKind::Rotated { .. })).count() >= 3);
-    // Beyond the life of the refresh token: nobody can renew it any more.
+    // Beyond the life of the refresh token: it can't be refreshed any more.
     service.core().clock().advance(Duration::from_hours(24 * 400));
     let ended = Ran::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(4), "{ended:?}");
 }
 
 #[test]
-fn one_command_makes_the_worst_renewal_happen_and_nothing_is_sent_by_it() {
+fn a_refresh_whose_response_is_lost_can_be_simulated_and_sends_nothing() {
     let service = service();
     let posthaste = logged_in(&service, &[]);
     let key = service.posthaste();
@@ -223,13 +223,13 @@ fn one_command_makes_the_worst_renewal_happen_and_nothing_is_sent_by_it() {
     posthaste.run(&SEND).ok();
     assert!(
         key.run(&["sandbox", "fail", "--list"]).ok().contains("/oauth/token"),
-        "a fresh token is not renewed"
+        "a fresh token isn't refreshed"
     );
     service.core().clock().advance(Duration::from_secs(901));
     let ran = posthaste.run(&[&SEND[..], &["--timeout", "2s"]].concat());
     assert_eq!(ran.code, Some(7), "{ran:?}");
-    assert_eq!(key.run(&["sandbox", "fail", "--list"]).ok(), "", "the rule was met");
-    // The service has replaced the token, and nobody has the new one; the old one was not shown again.
+    assert_eq!(key.run(&["sandbox", "fail", "--list"]).ok(), "", "the rule was applied");
+    // The service has replaced the token, and the new one is lost; the old one wasn't sent again.
     let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
     assert_eq!(service.core().mails("sb_test").len(), 1);
@@ -237,9 +237,9 @@ fn one_command_makes_the_worst_renewal_happen_and_nothing_is_sent_by_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_logout_of_all_profiles_names_the_cause_of_each_failure() {
+fn a_logout_of_all_profiles_reports_the_cause_of_each_failure() {
     let service = service();
-    let posthaste = nobody(&service);
+    let posthaste = without_credentials(&service);
     for profile in ["work", "home", "away"] {
         posthaste.run_with(&["auth", "login", "--with-token", "--profile", profile], "sb_test\n").ok();
     }
@@ -252,7 +252,7 @@ fn a_logout_of_all_profiles_names_the_cause_of_each_failure() {
     let ran = posthaste.run(&["auth", "logout", "--all", "--yes"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("profile `away`"), "{ran:?}");
-    for cause in ["2 profiles could not", "\n  work: ", "work.lock", "\n  home: ", "home.lock"] {
+    for cause in ["2 profiles couldn't", "\n  work: ", "work.lock", "\n  home: ", "home.lock"] {
         assert!(ran.stderr.contains(cause), "{cause}: {ran:?}");
     }
 }

@@ -1,129 +1,129 @@
-//! What stands where a login's files should be, and what the program makes of it.
+//! Unexpected files in place of a login's files, and how the program handles them.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use super::{CALL, House, only_ours};
+use super::{CALL, Setup, assert_private};
 
-/// The call is refused before anything is sent, and says why.
+/// The call is rejected before anything is sent, with these words.
 #[track_caller]
-fn refused(house: &House, words: &str) {
-    let ran = house.posthaste.run(&CALL);
+fn refused(setup: &Setup, words: &str) {
+    let ran = setup.posthaste.run(&CALL);
     assert!(matches!(ran.code, Some(1 | 4)) && ran.stdout.is_empty(), "{ran:?}");
     assert!(ran.stderr.contains(words), "{words}: {ran:?}");
     assert!(!ran.stderr.contains("bug in posthaste"), "{ran:?}");
-    assert_eq!(house.service.asked(), 0, "{ran:?}");
+    assert_eq!(setup.service.asked(), 0, "{ran:?}");
 }
 
 #[test]
-fn a_file_that_is_not_what_it_should_be_is_refused_by_its_path_and_stays() {
-    let house = House::expired();
-    let path = house.file("cred");
+fn a_malformed_file_is_refused_with_its_path_and_left_unchanged() {
+    let setup = Setup::expired();
+    let path = setup.file("cred");
     let whole = std::fs::read(&path).unwrap();
     let cut = &whole[..whole.len() / 2];
     let newer =
         String::from_utf8(whole.clone()).unwrap().replace("\"form\":1,\"login\"", "\"form\":2,\"login\"");
     for bad in [&b""[..], b"  \n", b"{bad", b"\xff\xfe", cut, newer.as_bytes()] {
         std::fs::write(&path, bad).unwrap();
-        refused(&house, "default.cred");
+        refused(&setup, "default.cred");
         assert_eq!(std::fs::read(&path).unwrap(), bad);
     }
     std::fs::write(&path, &whole).unwrap();
-    house.works();
+    setup.works();
 }
 
 #[test]
-fn a_file_that_others_can_read_is_refused_with_what_to_do() {
-    let house = House::expired();
+fn a_file_readable_by_others_is_refused_with_a_hint() {
+    let setup = Setup::expired();
     for mode in [0o644, 0o660, 0o666, 0o604] {
-        only_ours(&house.file("cred"), mode);
-        refused(&house, "chmod 600");
+        assert_private(&setup.file("cred"), mode);
+        refused(&setup, "chmod 600");
     }
-    only_ours(&house.file("cred"), 0o600);
-    only_ours(&house.folder(), 0o777);
-    refused(&house, "chmod 700");
-    only_ours(&house.folder(), 0o700);
-    house.works();
+    assert_private(&setup.file("cred"), 0o600);
+    assert_private(&setup.folder(), 0o777);
+    refused(&setup, "chmod 700");
+    assert_private(&setup.folder(), 0o700);
+    setup.works();
 }
 
 #[test]
 fn links_are_not_followed() {
     let aside = tempfile::tempdir().unwrap();
     for ending in ["cred", "lock", "next"] {
-        let house = House::expired();
-        let (path, target) = (house.file(ending), aside.path().join(ending));
+        let setup = Setup::expired();
+        let (path, target) = (setup.file(ending), aside.path().join(ending));
         if path.exists() {
             std::fs::rename(&path, &target).unwrap();
         } else {
             std::fs::write(&target, "").unwrap();
-            only_ours(&target, 0o600);
+            assert_private(&target, 0o600);
         }
         symlink(&target, &path).unwrap();
-        refused(&house, "is a link");
+        refused(&setup, "is a link");
     }
-    let house = House::expired();
-    std::fs::hard_link(house.file("cred"), aside.path().join("second")).unwrap();
-    refused(&house, "hard link");
+    let setup = Setup::expired();
+    std::fs::hard_link(setup.file("cred"), aside.path().join("second")).unwrap();
+    refused(&setup, "hard link");
 
-    let house = House::expired();
-    std::fs::rename(house.folder(), aside.path().join("folder")).unwrap();
-    symlink(aside.path().join("folder"), house.folder()).unwrap();
-    refused(&house, "link");
+    let setup = Setup::expired();
+    std::fs::rename(setup.folder(), aside.path().join("folder")).unwrap();
+    symlink(aside.path().join("folder"), setup.folder()).unwrap();
+    refused(&setup, "link");
 }
 
 #[test]
-fn what_is_no_file_is_refused_and_does_not_hang() {
-    let house = House::expired();
-    let path = house.file("cred");
+fn a_special_file_is_refused_without_blocking() {
+    let setup = Setup::expired();
+    let path = setup.file("cred");
     std::fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
-    refused(&house, "not a file");
+    refused(&setup, "isn't a regular file");
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    refused(&house, "default.cred");
+    refused(&setup, "default.cred");
     std::fs::remove_dir(&path).unwrap();
     std::fs::File::create(&path).unwrap().set_len(1 << 30).unwrap();
-    only_ours(&path, 0o600);
-    refused(&house, "larger than 1 MiB");
+    assert_private(&path, 0o600);
+    refused(&setup, "larger than 1 MiB");
 }
 
 #[test]
-fn a_login_of_another_profile_is_none_of_the_others_business() {
-    let house = House::expired();
-    std::fs::write(house.folder().join("other.cred"), "{bad").unwrap();
-    house.works();
-    assert_eq!(std::fs::read(house.folder().join("other.cred")).unwrap(), b"{bad");
+fn a_malformed_login_does_not_affect_other_profiles() {
+    let setup = Setup::expired();
+    std::fs::write(setup.folder().join("other.cred"), "{bad").unwrap();
+    setup.works();
+    assert_eq!(std::fs::read(setup.folder().join("other.cred")).unwrap(), b"{bad");
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_stops_a_renewal_before_anything_is_sent() {
+fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
     if rustix::process::geteuid().is_root() {
-        // Modes mean nothing to root: a file where the lock should be made is as good.
-        let house = House::expired();
-        std::fs::create_dir(house.file("lock")).unwrap();
-        refused(&house, "default.lock");
+        // Modes don't restrict root: a file in place of the lock's folder has the same effect.
+        let setup = Setup::expired();
+        std::fs::create_dir(setup.file("lock")).unwrap();
+        refused(&setup, "default.lock");
     } else {
-        let house = House::expired();
-        only_ours(&house.folder(), 0o500);
-        refused(&house, "credentials");
-        only_ours(&house.folder(), 0o700);
+        let setup = Setup::expired();
+        assert_private(&setup.folder(), 0o500);
+        refused(&setup, "credentials");
+        assert_private(&setup.folder(), 0o700);
     }
 }
 
 #[test]
-fn a_refreshed_token_that_cannot_be_saved_has_an_exit_code_of_its_own() {
+fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
     for command in [&CALL[..], &["auth", "token"]] {
-        let house = House::expired();
-        let (folder, home) = (house.folder(), house.posthaste.home().to_owned());
-        house.service.core().on_request(move |request| {
+        let setup = Setup::expired();
+        let (folder, home) = (setup.folder(), setup.posthaste.home().to_owned());
+        setup.service.core().on_request(move |request| {
             if request.path == "/oauth/token" {
-                // While the response is on its way, every place for the new token goes.
+                // While the response is in flight, every place for the new token is removed.
                 std::fs::rename(&folder, home.join("aside")).unwrap();
                 std::fs::write(&folder, "in the way").unwrap();
                 std::fs::create_dir_all(home.join(".local/state")).unwrap();
                 std::fs::write(home.join(".local/state/posthaste"), "in the way").unwrap();
             }
         });
-        let error = house.posthaste.run(&[command, &["--json"]].concat()).error(11);
+        let error = setup.posthaste.run(&[command, &["--json"]].concat()).error(11);
         assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
         let message = error["message"].as_str().unwrap();
         assert!(
@@ -133,84 +133,84 @@ fn a_refreshed_token_that_cannot_be_saved_has_an_exit_code_of_its_own() {
             "{error}"
         );
         assert!(error["hint"].as_str().unwrap().contains("posthaste auth login"), "{error}");
-        assert_eq!(house.shown(), 1);
+        assert_eq!(setup.shown(), 1);
     }
 }
 
 #[test]
-fn too_large_a_limit_on_files_stops_a_renewal_before_anything_is_sent() {
-    let house = House::expired();
-    let before = std::fs::read(house.file("cred")).unwrap();
-    // No file may grow beyond 4 KiB: as good as a full disk.
-    let output = shell(&house, "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"");
+fn a_file_size_limit_stops_a_refresh_before_anything_is_sent() {
+    let setup = Setup::expired();
+    let before = std::fs::read(setup.file("cred")).unwrap();
+    // No file may grow beyond 4 KiB: like a full disk.
+    let output = shell(&setup, "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\"");
     assert!(!output.status.success());
-    assert_eq!((house.shown(), std::fs::read(house.file("cred")).unwrap()), (0, before), "{output:?}");
-    house.works();
+    assert_eq!((setup.shown(), std::fs::read(setup.file("cred")).unwrap()), (0, before), "{output:?}");
+    setup.works();
 }
 
 #[test]
-fn files_are_their_owners_alone_whatever_the_mask() {
+fn files_are_private_regardless_of_the_umask() {
     for mask in ["000", "077", "777"] {
-        let house = House::expired();
-        let output = shell(&house, &format!("umask {mask}; exec \"$0\" \"$@\""));
+        let setup = Setup::expired();
+        let output = shell(&setup, &format!("umask {mask}; exec \"$0\" \"$@\""));
         assert!(output.status.success(), "{mask}: {output:?}");
-        let mode = std::fs::metadata(house.file("cred")).unwrap().permissions().mode();
+        let mode = std::fs::metadata(setup.file("cred")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{mask}");
-        only_ours(&house.file("lock"), 0o600);
-        house.works();
-        assert_eq!(house.shown(), 1);
+        assert_private(&setup.file("lock"), 0o600);
+        setup.works();
+        assert_eq!(setup.shown(), 1);
     }
 }
 
 #[test]
-fn a_login_that_was_copied_from_another_machine_is_not_renewed_here() {
-    let house = House::expired();
-    let mut kept = house.kept();
+fn a_login_copied_from_another_machine_is_not_refreshed() {
+    let setup = Setup::expired();
+    let mut kept = setup.kept();
     kept["host"] = "another".into();
-    house.write(&kept);
+    setup.write(&kept);
     if std::fs::read_to_string("/etc/machine-id").is_ok_and(|id| !id.trim().is_empty()) {
-        refused(&house, "copied from another machine");
+        refused(&setup, "copied from another machine");
     } else {
         // A machine without an ID cannot recognize the copy.
-        house.works();
+        setup.works();
     }
 }
 
 #[test]
-fn a_login_is_for_its_own_service_alone() {
-    let house = House::expired();
+fn a_login_is_bound_to_its_service() {
+    let setup = Setup::expired();
     let other = crate::service::Service::start();
-    let mut command = house.command();
+    let mut command = setup.command();
     let output = command.env("POSTHASTE_BASE_URL", other.base_url()).output().unwrap();
-    assert_eq!((output.status.code(), other.asked(), house.service.asked()), (Some(4), 0, 0));
+    assert_eq!((output.status.code(), other.asked(), setup.service.asked()), (Some(4), 0, 0));
 }
 
 #[test]
-fn with_hardly_any_open_files_it_ends_cleanly() {
-    let house = House::expired();
-    let output = shell(&house, "ulimit -n 16; exec \"$0\" \"$@\"");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code().is_some_and(|code| code != 101) && !said.contains("bug in"), "{output:?}");
-    house.age();
-    house.works();
+fn with_few_file_descriptors_it_fails_cleanly() {
+    let setup = Setup::expired();
+    let output = shell(&setup, "ulimit -n 16; exec \"$0\" \"$@\"");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code().is_some_and(|code| code != 101) && !stderr.contains("bug in"), "{output:?}");
+    setup.age();
+    setup.works();
 }
 
 #[test]
-fn ten_thousand_renewals_would_leave_no_more_than_these_did() {
-    let house = House::fresh();
-    let before = std::fs::metadata(house.file("cred")).unwrap().len();
+fn refreshes_do_not_accumulate_files_or_disk_space() {
+    let setup = Setup::fresh();
+    let before = std::fs::metadata(setup.file("cred")).unwrap().len();
     for _ in 0..10 {
-        house.age();
-        house.works();
+        setup.age();
+        setup.works();
     }
-    let after = std::fs::metadata(house.file("cred")).unwrap().len();
+    let after = std::fs::metadata(setup.file("cred")).unwrap().len();
     assert!(before < after && after == 16 * 1024, "{before} {after}");
-    assert_eq!((house.rotations(), house.files()), (10, vec!["default.cred".to_owned()]));
+    assert_eq!((setup.rotations(), setup.files()), (10, vec!["default.cred".to_owned()]));
 }
 
-/// The call, by way of a shell that prepares its surroundings.
-fn shell(house: &House, script: &str) -> std::process::Output {
-    let call = house.command();
+/// The call, through a shell that prepares its environment.
+fn shell(setup: &Setup, script: &str) -> std::process::Output {
+    let call = setup.command();
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", script]).arg(call.get_program()).args(call.get_args()).env_clear();
     shell.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -17,7 +17,7 @@ use crate::support::Posthaste;
 
 const KEY: &str = "sb_test";
 
-/// A session bus with an open keyring; stopped when dropped.
+/// A session bus with an unlocked keyring; stopped when dropped.
 struct Desktop {
     folder: tempfile::TempDir,
     bus: Child,
@@ -28,7 +28,7 @@ struct Desktop {
 impl Desktop {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        super::only_ours(folder.path(), 0o700);
+        super::assert_private(folder.path(), 0o700);
         let mut bus = Command::new("dbus-daemon")
             .args(["--session", "--nofork", "--print-address"])
             .env("XDG_RUNTIME_DIR", folder.path())
@@ -64,14 +64,14 @@ impl Desktop {
         desktop
     }
 
-    fn send(&self, path: &str, whom: &str, words: &[&str]) -> Option<String> {
+    fn send(&self, path: &str, recipient: &str, words: &[&str]) -> Option<String> {
         let mut command = Command::new("dbus-send");
-        command.args(["--session", "--print-reply", &format!("--dest={whom}"), path]).args(words);
+        command.args(["--session", "--print-reply", &format!("--dest={recipient}"), path]).args(words);
         let output = command.env("DBUS_SESSION_BUS_ADDRESS", &self.address).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Closes the keyring, so that it would have to ask for its password.
+    /// Locks the keyring, so that it would have to prompt for its password.
     fn lock(&self) {
         self.send(
             "/org/freedesktop/secrets",
@@ -93,19 +93,19 @@ impl Drop for Desktop {
 }
 
 fn stop(process: &mut Child) {
-    // It may have ended by itself.
+    // It may have exited already.
     let _ = process.kill();
     let _ = process.wait();
 }
 
-/// A service, and a home folder whose keyring is that desktop's.
-struct House {
+/// A service, and a home folder that uses this desktop's keyring.
+struct Setup {
     desktop: Desktop,
     service: Service,
     posthaste: Posthaste,
 }
 
-impl House {
+impl Setup {
     fn new() -> Self {
         let desktop = Desktop::start();
         let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
@@ -116,15 +116,15 @@ impl House {
         Self { desktop, service, posthaste }
     }
 
-    /// With a person's login in it.
+    /// With a login in it.
     fn logged_in() -> Self {
-        let house = Self::new();
-        let output = house.log_in();
+        let setup = Self::new();
+        let output = setup.log_in();
         assert!(output.status.success(), "{output:?}");
-        house
+        setup
     }
 
-    /// Runs `auth login`; the test is the browser, and allows.
+    /// Runs `auth login`; the test acts as the browser and allows access.
     fn log_in(&self) -> Output {
         let mut command = self.posthaste.command();
         command.args(["--json", "auth", "login", "--no-browser", "--scope", "full_access"]);
@@ -137,8 +137,8 @@ impl House {
                 return child.wait_with_output().unwrap();
             }
         }
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let page = Url::parse(said["open"]["url"].as_str().unwrap()).unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        let page = Url::parse(message["open"]["url"].as_str().unwrap()).unwrap();
         let consent = location(&self.ask("GET", &page, ""));
         let text = String::from_utf8_lossy(self.ask("GET", &consent, "").body()).into_owned();
         let token = text.split("name=token value=\"").nth(1).unwrap().split('"').next().unwrap();
@@ -157,12 +157,12 @@ impl House {
         let mut answer = String::new();
         browser.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 303"), "{answer}");
-        // Whatever else it says there must be read, or it could not end.
+        // Remaining output must be read, or the program could block on it.
         stderr.read_to_string(&mut String::new()).unwrap();
         child.wait_with_output().unwrap()
     }
 
-    /// What a browser would send to the service.
+    /// A browser's request to the service.
     fn ask(&self, method: &str, url: &Url, form: &str) -> Response<Bytes> {
         let token = form.strip_prefix("token=").and_then(|form| form.split('&').next()).unwrap_or_default();
         let request = Request::builder()
@@ -175,7 +175,7 @@ impl House {
         self.service.core().handle(request.body(Bytes::from(form.to_owned())).unwrap())
     }
 
-    /// The access token ends at the service, whatever the program thinks.
+    /// The access token expires at the service, regardless of the program's clock.
     fn expire(&self) {
         self.service.core().clock().advance(Duration::from_secs(901));
     }
@@ -211,7 +211,7 @@ impl House {
         names
     }
 
-    /// Every byte that the program has left outside the keyring.
+    /// Every byte that the program has written outside the keyring.
     fn bytes(&self) -> String {
         let folder = self.posthaste.home().join(".config/posthaste/credentials");
         let files = self.files().into_iter().map(|name| std::fs::read(folder.join(name)).unwrap());
@@ -226,129 +226,129 @@ fn location(answer: &Response<Bytes>) -> Url {
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_login_lives_in_the_keyring_and_is_renewed_there() {
-    let house = House::logged_in();
-    house.works();
+fn a_login_is_stored_and_refreshed_in_the_keyring() {
+    let setup = Setup::logged_in();
+    setup.works();
     for round in 1..=3 {
-        house.expire();
-        let children: Vec<_> = (0..4).map(|_| house.call().spawn().unwrap()).collect();
+        setup.expire();
+        let children: Vec<_> = (0..4).map(|_| setup.call().spawn().unwrap()).collect();
         for child in children {
             let output = child.wait_with_output().unwrap();
             assert!(output.status.success(), "{output:?}");
         }
-        assert_eq!(house.rotations(), round);
+        assert_eq!(setup.rotations(), round);
     }
-    let status = house.posthaste.run(&["--json", "auth", "status"]).json();
+    let status = setup.posthaste.run(&["--json", "auth", "status"]).json();
     assert_eq!(status["store"], "keyring", "{status}");
-    let token = house.posthaste.run(&["auth", "token"]).ok();
-    assert!(!house.bytes().contains(token.trim()));
-    assert_eq!(house.files().iter().filter(|name| name.ends_with("next")).count(), 0);
+    let token = setup.posthaste.run(&["auth", "token"]).ok();
+    assert!(!setup.bytes().contains(token.trim()));
+    assert_eq!(setup.files().iter().filter(|name| name.ends_with("next")).count(), 0);
 
-    house.posthaste.run(&["auth", "logout"]).ok();
-    assert_eq!(house.files(), ["default.lock"]);
-    house.posthaste.run(&super::CALL).fails(4);
+    setup.posthaste.run(&["auth", "logout"]).ok();
+    assert_eq!(setup.files(), ["default.lock"]);
+    setup.posthaste.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_process_that_dies_anywhere_after_the_answer_loses_nothing() {
-    // C8, C10, C11, C12 where the keyring has the record.
-    let house = House::logged_in();
+fn a_crash_after_the_response_loses_nothing() {
+    // C8, C10, C11, C12 with the record in the keyring.
+    let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
-        house.expire();
-        let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
-        let cut_off = String::from_utf8_lossy(&output.stderr).contains("cut off (signal: 9");
+        setup.expire();
+        let output = setup.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
-        assert_eq!(house.rotations(), 2 * round + 1, "{point}");
-        house.works();
-        assert_eq!(house.rotations(), 2 * round + 1, "{point}");
-        // What is left to tidy up is tidied up by the next who takes the lock.
-        house.expire();
-        house.works();
-        assert_eq!(house.rotations(), 2 * round + 2, "{point}");
-        assert_eq!(house.files(), ["default.lock", "default.state"], "{point}");
+        assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
+        setup.works();
+        assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
+        // The next holder of the lock cleans up.
+        setup.expire();
+        setup.works();
+        assert_eq!(setup.rotations(), 2 * round + 2, "{point}");
+        assert_eq!(setup.files(), ["default.lock", "default.state"], "{point}");
     }
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_process_that_dies_before_the_request_costs_nothing() {
+fn a_crash_before_the_request_has_no_effect() {
     // C1 to C3
-    let house = House::logged_in();
+    let setup = Setup::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
-        house.expire();
-        let output = house.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
-        let cut_off = String::from_utf8_lossy(&output.stderr).contains("cut off (signal: 9");
+        setup.expire();
+        let output = setup.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
-        assert_eq!(house.rotations(), round, "{point}");
-        house.works();
-        assert_eq!(house.rotations(), round + 1, "{point}");
+        assert_eq!(setup.rotations(), round, "{point}");
+        setup.works();
+        assert_eq!(setup.rotations(), round + 1, "{point}");
     }
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
-    let house = House::logged_in();
-    let asked = house.service.asked();
-    house.desktop.lock();
-    let ran = house.posthaste.run(&super::CALL);
+    let setup = Setup::logged_in();
+    let asked = setup.service.asked();
+    setup.desktop.lock();
+    let ran = setup.posthaste.run(&super::CALL);
     assert!(ran.code != Some(0) && ran.stderr.contains("keyring"), "{ran:?}");
-    assert_eq!(house.service.asked(), asked);
+    assert_eq!(setup.service.asked(), asked);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn an_api_key_lives_in_the_keyring() {
-    let house = House::new();
-    house.posthaste.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
-    assert!(!house.bytes().contains(KEY));
-    house.works();
-    house.posthaste.run(&["auth", "logout"]).ok();
-    house.posthaste.run(&super::CALL).fails(4);
+fn an_api_key_is_stored_in_the_keyring() {
+    let setup = Setup::new();
+    setup.posthaste.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
+    assert!(!setup.bytes().contains(KEY));
+    setup.works();
+    setup.posthaste.run(&["auth", "logout"]).ok();
+    setup.posthaste.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_renamed_profile_takes_its_login_along_in_the_keyring() {
-    let house = House::logged_in();
-    house.posthaste.run(&["auth", "rename", "default", "acme"]).ok();
-    let status = house.posthaste.run(&["auth", "status", "--json"]).json();
+fn a_renamed_profile_keeps_its_login_in_the_keyring() {
+    let setup = Setup::logged_in();
+    setup.posthaste.run(&["auth", "rename", "default", "acme"]).ok();
+    let status = setup.posthaste.run(&["auth", "status", "--json"]).json();
     assert_eq!((&status["profile"], &status["store"]), (&"acme".into(), &"keyring".into()));
-    house.expire();
-    house.works();
-    assert_eq!(house.rotations(), 1);
-    house.posthaste.run(&["auth", "logout"]).ok();
-    house.posthaste.run(&super::CALL).fails(4);
+    setup.expire();
+    setup.works();
+    assert_eq!(setup.rotations(), 1);
+    setup.posthaste.run(&["auth", "logout"]).ok();
+    setup.posthaste.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn without_a_keyring_nothing_is_kept_in_a_file_by_itself() {
-    let house = House::new();
+fn without_a_keyring_the_file_store_is_never_used_implicitly() {
+    let setup = Setup::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
-        let mut command = house.posthaste.command();
+        let mut command = setup.posthaste.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains("--store file"), "{output:?}");
-        assert!(!house.posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && message.contains("--store file"), "{output:?}");
+        assert!(!setup.posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
     }
-    assert!(house.desktop.folder.path().exists());
+    assert!(setup.desktop.folder.path().exists());
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
-fn a_bus_that_never_answers_is_given_up() {
-    let house = House::logged_in();
-    let silent = house.desktop.folder.path().join("silent");
+fn an_unresponsive_bus_times_out() {
+    let setup = Setup::logged_in();
+    let silent = setup.desktop.folder.path().join("silent");
     let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();
     let begun = std::time::Instant::now();
-    let mut command = house.call();
+    let mut command = setup.call();
     command.env("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}", silent.display()));
     let output = command.output().unwrap();
     drop(listener);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("gave no answer within 5 s"), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && message.contains("didn't respond within 5 s"), "{output:?}");
     assert!(begun.elapsed() < Duration::from_secs(20));
 }

@@ -1,4 +1,4 @@
-//! The promises in numbers. The long versions are run by hand:
+//! Stress tests of the guarantees. The long versions are run manually:
 //! `cargo test -p posthaste-cli --test cli credentials::stress -- --ignored --nocapture --test-threads 1`.
 
 use std::process::Child;
@@ -7,13 +7,13 @@ use std::time::Duration;
 use posthaste_reference_server::faults::Action;
 use sha2::{Digest as _, Sha256};
 
-use super::House;
+use super::Setup;
 
-/// Numbers that look like chance, and are the same in each run.
+/// A deterministic pseudorandom generator.
 struct Dice(u64);
 
 impl Dice {
-    /// A number below this one.
+    /// A number below this bound.
     fn below(&mut self, most: u64) -> u64 {
         self.0 += 1;
         let hash = Sha256::digest(self.0.to_le_bytes());
@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-fn all_end_well(children: Vec<Child>) {
+fn all_succeed(children: Vec<Child>) {
     for child in children {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -29,25 +29,25 @@ fn all_end_well(children: Vec<Child>) {
 }
 
 fn at_once(processes: usize, rounds: usize) {
-    let house = House::fresh();
+    let setup = Setup::fresh();
     for round in 1..=rounds {
-        house.age();
-        all_end_well((0..processes).map(|_| house.start()).collect());
-        assert_eq!((house.rotations(), house.shown()), (round, round));
+        setup.age();
+        all_succeed((0..processes).map(|_| setup.start()).collect());
+        assert_eq!((setup.rotations(), setup.shown()), (round, round));
     }
 }
 
-/// Kills the program at random moments of its renewals.
+/// Kills the program at random moments of its token refreshes.
 fn killed(times: usize) {
-    let (mut dice, house) = (Dice(0), House::fresh());
+    let (mut dice, setup) = (Dice(0), Setup::fresh());
     for _ in 0..times {
-        house.age();
-        let before = house.shown();
+        setup.age();
+        let before = setup.shown();
         // At a random moment of the whole call, or just after the request has arrived.
-        let mut child = house.start();
+        let mut child = setup.start();
         if dice.below(2) == 0 {
             let begun = std::time::Instant::now();
-            while house.shown() == before && begun.elapsed() < Duration::from_secs(10) {
+            while setup.shown() == before && begun.elapsed() < Duration::from_secs(10) {
                 std::hint::spin_loop();
             }
             std::thread::sleep(Duration::from_micros(dice.below(6_000)));
@@ -56,14 +56,14 @@ fn killed(times: usize) {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        house.age();
-        house.works();
-        house.rotations();
+        setup.age();
+        setup.works();
+        setup.rotations();
     }
 }
 
 #[test]
-fn a_command_that_is_killed_at_any_moment_loses_no_login() {
+fn a_command_killed_at_any_moment_loses_no_login() {
     killed(15);
 }
 
@@ -76,10 +76,10 @@ fn twenty_processes_a_hundred_times() {
 #[test]
 #[ignore = "takes minutes"]
 fn twenty_processes_and_a_token_endpoint_that_takes_20_seconds() {
-    let house = House::expired();
-    house.on_token(Action::Delay(Duration::from_secs(20)));
-    all_end_well((0..20).map(|_| house.start()).collect());
-    assert_eq!((house.rotations(), house.shown()), (1, 1));
+    let setup = Setup::expired();
+    setup.on_token(Action::Delay(Duration::from_secs(20)));
+    all_succeed((0..20).map(|_| setup.start()).collect());
+    assert_eq!((setup.rotations(), setup.shown()), (1, 1));
 }
 
 #[test]

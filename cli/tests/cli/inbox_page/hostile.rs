@@ -1,4 +1,4 @@
-//! Mails that mean ill: nothing in them runs, nothing is loaded, nothing breaks.
+//! Malicious mails: nothing in them runs, loads or breaks the page.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-use super::{Desk, KEY, email};
+use super::{InboxPage, KEY, email};
 
-/// A server that counts who comes by.
+/// A server that counts connections.
 struct Canary {
     address: String,
     visits: Arc<AtomicUsize>,
@@ -26,7 +26,7 @@ impl Canary {
         let counted = Arc::clone(&visits);
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                // A connection is too much, whatever it would ask for.
+                // A connection already counts, regardless of the request.
                 counted.fetch_add(1, Ordering::SeqCst);
                 drop(connection);
             }
@@ -39,7 +39,7 @@ impl Canary {
     }
 }
 
-/// Each tries something else. `CANARY` stands for an address that counts visits.
+/// Each tries something different. `CANARY` stands for an address that counts visits.
 const ATTACKS: &[&str] = &[
     "<script>document.title = 'owned'; top.document.title = 'owned'; fetch('CANARY/script')</script><script src=CANARY/src></script>",
     "<img src=x onerror=\"top.document.title='owned';fetch('CANARY/onerror')\"><body onload=\"top.document.title='owned'\"><svg onload=\"top.document.title='owned'\">",
@@ -57,7 +57,7 @@ const ATTACKS: &[&str] = &[
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
-    let desk = Desk::new().await;
+    let page = InboxPage::new().await;
     let canary = Canary::new().await;
     for (number, attack) in ATTACKS.iter().enumerate() {
         let mut mail = email(&format!(
@@ -65,81 +65,81 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
             canary.address
         ));
         mail["html"] = attack.replace("CANARY", &canary.address).into();
-        desk.send(&mail);
+        page.send(&mail);
     }
-    desk.look().await;
-    desk.click(".row").await;
+    page.look().await;
+    page.click(".row").await;
     for number in (0..ATTACKS.len()).rev() {
-        desk.holds(&format!(
+        page.holds(&format!(
             "document.querySelector('.mail h1').textContent.startsWith('Attack {number} <script>')"
         ))
         .await;
-        desk.find(".stage iframe").await;
-        // The frame is there and drawn; what it was to load it would have asked for by then.
-        desk.driver().enter_frame(0).await.unwrap();
-        desk.driver().find(thirtyfour::By::Css("body, frameset")).await.unwrap();
-        desk.driver().enter_default_frame().await.unwrap();
+        page.find(".stage iframe").await;
+        // The frame is drawn; it would have loaded its resources by now.
+        page.driver().enter_frame(0).await.unwrap();
+        page.driver().find(thirtyfour::By::Css("body, frameset")).await.unwrap();
+        page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(150)).await;
         assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
-        assert_eq!(desk.eval("document.title").await, json!("Inbox · posthaste sandbox"));
-        desk.keys(['j']).await;
+        assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        page.keys(['j']).await;
     }
-    // The document alone, outside of the page's frame, is as tame.
-    for mail in desk.server.service().mails(KEY) {
-        desk.driver()
-            .goto(format!("{}/_/messages/{}/html?key={KEY}", desk.server.base_url(), mail.id))
+    // The document alone, outside of the page's frame, is as harmless.
+    for mail in page.server.service().mails(KEY) {
+        page.driver()
+            .goto(format!("{}/_/messages/{}/html?key={KEY}", page.server.base_url(), mail.id))
             .await
             .unwrap();
         sleep(Duration::from_millis(60)).await;
         assert_eq!(canary.visits(), 0, "{}", mail.html.as_deref().unwrap_or_default());
-        assert_ne!(desk.driver().title().await.unwrap(), "owned");
+        assert_ne!(page.driver().title().await.unwrap(), "owned");
     }
-    // The canary would have sung.
-    let _ = desk.driver().goto(format!("{}/", canary.address)).await;
+    // Any request would have reached the canary.
+    let _ = page.driver().goto(format!("{}/", canary.address)).await;
     assert!(canary.visits() > 0);
-    desk.browser.stop().await;
+    page.browser.stop().await;
 }
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_is_shown_and_leads_nowhere() {
-    let desk = Desk::new().await;
+async fn a_link_is_shown_and_cannot_be_followed() {
+    let page = InboxPage::new().await;
     let canary = Canary::new().await;
     let links = ["_self", "_top", "_blank", "_parent", ""].map(|target| {
         format!("<p><a target='{target}' id='to{target}' href='{0}/link'>To {target}</a> <a target='{target}' href='javascript:top.document.title=1'>Script</a></p>", canary.address)
     });
     let mut mail = email("Links");
     mail["html"] = links.concat().into();
-    desk.send(&mail);
-    desk.look().await;
-    desk.click(".row").await;
+    page.send(&mail);
+    page.look().await;
+    page.click(".row").await;
     for link in 0..10 {
-        desk.find(".stage iframe").await;
-        desk.driver().enter_frame(0).await.unwrap();
-        let links = desk.driver().find_all(thirtyfour::By::Css("a")).await.unwrap();
+        page.find(".stage iframe").await;
+        page.driver().enter_frame(0).await.unwrap();
+        let links = page.driver().find_all(thirtyfour::By::Css("a")).await.unwrap();
         links[link].click().await.unwrap();
-        desk.driver().enter_default_frame().await.unwrap();
+        page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(100)).await;
         assert_eq!(canary.visits(), 0, "link {link} was followed");
-        assert_eq!(desk.driver().windows().await.unwrap().len(), 1);
-        assert_eq!(desk.eval("document.title").await, json!("Inbox · posthaste sandbox"));
-        desk.says(".mail h1", "Links").await;
+        assert_eq!(page.driver().windows().await.unwrap().len(), 1);
+        assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        page.says(".mail h1", "Links").await;
     }
-    desk.click(".panelbar [aria-expanded]").await;
-    desk.holds(&format!(
+    page.click(".panelbar [aria-expanded]").await;
+    page.holds(&format!(
         "document.querySelector('.links').textContent.includes({})",
         json!(format!("{}/link", canary.address))
     ))
     .await;
-    desk.holds("document.querySelectorAll('.links .bad').length === 5").await;
+    page.holds("document.querySelectorAll('.links .bad').length === 5").await;
     assert_eq!(canary.visits(), 0);
-    desk.browser.stop().await;
+    page.browser.stop().await;
 }
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn headers_with_unseen_characters_can_t_mislead_or_break_the_page() {
-    let desk = Desk::new().await;
+async fn headers_with_invisible_characters_can_t_mislead_or_break_the_page() {
+    let page = InboxPage::new().await;
     let mut parts = String::new();
     for depth in 0..100 {
         let _ = write!(
@@ -155,57 +155,57 @@ async fn headers_with_unseen_characters_can_t_mislead_or_break_the_page() {
          Subject: =?utf-8?q?Invoice_=E2=80=AEgpj.exe=E2=81=A6_=EF=BB=BF=08?=\r\nX-Odd: a\x0cb\x1b[2J <b>\r\nMIME-Version: 1.0\r\n{parts}Content-Type: text/plain\r\n\r\nDeep\r\n",
         "x".repeat(5_000)
     );
-    desk.server.service().receive(KEY, &["ada@example.com"], raw.into_bytes()).unwrap();
+    page.server.service().receive(KEY, &["ada@example.com"], raw.into_bytes()).unwrap();
     let named = "From: a@example.com\r\nSubject: File\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nHi\r\n\
         --b\r\nContent-Type: text/html; name=\"=?utf-8?q?=E2=80=AEfdp.html?=\"\r\nContent-Disposition: attachment\r\n\r\n<script>1</script>\r\n--b--\r\n";
-    desk.server.service().receive(KEY, &["ada@example.com"], named.as_bytes().to_vec()).unwrap();
-    desk.look().await;
-    desk.click(".tray[data-tray=received]").await;
-    desk.holds("document.querySelectorAll('.row').length === 2").await;
-    desk.click("li:nth-child(2) .row").await;
-    desk.holds(
+    page.server.service().receive(KEY, &["ada@example.com"], named.as_bytes().to_vec()).unwrap();
+    page.look().await;
+    page.click(".tray[data-tray=received]").await;
+    page.holds("document.querySelectorAll('.row').length === 2").await;
+    page.click("li:nth-child(2) .row").await;
+    page.holds(
         "[...document.querySelectorAll('.mail h1 .unseen')].map((one) => one.textContent).includes('U+202E')",
     )
     .await;
-    desk.holds("!/[\\u202e\\u2066\\ufeff\\u0008\\u0000\\u001b]/.test(document.body.textContent)").await;
-    desk.holds("document.querySelector('.mail h1 bdi') !== null").await;
+    page.holds("!/[\\u202e\\u2066\\ufeff\\u0008\\u0000\\u001b]/.test(document.body.textContent)").await;
+    page.holds("document.querySelector('.mail h1 bdi') !== null").await;
     for tab in ["text", "source", "headers", "files", "timeline"] {
-        desk.click(&format!(".tab[data-tab={tab}]")).await;
-        desk.holds("!document.querySelector('.panel [aria-busy]') && !document.querySelector('.panel .bad:not(.event)')").await;
-        desk.holds(
+        page.click(&format!(".tab[data-tab={tab}]")).await;
+        page.holds("!document.querySelector('.panel [aria-busy]') && !document.querySelector('.panel .bad:not(.event)')").await;
+        page.holds(
             "!/[\\u202e\\u2066\\u0008\\u0000\\u001b]/.test(document.querySelector('.panel').textContent)",
         )
         .await;
-        // Nothing pushes the page apart.
-        desk.holds("document.documentElement.scrollWidth <= innerWidth").await;
+        // The layout doesn't overflow.
+        page.holds("document.documentElement.scrollWidth <= innerWidth").await;
     }
-    desk.click("li:nth-child(1) .row").await;
-    desk.click(".tab[data-tab=files]").await;
-    desk.holds("document.querySelector('.files .unseen')?.textContent === 'U+202E'").await;
-    desk.end().await;
+    page.click("li:nth-child(1) .row").await;
+    page.click(".tab[data-tab=files]").await;
+    page.holds("document.querySelector('.files .unseen')?.textContent === 'U+202E'").await;
+    page.end().await;
 }
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ten_megabytes_of_html_wait_until_they_are_asked_for() {
-    let desk = Desk::new().await;
+async fn ten_megabytes_of_html_are_shown_only_on_request() {
+    let page = InboxPage::new().await;
     let mut large = email("Large");
     large["html"] = "<div><b>x</b> y </div>".repeat(10_000_000 / 22).into();
     large["text"] = "line of text\n".repeat(800_000).into();
-    desk.send(&large);
-    desk.send(&email("Small"));
-    desk.look().await;
-    desk.click("li:nth-child(2) .row").await;
-    desk.holds("document.querySelector('.stage')?.textContent.includes('10 MB of HTML')").await;
-    desk.click(".tab[data-tab=text]").await;
-    desk.holds("document.querySelector('.cut')?.textContent.includes('This is the beginning')").await;
-    desk.click(".tab[data-tab=source]").await;
-    desk.holds("document.querySelector('.panel pre')?.textContent.includes('MIME-Version')").await;
-    desk.click(".tab[data-tab=html]").await;
-    desk.click(".stage button").await;
-    desk.find(".stage iframe").await;
-    // The page itself goes on.
-    desk.click("li:nth-child(1) .row").await;
-    desk.says(".mail h1", "Small").await;
-    desk.end().await;
+    page.send(&large);
+    page.send(&email("Small"));
+    page.look().await;
+    page.click("li:nth-child(2) .row").await;
+    page.holds("document.querySelector('.stage')?.textContent.includes('10 MB of HTML')").await;
+    page.click(".tab[data-tab=text]").await;
+    page.holds("document.querySelector('.cut')?.textContent.includes('This is the beginning')").await;
+    page.click(".tab[data-tab=source]").await;
+    page.holds("document.querySelector('.panel pre')?.textContent.includes('MIME-Version')").await;
+    page.click(".tab[data-tab=html]").await;
+    page.click(".stage button").await;
+    page.find(".stage iframe").await;
+    // The page itself stays responsive.
+    page.click("li:nth-child(1) .row").await;
+    page.says(".mail h1", "Small").await;
+    page.end().await;
 }

@@ -1,4 +1,4 @@
-//! The pictures of the inbox in the documentation. Taken again by
+//! The screenshots of the inbox in the documentation. Regenerate them with
 //! `cargo test -p posthaste-cli --test cli -- --ignored inbox_page::screenshots`.
 
 use std::path::PathBuf;
@@ -7,24 +7,27 @@ use posthaste_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
-use super::Desk;
+use super::InboxPage;
 
-/// Mails as a shop sends them.
+/// Mails of a typical shop.
 const MAILS: &str = include_str!("mails.json");
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "writes tests/reference-server/docs/inbox-*.png"]
-async fn the_pictures_in_the_documentation_are_taken_again() {
+async fn the_screenshots_in_the_documentation_are_regenerated() {
     let morning = "2026-03-02T09:14:00Z".parse().unwrap();
-    let desk =
-        Desk::with(Settings { clock: ClockStart::Running(morning), seed: Some(7), ..Settings::default() })
-            .await;
-    desk.post("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hooks", "events": ["email.bounced"]}));
+    let page = InboxPage::with(Settings {
+        clock: ClockStart::Running(morning),
+        seed: Some(7),
+        ..Settings::default()
+    })
+    .await;
+    page.post("/webhooks", &json!({"endpoint": "http://127.0.0.1:9/hooks", "events": ["email.bounced"]}));
     for mail in serde_json::from_str::<Vec<Value>>(MAILS).unwrap() {
-        desk.server.service().clock().advance(Duration::from_secs(mail["after"].as_u64().unwrap()));
-        desk.send(&mail["email"]);
+        page.server.service().clock().advance(Duration::from_secs(mail["after"].as_u64().unwrap()));
+        page.send(&mail["email"]);
     }
-    desk.server.service().clock().advance(Duration::from_secs(100));
+    page.server.service().clock().advance(Duration::from_secs(100));
     for (name, dark, width, height, phone) in [
         ("light", false, 1280, 800, false),
         ("dark", true, 1280, 800, false),
@@ -32,22 +35,22 @@ async fn the_pictures_in_the_documentation_are_taken_again() {
     ] {
         let scheme = if dark { "dark" } else { "light" };
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
-        desk.command("Emulation.setDeviceMetricsOverride", metrics).await;
+        page.command("Emulation.setDeviceMetricsOverride", metrics).await;
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]});
-        desk.command("Emulation.setEmulatedMedia", media).await;
-        desk.command("Emulation.setScrollbarsHidden", json!({"hidden": true})).await;
-        desk.look().await;
+        page.command("Emulation.setEmulatedMedia", media).await;
+        page.command("Emulation.setScrollbarsHidden", json!({"hidden": true})).await;
+        page.look().await;
         if !phone {
-            desk.click(".row").await;
-            desk.find(".stage iframe").await;
+            page.click(".row").await;
+            page.find(".stage iframe").await;
         }
         // Until everything is drawn.
         sleep(Duration::from_millis(800)).await;
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
         std::fs::create_dir_all(&folder).unwrap();
-        let picture = desk.driver().screenshot_as_png().await.unwrap();
+        let picture = page.driver().screenshot_as_png().await.unwrap();
         assert!(picture.len() < 250_000, "{name} has {} bytes", picture.len());
         std::fs::write(folder.join(format!("inbox-{name}.png")), picture).unwrap();
     }
-    desk.end().await;
+    page.end().await;
 }

@@ -1,4 +1,4 @@
-//! The time that is left to log in, on a terminal.
+//! Shows the time left to log in, on a terminal.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::settings::ProgressStyle;
 
-/// A line that counts down and leaves no trace; nothing with `--quiet`, with `--progress none`, or where standard error is no terminal.
+/// A line that counts down and then disappears; absent with `--quiet`, with `--progress none`, or if standard error isn't a terminal.
 #[derive(Debug)]
 pub(super) struct Countdown {
     bar: ProgressBar,
@@ -21,7 +21,7 @@ impl Countdown {
         let out = &context.out;
         let shown = out.terminal.stderr
             && !out.is_quiet()
-            && !out.says_json()
+            && !out.messages_are_json()
             && context.settings()?.progress.value == ProgressStyle::Auto;
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -29,7 +29,7 @@ impl Countdown {
         Ok(Self { bar, until: Instant::now().checked_add(timeout) })
     }
 
-    /// Counts the seconds.
+    /// Updates the line every second.
     pub(super) async fn run(&self) -> Infallible {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -42,7 +42,7 @@ impl Countdown {
         }
     }
 
-    /// Writes something else to the terminal.
+    /// Hides the line while something else is written to the terminal.
     pub(super) fn suspend(&self, write: impl FnOnce()) {
         self.bar.suspend(write);
     }

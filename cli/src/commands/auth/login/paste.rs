@@ -1,4 +1,4 @@
-//! The address that the browser ended on, pasted where it could not come back by itself.
+//! Reads the redirect address that the user pastes when the browser can't reach this machine.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -8,23 +8,23 @@ use tokio::sync::mpsc;
 use super::countdown::Countdown;
 use crate::context::Context;
 
-/// No address that a service redirects to is longer.
-const MOST_BYTES: u64 = 4 * 1024;
+/// Longer than any redirect address.
+const MAX_BYTES: u64 = 4 * 1024;
 
-/// Somebody who may paste something.
+/// Reads pasted addresses from the terminal.
 pub(super) struct Paste {
     lines: mpsc::UnboundedReceiver<Option<String>>,
-    // The address holds the code, which has no business on the screen.
+    // Keeps the authorization code off the screen.
     _echo: Echo,
 }
 
 impl Paste {
-    /// Begins to listen, and keeps off the screen what is pasted.
+    /// Starts reading, with the terminal's echo off.
     pub(super) fn listen() -> Self {
         Self { _echo: Echo::off(), lines: lines() }
     }
 
-    /// Waits for the address of the answer. What is something else is refused with the reason, and the wait goes on.
+    /// Waits for the redirect address of this login. Rejects anything else with the reason and keeps waiting.
     pub(super) async fn code(
         mut self,
         authorization: &AuthorizationRequest,
@@ -34,13 +34,16 @@ impl Paste {
         while let Some(line) = self.lines.recv().await {
             let refusal = match line.as_deref().map(unwrapped) {
                 Some("") => continue,
-                None => "that is longer than any such address".to_owned(),
+                None => "the address is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
                     Err(AuthError::Callback(CallbackError::Url)) => {
-                        format!("paste the whole address; it begins with {}?", authorization.redirect_uri())
+                        format!(
+                            "paste the complete address; it starts with {}?",
+                            authorization.redirect_uri()
+                        )
                     }
                     Err(AuthError::Callback(CallbackError::State)) => {
-                        "that address belongs to another login; begin with the page above".to_owned()
+                        "that address belongs to another login; start from the page above".to_owned()
                     }
                     Err(AuthError::Callback(error)) => error.to_string(),
                     outcome => return outcome,
@@ -48,24 +51,24 @@ impl Paste {
             };
             countdown.suspend(|| context.out.warn(&refusal));
         }
-        // Nobody types any more; the browser may still come back.
+        // End of input; the browser may still redirect here.
         std::future::pending().await
     }
 }
 
-/// Lines of standard input, each `None` if it is too long.
+/// Lines of standard input; `None` stands for a line that is too long.
 fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
     let (send, lines) = mpsc::unbounded_channel();
-    // A thread of its own: the program ends while it waits for a line.
+    // On its own thread: the program may exit while a read is blocked.
     std::thread::spawn(move || {
         loop {
             let mut line = Vec::new();
             let mut stdin = std::io::stdin().lock();
-            let read = stdin.by_ref().take(MOST_BYTES + 1).read_until(b'\n', &mut line);
+            let read = stdin.by_ref().take(MAX_BYTES + 1).read_until(b'\n', &mut line);
             if !matches!(read, Ok(1..)) {
                 return;
             }
-            let whole = line.ends_with(b"\n") || line.len() as u64 <= MOST_BYTES;
+            let whole = line.ends_with(b"\n") || line.len() as u64 <= MAX_BYTES;
             if !whole && stdin.skip_until(b'\n').is_err() {
                 return;
             }
@@ -78,14 +81,14 @@ fn lines() -> mpsc::UnboundedReceiver<Option<String>> {
     lines
 }
 
-/// What was pasted, without what a terminal puts around it and people before it.
+/// The pasted text without the control sequences and spaces around it.
 fn unwrapped(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("\u{1b}[200~").unwrap_or(line);
     line.strip_suffix("\u{1b}[201~").unwrap_or(line).trim()
 }
 
-/// The terminal without its echo, until this is dropped.
+/// Turns the terminal's echo off until dropped.
 #[cfg(unix)]
 struct Echo(Option<rustix::termios::Termios>);
 
@@ -106,7 +109,7 @@ impl Echo {
 impl Drop for Echo {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            // A terminal that is gone needs no echo.
+            // If the terminal is gone, there is no echo to restore.
             let _ =
                 rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, before);
         }
@@ -128,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_puts_around_a_paste_is_taken_off() {
+    fn bracketed_paste_sequences_and_spaces_are_stripped() {
         for line in [
             "http://a/?x",
             "  http://a/?x \r\n",

@@ -1,13 +1,13 @@
-//! What each column of the file means.
+//! The mapping of the file's columns to contact fields.
 
 use std::collections::HashMap;
 
 use super::file::Csv;
-use crate::diagnostics::{Fail, Found, Problem, Report};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
 use crate::input::pair::Pair;
 
-/// What the cells of a column are.
+/// The contact field that a column sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Field {
     Email,
@@ -18,18 +18,18 @@ pub(super) enum Field {
         key: String,
         number: bool,
     },
-    /// Left out.
+    /// The column is skipped.
     Nothing,
 }
 
-/// The columns in their order, with the names that the file gives them.
+/// The columns in order, with their names in the file.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub(super) all: Vec<(String, Field)>,
 }
 
 impl Columns {
-    /// Reads the first row and the `--map` flags.
+    /// Reads the header row and the `--map` flags.
     pub(super) fn read(csv: &Csv, map: &[String], flags: &mut Flags) -> Option<Self> {
         let Csv { name, .. } = csv;
         let header = match csv.header() {
@@ -39,7 +39,7 @@ impl Columns {
                 return None;
             }
             Err(error) => {
-                wrong(flags, "file", format!("{name} cannot be read: {error}"));
+                wrong(flags, "file", format!("couldn't read {name}: {error}"));
                 return None;
             }
         };
@@ -48,7 +48,7 @@ impl Columns {
             if let Ok(text) = std::str::from_utf8(cell) {
                 names.push(text.trim().to_owned());
             } else {
-                wrong(flags, "charset", format!("{name}:1, column {}: this is not UTF-8 text", i + 1));
+                wrong(flags, "charset", format!("{name}:1, column {}: not UTF-8 text", i + 1));
                 return None;
             }
         }
@@ -71,7 +71,7 @@ impl Columns {
             };
             let same = |known: &Field| *known != Field::Nothing && *known == field;
             if all.iter().any(|(_, known)| same(known)) {
-                wrong(flags, "exclusive", format!("{at}: there is another column for `{target}` already"));
+                wrong(flags, "exclusive", format!("{at}: another column is `{target}` too"));
             }
             all.push((column, field));
         }
@@ -85,7 +85,7 @@ impl Columns {
         Some(Self { all })
     }
 
-    /// Compares the properties with those that there are.
+    /// Checks the property columns against the service's properties.
     pub(super) fn learn(&mut self, csv: &Csv, known: &HashMap<String, bool>) -> Result<(), Fail> {
         let mut found = Vec::new();
         for (i, (_, field)) in self.all.iter_mut().enumerate() {
@@ -98,35 +98,39 @@ impl Columns {
                     csv.name,
                     i + 1
                 );
-                found.push(Found { problem: Problem::new("", "unknown", rule), origin: None, hint: None });
+                found.push(Diagnostic {
+                    problem: Problem::new("", "unknown", rule),
+                    origin: None,
+                    hint: None,
+                });
             }
         }
         if found.is_empty() {
             return Ok(());
         }
-        let help = "leave a column out with --map COLUMN=, or make the property: posthaste properties create";
-        Err(Fail::Usage(Report { found, help: Some(help.to_owned()), ..Report::default() }))
+        let help = "skip a column with --map COLUMN=, or create the property: posthaste properties create";
+        Err(Fail::Usage(Diagnostics { found, help: Some(help.to_owned()), ..Diagnostics::default() }))
     }
 
-    /// Whether some column is a property.
+    /// Whether any column is a property.
     pub(super) fn has_properties(&self) -> bool {
         self.all.iter().any(|(_, field)| matches!(field, Field::Property { .. }))
     }
 }
 
-/// From column to field, as the flags say.
+/// The fields that the `--map` flags assign to columns.
 fn mapped(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<String, String> {
     let mut mapped = HashMap::new();
     for (i, text) in map.iter().enumerate() {
-        // The field has no `=` in it; the column may.
+        // A field's name contains no `=`; a column's may.
         let Some((column, field)) = text.rsplit_once('=') else {
-            let rule = "--map is a column, `=`, and the field or the property that it is";
+            let rule = "--map must be COLUMN=FIELD, where FIELD is a contact field or property";
             flags.wrong_nth("type", rule, "--map", i + 1, text);
             continue;
         };
         let pair = Pair { name: column.trim(), value: field.trim(), value_at: 0..0 };
         if !names.iter().any(|name| name == pair.name) {
-            let rule = format!("there is no column `{}`; there are: {}", pair.name, names.join(", "));
+            let rule = format!("there is no column `{}`; the columns are: {}", pair.name, names.join(", "));
             flags.wrong_nth("unknown", rule, "--map", i + 1, text);
         } else if mapped.insert(pair.name.to_owned(), pair.value.to_owned()).is_some() {
             flags.wrong_nth("exclusive", "this column is mapped twice", "--map", i + 1, text);
@@ -136,5 +140,5 @@ fn mapped(map: &[String], names: &[String], flags: &mut Flags) -> HashMap<String
 }
 
 fn wrong(flags: &mut Flags, code: &'static str, rule: String) {
-    flags.push(Found { problem: Problem::new("", code, rule), origin: None, hint: None });
+    flags.push(Diagnostic { problem: Problem::new("", code, rule), origin: None, hint: None });
 }

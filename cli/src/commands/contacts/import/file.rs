@@ -1,4 +1,4 @@
-//! A CSV file that can be read more than once, and whose rows fit into memory.
+//! A CSV file that can be read more than once, with limits on field and row sizes.
 
 use std::fmt;
 use std::fs::File;
@@ -7,15 +7,15 @@ use std::io::{self, Read, Seek as _};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
 
-use crate::diagnostics::{Fail, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
 
-/// The longest field.
+/// Maximum length of a field in bytes.
 const MAX_FIELD: u64 = 1 << 20;
-/// The longest row, with all its fields.
+/// Maximum length of a row in bytes.
 const MAX_ROW: u64 = 4 << 20;
 
-/// The file, and what people call it.
+/// The file and its display name.
 #[derive(Debug)]
 pub(super) struct Csv {
     pub(super) name: String,
@@ -24,10 +24,10 @@ pub(super) struct Csv {
 }
 
 impl Csv {
-    /// Opens what an argument names; what is no plain file is copied into a temporary one, which is gone when the program ends.
+    /// Opens the argument. Anything but a regular file is copied to a temporary file, which is removed on exit.
     pub(super) async fn open(argument: &str, max_size: u64, flags: &mut Flags) -> Option<Self> {
         let path = argument.to_owned();
-        // A pipe may deliver nothing for hours, and signals have to end the command all the same.
+        // A pipe may block for hours, and signals must still end the command.
         let opened = tokio::task::spawn_blocking(move || match path.as_str() {
             "-" => spool(io::stdin().lock(), max_size),
             path => open(path, max_size),
@@ -37,13 +37,13 @@ impl Csv {
         match opened {
             Ok(file) => Some(Self { name: name.to_owned(), file, max_size }),
             Err(error) => {
-                flags.wrong("file", format!("{name} cannot be read: {error}"), "FILE", argument);
+                flags.wrong("file", format!("couldn't read {name}: {error}"), "FILE", argument);
                 None
             }
         }
     }
 
-    /// Reads from its beginning. Rows may have too few or too many cells, so that all of them can be told.
+    /// Reads from the beginning. Rows may have too few or too many cells, so that all of them can be reported.
     pub(super) fn rows(&self) -> io::Result<Reader<impl Read + use<>>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
@@ -51,18 +51,18 @@ impl Csv {
         Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(limited))
     }
 
-    /// The first row.
+    /// The header row.
     pub(super) fn header(&self) -> csv::Result<Option<ByteRecord>> {
         let mut row = ByteRecord::new();
         Ok(self.rows()?.read_byte_record(&mut row)?.then_some(row))
     }
 
-    /// The failure of a reading.
+    /// Converts a read error.
     pub(super) fn unreadable(&self, error: csv::Error) -> Fail {
-        let message = format!("{} cannot be read", self.name);
+        let message = format!("couldn't read {}", self.name);
         match error.kind() {
             csv::ErrorKind::Io(io) if matches!(io.get_ref(), Some(inner) if inner.is::<TooLarge>()) => {
-                Fail::Usage(Report::one(Problem::new("", "size", format!("{message}: {io}")), None))
+                Fail::Usage(Diagnostics::one(Problem::new("", "size", format!("{message}: {io}")), None))
             }
             _ => Fail::local(message, error),
         }
@@ -73,7 +73,7 @@ fn open(path: &str, max_size: u64) -> io::Result<File> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
-        return Err(io::Error::other("it is a directory"));
+        return Err(io::Error::other("is a directory"));
     }
     if !metadata.is_file() {
         return spool(file, max_size);
@@ -90,7 +90,7 @@ fn spool(from: impl Read, max_size: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// A limit that a file exceeds.
+/// A limit that the file exceeds.
 #[derive(Debug)]
 enum TooLarge {
     File { max: u64, found: u64 },
@@ -104,15 +104,15 @@ impl fmt::Display for TooLarge {
             Self::File { max, found } => {
                 write!(
                     f,
-                    "a file has at most {max} bytes (found {found} or more); --max-size raises the limit"
+                    "a file may have at most {max} bytes (found {found} or more); raise the limit with --max-size"
                 )
             }
             Self::Row { row, line } => {
-                write!(f, "row {row} (line {line}): a row has at most {MAX_ROW} bytes (found more)")
+                write!(f, "row {row} (line {line}): a row may have at most {MAX_ROW} bytes (found more)")
             }
             Self::Field { row, line, column } => write!(
                 f,
-                "row {row} (line {line}), column {column}: a field has at most {MAX_FIELD} bytes (found more); is a quote missing?"
+                "row {row} (line {line}), column {column}: a field may have at most {MAX_FIELD} bytes (found more); is a quote missing?"
             ),
         }
     }
@@ -126,13 +126,13 @@ impl From<TooLarge> for io::Error {
     }
 }
 
-/// Passes CSV on and fails at the first byte beyond a limit: the parser behind it would hold a whole row in memory before it could tell.
+/// Passes CSV through and fails at the first byte beyond a limit: the parser would buffer an entire row before it could report its length.
 struct Limited<R> {
     from: R,
     max_size: u64,
     size: u64,
     parser: csv_core::Reader,
-    /// The row, the line that it began on, its column, and their lengths so far.
+    /// The current row, its first line, the current column, and their lengths so far.
     row: u64,
     line: u64,
     column: u64,
@@ -210,11 +210,16 @@ mod tests {
             format!("email,x\n\"a\nb\",{}\n", "x".repeat(usize::try_from(MAX_FIELD + more).unwrap()))
         };
         assert!(check(&field(0), u64::MAX).is_ok());
-        let said = check(&field(1), u64::MAX).unwrap_err();
-        assert!(said.contains("row 2 (line 2), column 2: a field has at most 1048576 bytes"), "{said}");
+        let error = check(&field(1), u64::MAX).unwrap_err();
+        assert!(
+            error.contains("row 2 (line 2), column 2: a field may have at most 1048576 bytes"),
+            "{error}"
+        );
         let row = |fields: usize| format!("a\n{}", "xxxxxxx,".repeat(fields));
         assert!(check(&row(512 * 1024), u64::MAX).is_ok());
-        assert!(check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row has"));
+        assert!(
+            check(&row(512 * 1024 + 1), u64::MAX).unwrap_err().contains("row 2 (line 2): a row may have")
+        );
         assert_eq!(check("a\nb\n", 4), Ok(4));
         assert!(check("a\nb\nc", 4).unwrap_err().contains("at most 4 bytes (found 5 or more)"));
     }

@@ -1,11 +1,11 @@
-//! From one row to one contact.
+//! Converts a CSV row to a contact.
 
 use csv::ByteRecord;
 use posthaste::{ContactPatch, NewContact, PropertyValue};
 
 use super::columns::{Columns, Field};
 
-/// What a row says. What it does not say is left as it is.
+/// The values of a row. Empty cells leave a field unchanged.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Row {
     pub(super) email: String,
@@ -15,21 +15,21 @@ pub(super) struct Row {
     properties: Vec<(String, PropertyValue)>,
 }
 
-/// What is wrong with one cell: the column's place and name, and the rule.
+/// A problem with one cell: the column's number and name, and the rule.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
-    /// From 1; none if it is the row as a whole.
+pub(super) struct CellProblem {
+    /// From 1; `None` if the problem concerns the whole row.
     pub(super) column: Option<(usize, String)>,
     pub(super) rule: String,
 }
 
 impl Row {
-    /// Reads a row; everything that is wrong with it is told.
-    pub(super) fn read(record: &ByteRecord, columns: &Columns) -> Result<Self, Vec<Wrong>> {
+    /// Reads a row, or returns all problems with it.
+    pub(super) fn read(record: &ByteRecord, columns: &Columns) -> Result<Self, Vec<CellProblem>> {
         let mut wrong = Vec::new();
         if record.len() != columns.all.len() {
-            let rule = format!("the row has {} cells and not {}", record.len(), columns.all.len());
-            wrong.push(Wrong { column: None, rule });
+            let rule = format!("the row has {} cells; expected {}", record.len(), columns.all.len());
+            wrong.push(CellProblem { column: None, rule });
             return Err(wrong);
         }
         let mut row = Self::default();
@@ -37,57 +37,57 @@ impl Row {
             if *field == Field::Nothing {
                 continue;
             }
-            let told = |rule: String| Wrong { column: Some((i + 1, name.clone())), rule };
+            let problem_of = |rule: String| CellProblem { column: Some((i + 1, name.clone())), rule };
             match std::str::from_utf8(cell) {
-                Ok(text) => wrong.extend(row.set(field, text).err().map(told)),
-                Err(_) => wrong.push(told("this is not UTF-8 text".to_owned())),
+                Ok(text) => wrong.extend(row.set(field, text).err().map(problem_of)),
+                Err(_) => wrong.push(problem_of("not UTF-8 text".to_owned())),
             }
         }
         if wrong.is_empty() { Ok(row) } else { Err(wrong) }
     }
 
     fn set(&mut self, field: &Field, text: &str) -> Result<(), String> {
-        let said = || (!text.is_empty()).then(|| text.to_owned());
+        let value = || (!text.is_empty()).then(|| text.to_owned());
         match field {
             Field::Email => {
                 text.trim().clone_into(&mut self.email);
-                judged(&NewContact::new(&self.email))
+                validated(&NewContact::new(&self.email))
             }
             Field::FirstName => {
-                self.first_name = said();
-                judged(&NewContact::new("a@b.c").first_name(text))
+                self.first_name = value();
+                validated(&NewContact::new("a@b.c").first_name(text))
             }
             Field::LastName => {
-                self.last_name = said();
-                judged(&NewContact::new("a@b.c").last_name(text))
+                self.last_name = value();
+                validated(&NewContact::new("a@b.c").last_name(text))
             }
             Field::Unsubscribed => {
                 self.unsubscribed = match text.trim().to_ascii_lowercase().as_str() {
                     "" => None,
                     "true" | "yes" | "1" => Some(true),
                     "false" | "no" | "0" => Some(false),
-                    _ => return Err(format!("this is neither true nor false: {}", quoted(text))),
+                    _ => return Err(format!("expected true or false; found {}", quoted(text))),
                 };
                 Ok(())
             }
             Field::Property { .. } if text.is_empty() => Ok(()),
             Field::Property { key, number: true } => {
                 let number: serde_json::Number = serde_json::from_str(text.trim())
-                    .map_err(|_| format!("the property `{key}` holds numbers; found {}", quoted(text)))?;
+                    .map_err(|_| format!("the property `{key}` must be a number; found {}", quoted(text)))?;
                 self.properties.push((key.clone(), number.into()));
                 Ok(())
             }
             Field::Property { key, number: false } => {
                 let value = PropertyValue::from(text);
-                let judged = judged(&NewContact::new("a@b.c").property(key, value.clone()));
+                let validated = validated(&NewContact::new("a@b.c").property(key, value.clone()));
                 self.properties.push((key.clone(), value));
-                judged
+                validated
             }
             Field::Nothing => Ok(()),
         }
     }
 
-    /// The contact to be made.
+    /// The contact to create.
     pub(super) fn contact(&self, segments: &[String]) -> NewContact {
         let mut contact = NewContact::new(&self.email);
         if let Some(name) = &self.first_name {
@@ -105,7 +105,7 @@ impl Row {
         segments.iter().fold(contact, |contact, segment| contact.segment(segment.as_str()))
     }
 
-    /// The same for a contact that is there; nothing if the row says no more than the address.
+    /// The same as an update; `None` if only the address is set.
     pub(super) fn patch(&self) -> Option<ContactPatch> {
         let mut patch = ContactPatch::new();
         if let Some(name) = &self.first_name {
@@ -124,7 +124,7 @@ impl Row {
     }
 }
 
-fn judged(contact: &NewContact) -> Result<(), String> {
+fn validated(contact: &NewContact) -> Result<(), String> {
     contact.check().map_err(|problems| match &problems[0].found {
         Some(found) => format!("{}; found \"{found}\"", problems[0].message),
         None => problems[0].message.clone(),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_what_its_cells_say_and_empty_ones_say_nothing() {
+    fn empty_cells_leave_fields_unchanged() {
         let columns = columns(vec![
             Field::Email,
             Field::FirstName,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_wrong_with_a_row_is_told_at_its_column() {
+    fn every_problem_with_a_row_names_its_column() {
         let columns = columns(vec![
             Field::Email,
             Field::FirstName,
@@ -189,6 +189,6 @@ mod tests {
             wrong.iter().filter_map(|wrong| wrong.column.as_ref().map(|(n, _)| *n)).collect();
         assert_eq!(places, [1, 2, 3, 4, 5]);
         let wrong = Row::read(&ByteRecord::from(vec!["ada@example.com"]), &columns).unwrap_err();
-        assert_eq!(wrong[0].rule, "the row has 1 cells and not 5");
+        assert_eq!(wrong[0].rule, "the row has 1 cells; expected 5");
     }
 }

@@ -1,4 +1,4 @@
-//! `--attach` and `--attach-url`: from what was named to attachments, none of them read before they are sent.
+//! `--attach` and `--attach-url`: opens attachments; they are read only while sending.
 
 use posthaste::Attachment;
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use crate::actions::dry_run::Content;
 use crate::diagnostics::Fail;
 use crate::input::{
     attach::AttachSpec,
-    draft::{Draft, flag_span},
+    body_builder::{BodyBuilder, flag_span},
     source::{Source, StdinReaders},
 };
 
-/// Files above this can't be sent whatever else is in the email; standard input is not read further.
+/// Larger files can't be sent with any email; standard input isn't read beyond this.
 const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// What a dry run says of the contents in the document; those that the rules refuse don't matter.
+/// Describes the attachments in the document for a dry run.
 pub(super) fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
     let items = fields.get("attachments").and_then(Value::as_array);
     let contents = items.into_iter().flatten().filter_map(|item| item.get("content")?.as_str());
     contents.map(|text| Content::Base64(text.to_owned())).collect()
 }
 
-/// One file as it was named.
+/// One file, as named by the flag.
 pub(super) struct File {
     pub(super) attachment: Attachment,
     pub(super) content: Option<Content>,
@@ -31,7 +31,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// The attachment as an item of the JSON, its content in memory.
+    /// The attachment as a JSON item, with its content in memory.
     pub(super) fn wire(&self) -> Result<Value, Fail> {
         let mut item = json!({});
         let fields = [
@@ -50,9 +50,9 @@ impl File {
     }
 }
 
-/// Opens what was named; what can't be opened is one of the draft's problems. `first` is the place of the first of them in the email.
+/// Opens the attachments; failures are added to the builder's problems. `first` is the index of the first one in the email.
 pub(super) async fn attachments(
-    draft: &mut Draft,
+    builder: &mut BodyBuilder,
     stdin: &mut StdinReaders,
     files: &[String],
     urls: &[String],
@@ -70,65 +70,66 @@ pub(super) async fn attachments(
         };
         let (mut attachment, content, url) = match file {
             Ok(file) => file,
-            Err(Unopened::Rule(code, rule, hint)) => {
-                draft.spelling(code, rule, flag_span(flag, n, text, target_at), hint);
+            Err(OpenError::Rule(code, rule, hint)) => {
+                builder.malformed(code, rule, flag_span(flag, n, text, target_at), hint);
                 continue;
             }
-            Err(Unopened::Found(found)) => {
-                draft.push(*found);
+            Err(OpenError::Diagnostic(found)) => {
+                builder.push(*found);
                 continue;
             }
         };
         let pointer = format!("/attachments/{}", first + read.len());
-        draft.came_from(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
+        builder.set_origin(pointer.clone(), flag_span(flag, n, text, target_at.clone()));
         for (field, part) in
             [("filename", &spec.name), ("content_type", &spec.content_type), ("content_id", &spec.content_id)]
         {
             let Some(part) = part else { continue };
-            draft.came_from(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
+            builder.set_origin(format!("{pointer}/{field}"), flag_span(flag, n, text, part.at.clone()));
             attachment = match field {
                 "filename" => attachment.filename(part.value),
                 "content_type" => attachment.content_type(part.value),
                 _ => attachment.content_id(part.value),
             };
         }
-        let text_of = |part: Option<crate::input::attach::Part<'_>>| part.map(|part| part.value.to_owned());
+        let text_of =
+            |part: Option<crate::input::attach::Parameter<'_>>| part.map(|part| part.value.to_owned());
         let (content_type, content_id) = (text_of(spec.content_type), text_of(spec.content_id));
         read.push(File { attachment, content, url, content_type, content_id });
     }
     read
 }
 
-enum Unopened {
+enum OpenError {
     Rule(&'static str, String, Option<String>),
-    Found(Box<crate::diagnostics::Found>),
+    Diagnostic(Box<crate::diagnostics::Diagnostic>),
 }
 
-async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), Unopened> {
+async fn open(stdin: &mut StdinReaders, spec: &AttachSpec<'_>) -> Result<(Attachment, Content), OpenError> {
     if spec.target.starts_with("--") {
-        let rule = "--attach needs the path of a file, and this begins as a flag does".to_owned();
-        return Err(Unopened::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
+        let rule = "--attach needs a file path, but this looks like a flag".to_owned();
+        return Err(OpenError::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
     }
-    match stdin.claim("--attach", spec.target).map_err(Unopened::Found)? {
+    match stdin.claim("--attach", spec.target).map_err(OpenError::Diagnostic)? {
         Source::Stdin => {
             let Some(name) = &spec.name else {
-                let rule = "an attachment from standard input needs a name".to_owned();
-                return Err(Unopened::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
+                let rule = "an attachment from standard input needs a file name".to_owned();
+                return Err(OpenError::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
             };
             let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
             let bytes =
-                bytes.map_err(|rule| Unopened::Rule("size", format!("standard input: {rule}"), None))?;
+                bytes.map_err(|rule| OpenError::Rule("size", format!("standard input: {rule}"), None))?;
             Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
         }
         Source::File(path) => match Attachment::from_file(&path).await {
             Ok(attachment) => Ok((attachment, Content::File(path))),
             Err(posthaste::Error::File(error)) => {
-                let rule = format!("the file can't be attached: {}", error.source);
+                let rule = format!("couldn't attach the file: {}", error.source);
                 let hint =
-                    spec.target.contains(';').then(|| "its parameters are ;name= ;type= ;cid=".to_owned());
-                Err(Unopened::Rule("file", rule, hint))
+                    spec.target.contains(';').then(|| "the parameters are ;name= ;type= ;cid=".to_owned());
+                Err(OpenError::Rule("file", rule, hint))
             }
-            Err(error) => Err(Unopened::Rule("file", error.to_string(), None)),
+            Err(error) => Err(OpenError::Rule("file", error.to_string(), None)),
         },
     }
 }

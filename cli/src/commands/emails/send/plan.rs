@@ -1,4 +1,4 @@
-//! From what was typed to an email: every flag finds its field, and everything wrong is found at once.
+//! Builds the email from flags and documents, and reports all problems at once.
 
 use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
@@ -7,21 +7,21 @@ use super::{Args, Message, Plan, files, wait::DELIVERED};
 use crate::actions::shell::Shell;
 use crate::actions::wait;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Missing, Report};
+use crate::diagnostics::{Diagnostics, Fail, Missing};
 use crate::input::flags::DryRun;
 use crate::input::{
-    draft::{Draft, flag_origin, flag_span},
+    body_builder::{BodyBuilder, flag_origin, flag_span},
     json,
     pair::Pair,
     source::StdinReaders,
 };
 
-/// The limit of what `--html-command` writes.
+/// Maximum output of `--html-command` in bytes.
 const HTML_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Reads the named files, lays the flags over the document, and asks the rules.
+/// Reads the named files, applies the flags to the document, and validates the result.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let mut draft = Draft::default();
+    let mut builder = BodyBuilder::default();
     let mut stdin = context.stdin();
     let Args {
         from,
@@ -54,14 +54,14 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
 
     if let Some(input) = &input {
         match stdin.claim("--input", input) {
-            Ok(source) => draft.read(source, "--input"),
-            Err(found) => draft.push(*found),
+            Ok(source) => builder.read(source, "--input"),
+            Err(found) => builder.push(*found),
         }
     }
     let of_profile = match &from {
         None if template.is_none()
-            && !draft.fields().contains_key("from")
-            && !draft.fields().contains_key("template") =>
+            && !builder.fields().contains_key("from")
+            && !builder.fields().contains_key("template") =>
         {
             context.settings()?.from.clone()
         }
@@ -75,12 +75,12 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     ] {
         if let Some(value) = value {
             let origin = flag_origin(flag, 1, &value);
-            draft.set(field, value, origin);
+            builder.set(field, value, origin);
         }
     }
     if let Some(from) = of_profile {
         let origin = flag_origin(&format!("`from` ({})", from.source), 1, &from.value);
-        draft.set("from", from.value, origin);
+        builder.set("from", from.value, origin);
     }
     for (field, flag, values) in [
         ("to", "--to", &to),
@@ -88,88 +88,93 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         ("bcc", "--bcc", &bcc),
         ("reply_to", "--reply-to", &reply_to),
     ] {
-        draft.set_all(field, flag, values);
+        builder.set_all(field, flag, values);
     }
-    body(&mut draft, &mut stdin, "text", "--text", text, "--text-file", text_file);
+    body(&mut builder, &mut stdin, "text", "--text", text, "--text-file", text_file);
     let html_given = html.is_some() || html_file.is_some();
-    body(&mut draft, &mut stdin, "html", "--html", html, "--html-file", html_file);
+    body(&mut builder, &mut stdin, "html", "--html", html, "--html-file", html_file);
     if let Some(command) = &html_command {
-        html_of(command, html_given, &mut draft).await;
+        html_of(command, html_given, &mut builder).await;
     }
     if let Some(id) = template {
         let origin = flag_origin("--template", 1, &id);
-        draft.put_key(&["template"], "id", id.into(), origin);
+        builder.put_key(&["template"], "id", id.into(), origin);
     }
     for (i, text) in var.iter().enumerate() {
-        variable(&mut draft, &mut stdin, i + 1, text);
+        variable(&mut builder, &mut stdin, i + 1, text);
     }
     for (i, text) in var_json.iter().enumerate() {
-        typed_variable(&mut draft, i + 1, text);
+        typed_variable(&mut builder, i + 1, text);
     }
     for (i, text) in header.iter().enumerate() {
-        custom_header(&mut draft, i + 1, text);
+        custom_header(&mut builder, i + 1, text);
     }
     for (i, text) in tag.iter().enumerate() {
-        add_tag(&mut draft, i + 1, text);
+        add_tag(&mut builder, i + 1, text);
     }
 
     let key = match idempotency_key {
         None => IdempotencyKey::random(),
         Some(given) => IdempotencyKey::new(given.as_str()).unwrap_or_else(|problem| {
-            draft.spelling(problem.code, problem.message, flag_origin("--idempotency-key", 1, &given), None);
+            builder.malformed(
+                problem.code,
+                problem.message,
+                flag_origin("--idempotency-key", 1, &given),
+                None,
+            );
             IdempotencyKey::random()
         }),
     };
     let wait = wait::plan(wait.as_deref(), &timeout.wait_timeout, DELIVERED).unwrap_or_else(|report| {
-        report.found.into_iter().for_each(|found| draft.push(found));
+        report.found.into_iter().for_each(|found| builder.push(found));
         None
     });
     let dry_run = dry_run.and_then(|form| {
         let read = DryRun::read(&form);
         if read.is_none() {
-            let rule = "a dry run is shown as json or curl".to_owned();
-            draft.spelling("type", rule, flag_origin("--dry-run", 1, &form), None);
+            let rule = "the form must be json or curl".to_owned();
+            builder.malformed("type", rule, flag_origin("--dry-run", 1, &form), None);
         }
         read
     });
 
-    let (mut email, shape) = Email::read(&draft.value());
-    let mut contents = files::contents_of(draft.fields());
+    let (mut email, shape_errors) = Email::read(&builder.value());
+    let mut contents = files::contents_of(builder.fields());
     let files =
-        files::attachments(&mut draft, &mut stdin, &attach, &attach_url, email.fields().attachments.len())
+        files::attachments(&mut builder, &mut stdin, &attach, &attach_url, email.fields().attachments.len())
             .await;
-    let raw = no_validate && shape.is_err();
+    let raw = no_validate && shape_errors.is_err();
     if raw {
         for file in &files {
             let item = file.wire()?;
-            draft.put("attachments", item, |_| false);
+            builder.put("attachments", item, |_| false);
         }
     }
     for file in files {
         contents.extend(file.content);
         email = email.attach(file.attachment);
     }
-    if !no_validate && let Err(problems) = Problems::merge(shape, email.check()) {
-        draft.judge(problems);
+    if !no_validate && let Err(problems) = Problems::merge(shape_errors, email.check()) {
+        builder.add_problems(problems);
     }
     let recipients =
-        ["to", "cc", "bcc"].into_iter().filter_map(|field| draft.fields().get(field)).map(addresses).sum();
+        ["to", "cc", "bcc"].into_iter().filter_map(|field| builder.fields().get(field)).map(addresses).sum();
     for warning in email.warnings() {
         context.out.warn(&warning.to_string());
     }
-    let message = if raw { Message::Json(draft.value()) } else { Message::Email(Box::new(email)) };
-    report(draft)?;
+    let message = if raw { Message::Json(builder.value()) } else { Message::Email(Box::new(email)) };
+    report(builder)?;
     Ok(Plan { message, contents, key, recipients, unchecked: no_validate, dry_run, wait })
 }
 
-/// Everything that is wrong, with what is missing told apart: nobody looks for a place where nothing stands.
-fn report(draft: Draft) -> Result<(), Fail> {
-    if draft.is_clean() {
+/// Returns all problems, with missing fields listed apart: they have no place to point to.
+fn report(builder: BodyBuilder) -> Result<(), Fail> {
+    if builder.is_clean() {
         return Ok(());
     }
-    let omitted = draft.omitted();
+    let omitted = builder.omitted();
     let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for item in draft.into_found() {
+    for item in builder.into_diagnostics() {
         let needed = match (item.problem.code, item.problem.path.as_str()) {
             ("required", "/from") => "--from (or `from` in the profile)",
             ("required", "/to") => "--to",
@@ -185,7 +190,7 @@ fn report(draft: Draft) -> Result<(), Fail> {
     let help =
         "posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
     let help = (!missing.is_empty()).then(|| help.to_owned());
-    Err(Fail::Usage(Report { found, omitted, missing, help, ..Report::default() }))
+    Err(Fail::Usage(Diagnostics { found, omitted, missing, help, ..Diagnostics::default() }))
 }
 
 fn addresses(value: &Value) -> usize {
@@ -193,7 +198,7 @@ fn addresses(value: &Value) -> usize {
 }
 
 fn body(
-    draft: &mut Draft,
+    builder: &mut BodyBuilder,
     stdin: &mut StdinReaders,
     field: &str,
     flag: &str,
@@ -202,108 +207,108 @@ fn body(
     file: Option<String>,
 ) {
     if let (Some(text), Some(_)) = (&text, &file) {
-        let rule = format!("{flag} and {file_flag} exclude each other");
-        draft.spelling("exclusive", rule, flag_origin(flag, 1, text), None);
-        return draft.set(field, text.as_str(), flag_origin(flag, 1, text));
+        let rule = format!("{flag} and {file_flag} can't be used together");
+        builder.malformed("exclusive", rule, flag_origin(flag, 1, text), None);
+        return builder.set(field, text.as_str(), flag_origin(flag, 1, text));
     }
     if let Some(text) = text {
         let origin = flag_origin(flag, 1, &text);
-        draft.set(field, text, origin);
+        builder.set(field, text, origin);
     }
     if let Some(path) = file {
         let origin = flag_origin(file_flag, 1, &path);
         match stdin.claim(file_flag, &path) {
             Ok(source) => match source.text() {
-                Ok(text) => draft.set(field, &*text, origin),
+                Ok(text) => builder.set(field, &*text, origin),
                 Err(rule) => {
-                    draft.set(field, "stand-in", origin.clone());
-                    draft.stand_in(&format!("/{field}"));
-                    draft.spelling("file", format!("{source} can't be read: {rule}"), origin, None);
+                    builder.set(field, "stand-in", origin.clone());
+                    builder.placeholder(&format!("/{field}"));
+                    builder.malformed("file", format!("couldn't read {source}: {rule}"), origin, None);
                 }
             },
-            Err(found) => draft.push(*found),
+            Err(found) => builder.push(*found),
         }
     }
 }
 
-/// Sets the HTML to what a command writes.
-async fn html_of(command: &str, given: bool, draft: &mut Draft) {
+/// Sets the HTML to a command's output.
+async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
     let origin = flag_origin("--html-command", 1, command);
     if given {
-        let rule = "--html-command excludes --html and --html-file".to_owned();
-        return draft.spelling("exclusive", rule, origin, None);
+        let rule = "--html-command can't be used with --html or --html-file".to_owned();
+        return builder.malformed("exclusive", rule, origin, None);
     }
     match Shell::output(command, HTML_LIMIT).await {
-        Ok(html) => draft.set("html", html, origin),
+        Ok(html) => builder.set("html", html, origin),
         Err(rule) => {
-            draft.set("html", "stand-in", origin.clone());
-            draft.stand_in("/html");
-            draft.spelling("command", rule, origin, None);
+            builder.set("html", "stand-in", origin.clone());
+            builder.placeholder("/html");
+            builder.malformed("command", rule, origin, None);
         }
     }
 }
 
-fn variable(draft: &mut Draft, stdin: &mut StdinReaders, n: usize, text: &str) {
+fn variable(builder: &mut BodyBuilder, stdin: &mut StdinReaders, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a variable is NAME=TEXT".to_owned();
-        return draft.spelling("type", rule, flag_origin("--var", n, text), None);
+        let rule = "a variable must be NAME=TEXT".to_owned();
+        return builder.malformed("type", rule, flag_origin("--var", n, text), None);
     };
     let value = match pair.value.strip_prefix('@') {
         None => pair.value.to_owned(),
         Some(literal) if literal.starts_with('@') => literal.to_owned(),
         Some(path) => {
             let read = match stdin.claim("--var", path) {
-                Ok(source) => source.text().map_err(|rule| format!("{source} can't be read: {rule}")),
-                Err(found) => return draft.push(*found),
+                Ok(source) => source.text().map_err(|rule| format!("couldn't read {source}: {rule}")),
+                Err(found) => return builder.push(*found),
             };
             match read {
                 Ok(text) => text.to_string(),
                 Err(rule) => {
-                    let hint = Some("a text that begins with @ is written @@".to_owned());
-                    return draft.spelling("file", rule, flag_span("--var", n, text, pair.value_at), hint);
+                    let hint = Some("write a leading @ as @@".to_owned());
+                    return builder.malformed("file", rule, flag_span("--var", n, text, pair.value_at), hint);
                 }
             }
         }
     };
     let origin = flag_span("--var", n, text, pair.name_at());
-    draft.put_key(&["template", "variables"], pair.name, value.into(), origin);
+    builder.put_key(&["template", "variables"], pair.name, value.into(), origin);
 }
 
-fn typed_variable(draft: &mut Draft, n: usize, text: &str) {
+fn typed_variable(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a variable is NAME=JSON".to_owned();
-        return draft.spelling("type", rule, flag_origin("--var-json", n, text), None);
+        let rule = "a variable must be NAME=JSON".to_owned();
+        return builder.malformed("type", rule, flag_origin("--var-json", n, text), None);
     };
     match json::read(pair.value) {
         Ok(document) => {
             let origin = flag_span("--var-json", n, text, pair.name_at());
-            draft.put_key(&["template", "variables"], pair.name, document.value, origin);
+            builder.put_key(&["template", "variables"], pair.name, document.value, origin);
         }
         Err(error) => {
-            let hint = Some(format!("a text is given with --var {}=…", pair.name));
+            let hint = Some(format!("for text, use --var {}=…", pair.name));
             let origin = flag_span("--var-json", n, text, pair.value_at.clone());
-            draft.spelling("json", error.message, origin, hint);
+            builder.malformed("json", error.message, origin, hint);
         }
     }
 }
 
-fn custom_header(draft: &mut Draft, n: usize, text: &str) {
+fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, ':') else {
-        let rule = "a header is `NAME: VALUE`".to_owned();
-        return draft.spelling("type", rule, flag_origin("--header", n, text), None);
+        let rule = "a header must be `NAME: VALUE`".to_owned();
+        return builder.malformed("type", rule, flag_origin("--header", n, text), None);
     };
-    draft.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
+    builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
 }
 
-fn add_tag(draft: &mut Draft, n: usize, text: &str) {
+fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {
     let Some(pair) = Pair::read(text, '=') else {
-        let rule = "a tag is NAME=VALUE".to_owned();
-        return draft.spelling("type", rule, flag_origin("--tag", n, text), None);
+        let rule = "a tag must be NAME=VALUE".to_owned();
+        return builder.malformed("type", rule, flag_origin("--tag", n, text), None);
     };
     let item = json!({"name": pair.name, "value": pair.value});
     let same = |tag: &Value| tag["name"] == pair.name;
-    if let Some(pointer) = draft.put("tags", item, same) {
-        draft.came_from(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
-        draft.came_from(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
+    if let Some(pointer) = builder.put("tags", item, same) {
+        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", n, text, pair.name_at()));
+        builder.set_origin(format!("{pointer}/value"), flag_span("--tag", n, text, pair.value_at));
     }
 }

@@ -1,14 +1,14 @@
-//! `--wait`: until the email is delivered, or never will be.
+//! `--wait`: waits until the email is delivered or has failed.
 
 use std::time::Duration;
 
 use posthaste::{Client, EmailId, LastEvent, SentEmail};
 
-use crate::actions::wait::{self, End, Words};
+use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// What can be waited for.
+/// The state to wait for.
 pub(super) const DELIVERED: &str = "delivered";
 
 fn end(email: &SentEmail) -> End {
@@ -25,12 +25,12 @@ pub(super) async fn until_final(
     id: EmailId,
     context: &Context,
 ) -> Result<(), Fail> {
-    let words = Words {
-        left: "the email was accepted and goes its way".to_owned(),
-        open: "the email is not delivered".to_owned(),
-        goes_on: "it goes its way".to_owned(),
-        failed: "the email was accepted and then not delivered".to_owned(),
-        look: format!("posthaste emails get {id}"),
+    let words = Messages {
+        interrupted: "the email was accepted; delivery continues in the background".to_owned(),
+        timed_out: "the email isn't delivered".to_owned(),
+        continues: "delivery continues in the background".to_owned(),
+        failed: "the email was accepted, but delivery failed".to_owned(),
+        check: format!("posthaste emails get {id}"),
     };
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }

@@ -1,8 +1,8 @@
-//! What came in since the cursor, oldest first, a page in memory at a time.
+//! The emails received since the cursor, oldest first, one page in memory at a time.
 //!
-//! The list is walked from the last email that was printed towards newer ones, so whatever comes in meanwhile follows at the end, and no
-//! page shifts under the walk. If the service no longer knows that email, the place is looked for from the new end: up to an email that
-//! was printed, or one that is older than the last printed one. So nothing is left out, and nothing that is remembered is printed again.
+//! The list is read from the last printed email towards newer ones, so emails that arrive meanwhile are appended, and pages don't shift.
+//! If the service no longer has that email, the position is searched for from the newest end: up to a printed email, or one older than the
+//! last printed one. So no email is lost, and no remembered email is printed twice.
 
 use std::ops::ControlFlow;
 
@@ -17,25 +17,25 @@ use crate::diagnostics::Fail;
 use crate::output::table::at;
 use crate::output::time;
 
-/// Prints everything behind the cursor.
+/// Prints everything after the cursor.
 pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let Some(last) = cursor.last().map(|last| last.id.clone()) else {
-        let oldest = end(watch, |_| ControlFlow::Continue(())).await?;
+        let oldest = oldest_after_cursor(watch, |_| ControlFlow::Continue(())).await?;
         return from(oldest, watch, cursor).await;
     };
     match newer(&last, watch, cursor).await {
-        Err(Fail::Sdk(error)) if names_nothing(&error) => {}
+        Err(Fail::Sdk(error)) if is_unknown_cursor(&error) => {}
         walked => return walked,
     }
     let limit = cursor.last().and_then(|last| time::read(&last.created_at));
     let older = |row: &Value| match (limit, time::read(&at(row, "/created_at"))) {
         (Some(limit), Some(created_at)) => created_at < limit,
-        // What tells no time is rather printed again than left out.
+        // Emails without a time are printed again rather than lost.
         _ => false,
     };
     let mut known = None;
-    let boundary = end(watch, |row| {
-        if cursor.knows(&at(row, "/id")) {
+    let boundary = oldest_after_cursor(watch, |row| {
+        if cursor.contains(&at(row, "/id")) {
             known = Some(at(row, "/id"));
             return ControlFlow::Break(());
         }
@@ -46,15 +46,16 @@ pub(super) async fn walk(watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
         return newer(&known, watch, cursor).await;
     }
     if boundary.is_some() {
-        watch.context.out.warn(
-            "the service has forgotten the emails that were printed last; going on by the time at which they came",
-        );
+        watch
+            .context
+            .out
+            .warn("the service no longer has the last printed emails; continuing by arrival time");
     }
     from(boundary, watch, cursor).await
 }
 
-/// Walks from the newest email towards older ones until it is told to stop; gives the last one before that.
-async fn end(
+/// Reads from the newest email towards older ones until the callback stops; returns the last email before that.
+async fn oldest_after_cursor(
     watch: &Watch<'_>,
     mut goes_on: impl FnMut(&Value) -> ControlFlow<()>,
 ) -> Result<Option<Value>, Fail> {
@@ -82,7 +83,7 @@ async fn from(oldest: Option<Value>, watch: &mut Watch<'_>, cursor: &mut Cursor)
     newer(&at(&oldest, "/id"), watch, cursor).await
 }
 
-/// Prints all that are newer than this one.
+/// Prints all emails newer than this one.
 async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(), Fail> {
     let list = watch.client.received().since(id).as_json();
     let mut telling = trace::Pages::begin(watch.context, &list);
@@ -90,7 +91,7 @@ async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     while let Some(page) = pages.try_next().await? {
         telling.page(page.data.len(), page.has_more);
         for row in page.data.iter().rev() {
-            if !cursor.knows(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
+            if !cursor.contains(&at(row, "/id")) && watch.print(row, cursor).await?.is_break() {
                 return Ok(());
             }
         }
@@ -99,7 +100,7 @@ async fn newer(id: &str, watch: &mut Watch<'_>, cursor: &mut Cursor) -> Result<(
     Ok(())
 }
 
-/// The specification is silent on a cursor that names nothing; a service may call it one or the other.
-fn names_nothing(error: &Error) -> bool {
+/// The specification doesn't define the error for an unknown cursor; services use either.
+fn is_unknown_cursor(error: &Error) -> bool {
     matches!(error, Error::Api(api) if matches!(api.status.as_u16(), 400 | 404 | 422))
 }

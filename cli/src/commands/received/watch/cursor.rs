@@ -1,4 +1,4 @@
-//! Where a watch stopped: a file, replaced as a whole, and a lock beside it that dies with its holder.
+//! The position of a watch: a file, replaced atomically, and a lock file that is released when its holder exits.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,46 +13,46 @@ use url::Url;
 
 use crate::commands::received::file_name::safe;
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::files;
 use crate::output::table::at;
 use crate::settings::paths;
 
-/// How many of the emails that were printed last are remembered, for the case that the service forgets some of them.
+/// How many recently printed emails are remembered, in case the service deletes some of them.
 const RECENT: usize = 100;
-/// The longest that a printed line is not in the file, while others follow.
-const EVERY: Duration = Duration::from_millis(100);
-/// Above this it is no file of ours.
-const MOST_BYTES: u64 = 1 << 20;
+/// The longest time a printed line stays unsaved while others follow.
+const SAVE_INTERVAL: Duration = Duration::from_millis(100);
+/// A larger file wasn't written by this program.
+const MAX_BYTES: u64 = 1 << 20;
 const VERSION: u8 = 1;
 
-/// The cursor of one watch, which nobody else moves while it lives.
+/// The cursor of one watch, locked while it exists.
 #[derive(Debug)]
 pub(super) struct Cursor {
-    /// None: it ends with the command.
+    /// `None` for a cursor in memory only.
     file: Option<PathBuf>,
-    /// The lock goes with the open file.
+    /// Dropping the open file releases the lock.
     _lock: Option<File>,
-    kept: Kept,
-    /// Whether it says where to begin.
+    stored: CursorFile,
+    /// Whether it holds a position.
     set: bool,
     unsaved: bool,
     saved: Instant,
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Kept {
+struct CursorFile {
     version: u8,
-    /// The address of the service.
+    /// The base URL of the service.
     service: String,
-    /// The email that was printed last; none: the mailbox was empty, so everything is new.
+    /// The last printed email; `None` if the mailbox was empty, so that everything is new.
     last: Option<Printed>,
-    /// Ids of the emails that were printed last, the newest at the end.
+    /// IDs of recently printed emails, oldest first.
     recent: VecDeque<String>,
 }
 
-/// An email that was printed.
+/// A printed email.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Printed {
     pub(super) id: String,
@@ -60,12 +60,12 @@ pub(super) struct Printed {
 }
 
 impl Cursor {
-    /// One that nobody will find.
+    /// A cursor that isn't stored.
     pub(super) fn in_memory() -> Self {
-        Self::new(None, None, Kept::nothing(String::new()), false)
+        Self::new(None, None, CursorFile::nothing(String::new()), false)
     }
 
-    /// The cursor in this file, or of this profile and service, locked. `anew` forgets what it says.
+    /// Opens and locks the cursor in this file, or the one of this profile and service. `anew` discards the stored position.
     pub(super) fn open(
         file: Option<&Path>,
         service: &Url,
@@ -74,75 +74,75 @@ impl Cursor {
     ) -> Result<Self, Fail> {
         let path = match file {
             Some(file) => file.to_owned(),
-            None => usual(service, context)?,
+            None => default_path(service, context)?,
         };
         let lock =
             files::create_dir(files::folder(&path)).and_then(|()| lock(&path.with_added_extension("lock")));
         let lock = lock.map_err(|error| of_lock(error, &path))?;
-        let kept = if anew { None } else { read(&path)? };
-        if let (Some(kept), Some(file)) = (&kept, file)
-            && kept.service != service.as_str()
+        let stored = if anew { None } else { read(&path)? };
+        if let (Some(stored), Some(file)) = (&stored, file)
+            && stored.service != service.as_str()
         {
-            let rule = format!("this is the cursor of {}, not of {service}", kept.service);
+            let rule = format!("this cursor belongs to {}, not to {service}", stored.service);
             let value = file.display().to_string();
             let origin = Origin::Flag { name: "--cursor".to_owned(), n: 1, value, span: None };
-            return Err(Fail::Usage(Report::one(Problem::new("", "file", rule), Some(origin))));
+            return Err(Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin))));
         }
-        let set = kept.is_some();
-        let kept = kept.unwrap_or_else(|| Kept::nothing(service.to_string()));
-        Ok(Self::new(Some(path), Some(lock), kept, set))
+        let set = stored.is_some();
+        let stored = stored.unwrap_or_else(|| CursorFile::nothing(service.to_string()));
+        Ok(Self::new(Some(path), Some(lock), stored, set))
     }
 
-    fn new(file: Option<PathBuf>, lock: Option<File>, kept: Kept, set: bool) -> Self {
-        Self { file, _lock: lock, kept, set, unsaved: false, saved: Instant::now() }
+    fn new(file: Option<PathBuf>, lock: Option<File>, stored: CursorFile, set: bool) -> Self {
+        Self { file, _lock: lock, stored, set, unsaved: false, saved: Instant::now() }
     }
 
-    /// Whether it says where to begin.
+    /// Whether it holds a position.
     pub(super) fn is_set(&self) -> bool {
         self.set
     }
 
-    /// The email that was printed last, if there was one.
+    /// The last printed email, if any.
     pub(super) fn last(&self) -> Option<&Printed> {
-        self.kept.last.as_ref()
+        self.stored.last.as_ref()
     }
 
-    /// Whether this email is among those that were printed last.
-    pub(super) fn knows(&self, id: &str) -> bool {
-        self.kept.recent.iter().rev().any(|known| known == id)
+    /// Whether this email is among the recently printed ones.
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.stored.recent.iter().rev().any(|known| known == id)
     }
 
-    /// Begins behind this email, as if it had been printed; without one before all that there are.
-    pub(super) fn begin_at(&mut self, newest: Option<&Value>) {
-        self.kept = Kept::nothing(std::mem::take(&mut self.kept.service));
+    /// Starts after this email, as if it had been printed; with `None`, before all emails.
+    pub(super) fn start_after(&mut self, newest: Option<&Value>) {
+        self.stored = CursorFile::nothing(std::mem::take(&mut self.stored.service));
         (self.set, self.unsaved) = (true, true);
         if let Some(newest) = newest {
-            self.moved_to(newest);
+            self.advance(newest);
         }
     }
 
-    /// This email has been printed.
-    pub(super) fn moved_to(&mut self, row: &Value) {
+    /// Records that this email has been printed.
+    pub(super) fn advance(&mut self, row: &Value) {
         let printed = Printed { id: at(row, "/id"), created_at: at(row, "/created_at") };
-        self.kept.recent.push_back(printed.id.clone());
-        if self.kept.recent.len() > RECENT {
-            self.kept.recent.pop_front();
+        self.stored.recent.push_back(printed.id.clone());
+        if self.stored.recent.len() > RECENT {
+            self.stored.recent.pop_front();
         }
-        self.kept.last = Some(printed);
+        self.stored.last = Some(printed);
         self.unsaved = true;
     }
 
-    /// Saves it if the last time is a while ago: a disk is too slow to be asked for every line of a long backlog.
-    pub(super) fn save_now_and_then(&mut self) -> Result<(), Fail> {
-        if self.saved.elapsed() < EVERY { Ok(()) } else { self.save() }
+    /// Saves the cursor if the last save is long enough ago: a disk is too slow for a write per line of a long backlog.
+    pub(super) fn save_if_due(&mut self) -> Result<(), Fail> {
+        if self.saved.elapsed() < SAVE_INTERVAL { Ok(()) } else { self.save() }
     }
 
-    /// Saves it if it has moved.
+    /// Saves the cursor if it has changed.
     pub(super) fn save(&mut self) -> Result<(), Fail> {
         let (Some(path), true) = (&self.file, self.unsaved) else { return Ok(()) };
-        let text = serde_json::to_string(&self.kept).map_err(io::Error::from);
+        let text = serde_json::to_string(&self.stored).map_err(io::Error::from);
         text.and_then(|text| files::write(path, (text + "\n").as_bytes()))
-            .map_err(|error| Fail::local(format!("the cursor {} can't be saved", path.display()), error))?;
+            .map_err(|error| Fail::local(format!("couldn't save the cursor {}", path.display()), error))?;
         (self.unsaved, self.saved) = (false, Instant::now());
         Ok(())
     }
@@ -150,23 +150,23 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        // A signal ends the watch by dropping it. Nobody is left to be told that this failed; some lines will come again.
+        // A signal ends the watch by dropping it. A failure can't be reported here; some lines will be repeated.
         let _ = self.save();
     }
 }
 
-impl Kept {
+impl CursorFile {
     fn nothing(service: String) -> Self {
         Self { version: VERSION, service, last: None, recent: VecDeque::new() }
     }
 }
 
-/// One file for each profile and service.
-fn usual(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
+/// The default file of this profile and service.
+fn default_path(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
     let folder = paths::state_dir(&context.env)?.ok_or_else(|| Fail::Local {
-        message: "there is no home folder to keep the cursor in".to_owned(),
+        message: "no home directory to store the cursor in".to_owned(),
         source: None,
-        hint: Some("name a file: --cursor FILE".to_owned()),
+        hint: Some("choose a file: --cursor FILE".to_owned()),
     })?;
     let profile = context.settings()?.profile.as_ref().map_or("default", |profile| profile.value.as_str());
     let mut hash = Sha256::new();
@@ -177,22 +177,22 @@ fn usual(service: &Url, context: &Context) -> Result<PathBuf, Fail> {
     Ok(folder.join("received").join(format!("{}-{hash}.json", safe(profile))))
 }
 
-fn read(path: &Path) -> Result<Option<Kept>, Fail> {
+fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
     let unreadable = |source: io::Error| Fail::Local {
-        message: format!("the cursor {} can't be read", path.display()),
+        message: format!("couldn't read the cursor {}", path.display()),
         source: Some(Box::new(source)),
-        hint: Some("begin anew: posthaste received watch --from-now, or --from-start".to_owned()),
+        hint: Some("start over: posthaste received watch --from-now, or --from-start".to_owned()),
     };
-    let Some(text) = files::read(path, MOST_BYTES, false).map_err(unreadable)? else { return Ok(None) };
-    let kept: Kept = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
-    if kept.version != VERSION {
-        let error = format!("it has version {}, and this program knows version {VERSION}", kept.version);
+    let Some(text) = files::read(path, MAX_BYTES, false).map_err(unreadable)? else { return Ok(None) };
+    let stored: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;
+    if stored.version != VERSION {
+        let error = format!("its version is {}; this program supports version {VERSION}", stored.version);
         return Err(unreadable(io::Error::other(error)));
     }
-    Ok(Some(kept))
+    Ok(Some(stored))
 }
 
-/// Takes the lock. The kernel keeps it with the open file and drops it when the process ends, however it ends; the file stays.
+/// Takes the lock. The kernel releases it when the process exits, however it exits; the file stays.
 fn lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -208,7 +208,7 @@ fn lock(path: &Path) -> io::Result<File> {
         }
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // Only for the message of whoever comes second.
+    // Only for the message to the next process.
     let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
     Ok(file)
 }
@@ -216,12 +216,12 @@ fn lock(path: &Path) -> io::Result<File> {
 fn of_lock(error: io::Error, path: &Path) -> Fail {
     if error.kind() == io::ErrorKind::WouldBlock {
         return Fail::Local {
-            message: format!("another watch moves the cursor {} ({error})", path.display()),
+            message: format!("another watch is using the cursor {} ({error})", path.display()),
             source: None,
-            hint: Some("give this one a cursor of its own: --cursor FILE".to_owned()),
+            hint: Some("choose another cursor file: --cursor FILE".to_owned()),
         };
     }
-    Fail::local(format!("the cursor {} can't be locked", path.display()), error)
+    Fail::local(format!("couldn't lock the cursor {}", path.display()), error)
 }
 
 #[cfg(test)]
@@ -231,25 +231,30 @@ mod tests {
     use super::*;
 
     fn cursor(path: &Path) -> Cursor {
-        let kept = read(path).unwrap();
-        let set = kept.is_some();
-        Cursor::new(Some(path.to_owned()), None, kept.unwrap_or_else(|| Kept::nothing("s".to_owned())), set)
+        let stored = read(path).unwrap();
+        let set = stored.is_some();
+        Cursor::new(
+            Some(path.to_owned()),
+            None,
+            stored.unwrap_or_else(|| CursorFile::nothing("s".to_owned())),
+            set,
+        )
     }
 
     #[test]
-    fn what_was_printed_is_known_again_also_when_the_watch_was_dropped() {
+    fn printed_emails_are_remembered_even_if_the_watch_was_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.json");
         let mut first = cursor(&path);
         assert!(!first.is_set());
         for n in 0..=RECENT {
-            first.moved_to(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
+            first.advance(&json!({"id": format!("id-{n}"), "created_at": "2026-01-01T00:00:00Z"}));
         }
-        assert!(!path.exists(), "a disk is not asked for every line");
+        assert!(!path.exists(), "not saved for every line");
         drop(first);
         let again = cursor(&path);
         assert!(again.is_set() && again.last().unwrap().id == format!("id-{RECENT}"));
-        assert!(again.knows("id-1") && !again.knows("id-0"));
+        assert!(again.contains("id-1") && !again.contains("id-0"));
         #[cfg(unix)]
         assert_eq!(paths::mode(&path), Some(0o600));
         std::fs::write(&path, "{\"version\":").unwrap();
@@ -260,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_has_one_holder_and_is_free_when_the_holder_is_gone() {
+    fn the_lock_has_one_holder_and_is_released_when_the_holder_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.json.lock");
         let held = lock(&path).unwrap();

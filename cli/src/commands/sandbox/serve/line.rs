@@ -1,20 +1,20 @@
-//! What is told of a request with `-v`: never a secret.
+//! One log line per request with `-v`; never contains a secret.
 
 use http::header;
 use posthaste_reference_server::RecordedRequest;
 use serde_json::Value;
 use url::form_urlencoded;
 
-/// What of an OAuth request may be told. Codes, verifiers, tokens and `state` are secrets, and whatever has another name may be one.
-const HARMLESS: [&str; 4] = ["grant_type", "response_type", "client_id", "scope"];
-/// The most characters of a value.
-const LONGEST: usize = 64;
+/// OAuth parameters that may be logged. Codes, verifiers, tokens and `state` are secrets, and so may be unknown parameters.
+const LOGGED_PARAMETERS: [&str; 4] = ["grant_type", "response_type", "client_id", "scope"];
+/// Maximum characters of a value.
+const MAX_VALUE_CHARS: usize = 64;
 
-/// One line for a request and its answer: the size is the request body's, the time how long the service took, and a scripted delay stands behind it.
+/// Formats a request and its response: the size is that of the request body, the time is the service's; an injected delay is appended.
 pub(super) fn line(request: &RecordedRequest) -> String {
     let (status, bytes) = (request.status.as_u16(), request.body.len());
     let (asked, ended) = if is_oauth(&request.path) {
-        (told(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
+        (parameters(request), error(request).map(|error| format!(" {error}")).unwrap_or_default())
     } else {
         (request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default(), String::new())
     };
@@ -29,13 +29,13 @@ pub(super) fn line(request: &RecordedRequest) -> String {
     )
 }
 
-/// The endpoints of the authorization server; the list of grants is a resource like any other.
+/// The endpoints of the authorization server; the list of grants is an ordinary resource.
 fn is_oauth(path: &str) -> bool {
     ["/oauth/authorize", "/oauth/token", "/oauth/register", "/oauth/revoke"].contains(&path)
 }
 
-/// The harmless parameters, of the query or of the body.
-fn told(request: &RecordedRequest) -> String {
+/// The loggable parameters of the query or body.
+fn parameters(request: &RecordedRequest) -> String {
     let query = request.query.as_deref().unwrap_or_default();
     let mut given: Vec<(String, String)> = pairs(query.as_bytes());
     match serde_json::from_slice::<Value>(&request.body) {
@@ -43,7 +43,7 @@ fn told(request: &RecordedRequest) -> String {
             .extend(fields.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())))),
         _ => given.extend(pairs(&request.body)),
     }
-    let harmless = given.into_iter().filter(|(name, _)| HARMLESS.contains(&name.as_str()));
+    let harmless = given.into_iter().filter(|(name, _)| LOGGED_PARAMETERS.contains(&name.as_str()));
     harmless.flat_map(|(name, value)| [" ".to_owned(), name, "=".to_owned(), plain(&value)]).collect()
 }
 
@@ -51,7 +51,7 @@ fn pairs(form: &[u8]) -> Vec<(String, String)> {
     form_urlencoded::parse(form).into_owned().collect()
 }
 
-/// The name of the error, in the body or in the address that the browser is sent to.
+/// The error code, from the body or from the redirect URI.
 fn error(request: &RecordedRequest) -> Option<String> {
     let location = request.answer_headers.get(header::LOCATION).and_then(|location| location.to_str().ok());
     let error = match location {
@@ -64,9 +64,9 @@ fn error(request: &RecordedRequest) -> Option<String> {
     Some(plain(&error))
 }
 
-/// Text of somebody else, harmless to a terminal.
+/// Text from a client, safe for a terminal.
 fn plain(text: &str) -> String {
-    let shown = text.chars().take(LONGEST);
+    let shown = text.chars().take(MAX_VALUE_CHARS);
     shown
         .map(|character| match character {
             ' ' => '+',

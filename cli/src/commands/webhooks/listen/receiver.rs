@@ -1,4 +1,4 @@
-//! The server that takes deliveries: one path, one method, a bounded body, and a signature that fits.
+//! The server that receives deliveries: one path, one method, a bounded body, and a valid signature.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -18,50 +18,50 @@ use posthaste::{WebhookPayload, WebhookVerifier};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 
+use super::delivery_record::DeliveryRecord;
 use super::forward::Forward;
-use super::told::Told;
 
-/// The most that a delivery may have.
+/// Maximum body size of a delivery in bytes.
 const BODY_LIMIT: usize = 1024 * 1024;
-/// How long a request may take to arrive: its headers, and then its body.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long the headers, and then the body, of a request may take to arrive.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What is done with deliveries.
+/// What to do with deliveries.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) path: String,
-    /// None takes everything.
+    /// `None` accepts everything.
     pub(super) verifier: Option<WebhookVerifier>,
-    /// The types that are shown and passed on; all if there are none.
+    /// The event types to show and forward; all if empty.
     pub(super) events: BTreeSet<String>,
     pub(super) forward: Option<Forward>,
 }
 
-/// Serves one connection until it ends, or until `stopped`.
+/// Serves one connection until it closes or `stopped` is ready.
 pub(super) async fn connection(
     stream: TcpStream,
     receiver: Arc<Receiver>,
-    telling: mpsc::Sender<Told>,
+    records: mpsc::Sender<DeliveryRecord>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let answer = service_fn(move |request| {
-        let (receiver, telling) = (Arc::clone(&receiver), telling.clone());
+        let (receiver, records) = (Arc::clone(&receiver), records.clone());
         async move {
-            let (response, told) = receiver.take(request).await;
-            if let Some(told) = told {
-                // Nobody shows anything any more once the program ends.
-                let _ = telling.send(told).await;
+            let (response, record) = receiver.take(request).await;
+            if let Some(record) = record {
+                // After the program stops, the receiver is gone; ignore that.
+                let _ = records.send(record).await;
             }
             Ok::<_, Infallible>(response)
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
+        .header_read_timeout(TIMEOUT)
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
     tokio::select! {
-        // A sender that hangs up is no news.
+        // A sender that disconnects isn't worth reporting.
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
     }
@@ -69,29 +69,29 @@ pub(super) async fn connection(
 }
 
 impl Receiver {
-    async fn take(&self, request: Request<Incoming>) -> (Response<Full<Bytes>>, Option<Told>) {
+    async fn take(&self, request: Request<Incoming>) -> (Response<Full<Bytes>>, Option<DeliveryRecord>) {
         let (head, body) = request.into_parts();
         if head.uri.path() != self.path {
-            let why = format!("{} {} is not where deliveries arrive", head.method, head.uri.path());
+            let why = format!("{} {} isn't the endpoint for deliveries", head.method, head.uri.path());
             return refuse(StatusCode::NOT_FOUND, &why);
         }
         if head.method != Method::POST {
-            let (mut response, told) = refuse(
+            let (mut response, record) = refuse(
                 StatusCode::METHOD_NOT_ALLOWED,
-                &format!("a delivery is a POST (found {})", head.method),
+                &format!("a delivery must be a POST (found {})", head.method),
             );
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
-            return (response, told);
+            return (response, record);
         }
-        let read = tokio::time::timeout(PATIENCE, Limited::new(body, BODY_LIMIT).collect()).await;
+        let read = tokio::time::timeout(TIMEOUT, Limited::new(body, BODY_LIMIT).collect()).await;
         let body = match read {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let (mut response, told) =
-                    refuse(StatusCode::PAYLOAD_TOO_LARGE, "a delivery has at most 1 MiB");
-                // What is left of the body is not read.
+                let (mut response, record) =
+                    refuse(StatusCode::PAYLOAD_TOO_LARGE, "a delivery may have at most 1 MiB");
+                // The rest of the body isn't read.
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-                return (response, told);
+                return (response, record);
             }
             Ok(Err(_)) => return refuse(StatusCode::BAD_REQUEST, "the body ended early"),
             Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took longer than 15 s"),
@@ -108,7 +108,7 @@ impl Receiver {
         if !self.events.is_empty() && !kind.as_ref().is_some_and(|kind| self.events.contains(kind)) {
             return (plain(StatusCode::NO_CONTENT, Bytes::new(), None), None);
         }
-        let mut told = Told {
+        let mut record = DeliveryRecord {
             at: Timestamp::now(),
             id: Some(id),
             kind,
@@ -119,23 +119,23 @@ impl Receiver {
             payload: event.map(|event| event.raw().clone()).unwrap_or_default(),
         };
         let Some(forward) = &self.forward else {
-            return (plain(StatusCode::NO_CONTENT, Bytes::new(), None), Some(told));
+            return (plain(StatusCode::NO_CONTENT, Bytes::new(), None), Some(record));
         };
         let answer = forward.pass(&head.headers, body).await;
-        (told.status, told.why, told.took) = (answer.status, answer.error, Some(answer.took));
-        (plain(answer.status, answer.body, answer.content_type), Some(told))
+        (record.status, record.why, record.took) = (answer.status, answer.error, Some(answer.took));
+        (plain(answer.status, answer.body, answer.content_type), Some(record))
     }
 }
 
-/// The id that something claims to have which nobody verifies.
+/// The ID claimed by an unverified delivery.
 fn claimed_id(headers: &HeaderMap) -> String {
     let id = headers.get("svix-id").or_else(|| headers.get("webhook-id"));
     id.map_or_else(|| "(no id)".to_owned(), |id| String::from_utf8_lossy(id.as_bytes()).into_owned())
 }
 
-fn refuse(status: StatusCode, why: &str) -> (Response<Full<Bytes>>, Option<Told>) {
+fn refuse(status: StatusCode, why: &str) -> (Response<Full<Bytes>>, Option<DeliveryRecord>) {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    (plain(status, format!("{why}\n").into(), Some(text)), Some(Told::refused(status, why)))
+    (plain(status, format!("{why}\n").into(), Some(text)), Some(DeliveryRecord::refused(status, why)))
 }
 
 fn plain(status: StatusCode, body: Bytes, content_type: Option<HeaderValue>) -> Response<Full<Bytes>> {

@@ -1,4 +1,4 @@
-//! The webhook that a listener makes for itself, and always deletes again.
+//! The listener's temporary webhook, which is always deleted on exit.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,35 +14,35 @@ use crate::input::flags::all_event_types;
 use crate::output::write_stderr;
 use crate::signals::Signals;
 
-/// How long the answer to its making is waited for once a signal has come.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long its deletion may take, with all attempts.
+/// How long to wait for the response to its creation after a signal.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The limit for deleting it, with all retries.
 const REMOVAL: Duration = Duration::from_secs(30);
-/// The kinds of types that not every description of the service has.
+/// Prefixes of event types that not every description of the service lists.
 const DISPUTED: [&str; 3] = ["contact.topics.", "suppression.", "topic."];
 
-/// A webhook that is there as long as the listener.
+/// A webhook that exists as long as the listener.
 #[derive(Debug)]
 pub(super) struct Registration {
     pub(super) id: WebhookId,
     pub(super) endpoint: String,
     pub(super) secret: posthaste::types::SigningSecret,
-    /// The path of the endpoint: one that nobody guesses, and that no other webhook has.
+    /// The random path of the endpoint, unique to this webhook.
     pub(super) path: String,
-    /// It is one of a sandbox.
+    /// Whether it is registered at a sandbox.
     pub(super) sandboxed: bool,
     client: Client,
 }
 
-/// The types that are told when none were named: all of them by a sandbox, and of the service those on which its descriptions agree.
-pub(super) fn usual(public: bool) -> BTreeSet<String> {
+/// The event types by default: all of a sandbox, and those of the service that all its descriptions list.
+pub(super) fn default_types(public: bool) -> BTreeSet<String> {
     let agreed = |kind: &&str| !public || !DISPUTED.iter().any(|disputed| kind.starts_with(disputed));
     all_event_types().filter(agreed).map(str::to_owned).collect()
 }
 
 impl Registration {
-    /// Makes it. A signal that comes meanwhile leaves nothing behind.
-    pub(super) async fn make(
+    /// Creates the webhook. A signal in the meantime leaves nothing behind.
+    pub(super) async fn create(
         context: &Context,
         public_url: Option<&Url>,
         here: &str,
@@ -60,36 +60,37 @@ impl Registration {
             made = &mut call => Some(made),
             signal = signals.next() => {
                 stopped = Some(signal);
-                write_stderr("waiting for the service's answer, at most 10 s, so that no webhook stays behind\n");
+                write_stderr("waiting up to 10 s for the service's response, so that no webhook is left behind\n");
                 tokio::select! {
-                    made = tokio::time::timeout(PATIENCE, call) => made.ok(),
+                    made = tokio::time::timeout(TIMEOUT, call) => made.ok(),
                     _ = signals.next() => None,
                 }
             }
         };
-        let doubt = format!("a webhook to {endpoint} may have been made; look: posthaste webhooks list");
+        let unknown_outcome =
+            format!("a webhook for {endpoint} may have been created; check: posthaste webhooks list");
         let made = match made {
             Some(Ok(made)) => made,
-            // The service said no, or never heard of it.
+            // The service rejected the request or never received it.
             Some(Err(error)) if matches!(error.outcome(), Outcome::Rejected | Outcome::NotSent) => {
                 return Err(Fail::Sdk(error));
             }
             unsure => {
-                let looked = tokio::time::timeout(PATIENCE, remove_by_endpoint(&client, &endpoint)).await;
+                let looked = tokio::time::timeout(TIMEOUT, remove_by_endpoint(&client, &endpoint)).await;
                 let doubtful = !matches!(looked, Ok(Ok(())));
                 return Err(match (unsure, stopped) {
                     (_, Some(signal)) => {
                         if doubtful {
-                            context.out.warn(&doubt);
+                            context.out.warn(&unknown_outcome);
                         }
                         Fail::Interrupted(signal)
                     }
-                    (Some(Err(error)), None) if doubtful => Fail::of_call(error, &doubt),
+                    (Some(Err(error)), None) if doubtful => Fail::of_call(error, &unknown_outcome),
                     (Some(Err(error)), None) => Fail::Unavailable {
-                        message: format!("the webhook could not be made, and none stays behind: {error}"),
+                        message: format!("couldn't create the webhook, and none was left behind: {error}"),
                         hint: Some("run it again".to_owned()),
                     },
-                    (_, None) => Fail::Unavailable { message: doubt, hint: None },
+                    (_, None) => Fail::Unavailable { message: unknown_outcome, hint: None },
                 });
             }
         };
@@ -105,12 +106,12 @@ impl Registration {
         }
     }
 
-    /// Deletes it. Who asks the program to stop once more is told what is going on, and waits, too.
+    /// Deletes the webhook. Another signal in the meantime prints the status and keeps waiting.
     pub(super) async fn remove(self, context: &Context, signals: &mut Signals) -> Result<(), Fail> {
         let removal = async {
             match self.client.webhooks().delete(&self.id).timeout(REMOVAL).await {
                 Ok(_) => Ok(()),
-                // Somebody else was faster.
+                // Already deleted by someone else.
                 Err(posthaste::Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => Ok(()),
                 Err(error) => Err(error),
             }
@@ -119,18 +120,18 @@ impl Registration {
         let removed = loop {
             tokio::select! {
                 removed = &mut removal => break removed,
-                _ = signals.next() => write_stderr("deleting the webhook, at most 30 s\n"),
+                _ = signals.next() => write_stderr("deleting the webhook, for up to 30 s\n"),
             }
         };
         removed.map_err(|error| {
             let advice = format!("posthaste webhooks delete {}", self.id);
-            context.out.warn(&format!("the webhook to {} may still be there: {advice}", self.endpoint));
+            context.out.warn(&format!("the webhook for {} may still exist: {advice}", self.endpoint));
             Fail::Sdk(error)
         })
     }
 }
 
-/// Deletes the webhook with this endpoint, if there is one. No other has it: its path is random.
+/// Deletes the webhook with this endpoint, if it exists. The random path makes it unique.
 async fn remove_by_endpoint(client: &Client, endpoint: &str) -> posthaste::Result<()> {
     let mut webhooks = client.webhooks().list().stream();
     while let Some(webhook) = webhooks.try_next().await? {

@@ -1,5 +1,5 @@
-//! Standard output on a thread of its own: a reader that has stopped reading must not keep the program from ending, and with it
-//! the webhook from being deleted.
+//! Writes standard output on its own thread: a blocked reader must not keep the program from exiting and thereby from deleting the
+//! webhook.
 
 use std::sync::mpsc;
 
@@ -8,17 +8,17 @@ use tokio::sync::mpsc as answers;
 use crate::diagnostics::Fail;
 use crate::output::write_stdout;
 
-/// Writes one text after the other.
+/// Writes texts one after the other.
 #[derive(Debug)]
 pub(super) struct Writer {
     texts: mpsc::Sender<String>,
     written: answers::UnboundedReceiver<Result<(), Fail>>,
-    /// A text is on its way; the next one has to wait.
+    /// A write is in progress; the next one has to wait.
     pub(super) is_busy: bool,
 }
 
 impl Writer {
-    /// Starts the thread. Nobody waits for its end.
+    /// Starts the thread, which is never joined.
     pub(super) fn start() -> Self {
         let (texts, to_write) = mpsc::channel::<String>();
         let (answer, written) = answers::unbounded_channel();
@@ -32,13 +32,13 @@ impl Writer {
         Self { texts, written, is_busy: false }
     }
 
-    /// Writes this. Ask [`written`](Self::written) for the end of it before the next one.
+    /// Starts writing. Await [`written`](Self::written) before the next call.
     pub(super) fn write(&mut self, text: String) {
-        // The thread lives as long as this.
+        // The thread lives as long as this value.
         self.is_busy = self.texts.send(text).is_ok();
     }
 
-    /// Waits until what is on its way was written; for ever if there is nothing.
+    /// Waits until the current write ends; forever if there is none.
     pub(super) async fn written(&mut self) -> Result<(), Fail> {
         if !self.is_busy {
             return std::future::pending().await;

@@ -1,7 +1,7 @@
-//! One JSON body in the making: a document that was named, with flags laid over it, and where each value came from.
+//! Builds a JSON body from a document and flags that override it, and records the source of each value.
 //!
-//! What the rules say is wrong is told by JSON pointer. The draft turns a pointer back into the flag or the place in the
-//! document that the value was written at, so a person finds it.
+//! Validation reports problems by JSON pointer. The builder maps a pointer back to the flag, or to the position in the document, that
+//! set the value.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     json,
-    places::{self, Part},
+    json_spans::{self, Target},
     source::Source,
 };
-use crate::diagnostics::{Found, Origin, Problem};
+use crate::diagnostics::{Diagnostic, Origin, Problem};
 
-/// The fields in the order in which problems are told.
+/// The order in which problems are reported.
 const FIELDS: [&str; 14] = [
     "from",
     "to",
@@ -33,24 +33,24 @@ const FIELDS: [&str; 14] = [
     "attachments",
 ];
 
-/// A body in the making.
+/// A JSON body under construction.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct BodyBuilder {
     fields: Map<String, Value>,
-    /// What stands at a pointer came from here.
+    /// The source of the value at each pointer.
     origins: BTreeMap<String, Origin>,
     document: Option<(Source, Arc<str>)>,
-    found: Vec<Found>,
-    /// Problems beyond those that are listed.
+    found: Vec<Diagnostic>,
+    /// The number of problems not listed.
     omitted: usize,
-    /// Pointers at which a spelling problem was found: what stands there is a stand-in, and other problems of it mean nothing.
+    /// Pointers of malformed values: a placeholder stands there, and further problems with it are meaningless.
     stand_ins: Vec<String>,
-    /// The document could not be read, so nobody knows what it lacks.
+    /// The document couldn't be read, so missing fields are unknown.
     unread: bool,
 }
 
-impl Draft {
-    /// Lays the document under everything else. What keeps it from being read is one of the problems.
+impl BodyBuilder {
+    /// Reads the document that the flags override. If it can't be read, adds a problem.
     pub(crate) fn read(&mut self, source: Source, flag: &str) {
         let name = if source == Source::Stdin { "-".to_owned() } else { source.to_string() };
         let at_flag = flag_origin(flag, 1, &name);
@@ -58,20 +58,21 @@ impl Draft {
         let text = match source.text() {
             Ok(text) => text,
             Err(rule) => {
-                return self.spelling("file", format!("{source} can't be read: {rule}"), at_flag, None);
+                return self.malformed("file", format!("couldn't read {source}: {rule}"), at_flag, None);
             }
         };
         let whole = |span| source.origin(&text, span);
         match json::read(&text) {
             Err(error) => {
                 let end = text.ceil_char_boundary((error.at + 1).min(text.len()));
-                self.spelling("json", error.message, whole(error.at..end), None);
+                self.malformed("json", error.message, whole(error.at..end), None);
             }
             Ok(json::Document { value: Value::Object(fields), repeated, omitted }) => {
                 self.fields = fields;
                 self.unread = false;
                 self.omitted += omitted;
-                let spans = places::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Part::Key)));
+                let spans =
+                    json_spans::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)));
                 for (pointer, span) in repeated.into_iter().zip(spans) {
                     let rule = "this key is given twice";
                     self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
@@ -79,30 +80,30 @@ impl Draft {
                 self.document = Some((source, text));
             }
             Ok(_) => {
-                let rule = "one JSON object is expected here";
-                self.spelling("type", rule.to_owned(), whole(first_byte(&text)), None);
+                let rule = "expected a JSON object";
+                self.malformed("type", rule.to_owned(), whole(first_byte(&text)), None);
             }
         }
     }
 
-    /// The fields as they are.
+    /// The current fields.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
 
-    /// The body as it is.
+    /// The current body.
     pub(crate) fn value(&self) -> Value {
         Value::Object(self.fields.clone())
     }
 
-    /// Sets a field to what a flag said.
+    /// Sets a field to a flag's value.
     pub(crate) fn set(&mut self, field: &str, value: impl Into<Value>, origin: Origin) {
         self.fields.insert(field.to_owned(), value.into());
         self.origins.retain(|pointer, _| !is_within(pointer, &format!("/{field}")));
         self.origins.insert(format!("/{field}"), origin);
     }
 
-    /// Sets a field to all values of a repeated flag, if there are any.
+    /// Sets a field to all values of a repeated flag, if any.
     pub(crate) fn set_all(&mut self, field: &str, flag: &str, values: &[String]) {
         if values.is_empty() {
             return;
@@ -113,8 +114,7 @@ impl Draft {
         }
     }
 
-    /// Adds to a list, or takes the place of the item for which `same` holds. Where something else than a list stands, the rules will
-    /// say so.
+    /// Appends to a list, or replaces the item that `same` matches. If the field isn't a list, validation reports it.
     pub(crate) fn put(&mut self, field: &str, item: Value, same: impl Fn(&Value) -> bool) -> Option<String> {
         let list = self.fields.entry(field).or_insert(Value::Null);
         if list.is_null() {
@@ -130,7 +130,7 @@ impl Draft {
         Some(format!("/{field}/{at}"))
     }
 
-    /// Sets a key of an object, reached over the keys of `path`. Where something else than an object stands, the rules will say so.
+    /// Sets a key of the object at `path`. If that isn't an object, validation reports it.
     pub(crate) fn put_key(&mut self, path: &[&str], key: &str, value: Value, origin: Origin) {
         let mut object = &mut self.fields;
         let mut pointer = String::new();
@@ -147,13 +147,13 @@ impl Draft {
         self.origins.insert(pointer + json::pointer(key).as_str(), origin);
     }
 
-    /// What stands at the pointer came from there.
-    pub(crate) fn came_from(&mut self, pointer: String, origin: Origin) {
+    /// Records the source of the value at the pointer.
+    pub(crate) fn set_origin(&mut self, pointer: String, origin: Origin) {
         self.origins.insert(pointer, origin);
     }
 
-    /// Something is spelled wrong.
-    pub(crate) fn spelling(
+    /// Adds a problem with a malformed value.
+    pub(crate) fn malformed(
         &mut self,
         code: &'static str,
         rule: String,
@@ -163,32 +163,32 @@ impl Draft {
         self.found.push(found(Problem::new("", code, rule), Some(origin), hint));
     }
 
-    /// A problem that brings its place.
-    pub(crate) fn push(&mut self, found: Found) {
+    /// Adds a problem that has its place.
+    pub(crate) fn push(&mut self, found: Diagnostic) {
         self.found.push(found);
     }
 
-    /// What stands at the pointer only stands in for something that was spelled wrong.
-    pub(crate) fn stand_in(&mut self, pointer: &str) {
+    /// Marks the value at the pointer as a placeholder for a malformed one.
+    pub(crate) fn placeholder(&mut self, pointer: &str) {
         self.stand_ins.push(pointer.to_owned());
     }
 
-    /// Adds what rules found, with the places; what follows from a problem that is known is left out.
-    pub(crate) fn judge(&mut self, problems: Problems) {
+    /// Adds validation errors with their places; omits consequences of known problems.
+    pub(crate) fn add_problems(&mut self, problems: Problems) {
         self.omitted += problems.omitted();
         let lacks_field = |problem: &Problem| {
             problem.code == "required" && problem.path.matches('/').count() < 2 && self.unread
         };
-        let stands_in =
+        let is_placeholder =
             |problem: &Problem| self.stand_ins.iter().any(|pointer| is_within(&problem.path, pointer));
         let mut problems = problems.into_vec();
-        problems.retain(|problem| !lacks_field(problem) && !stands_in(problem));
+        problems.retain(|problem| !lacks_field(problem) && !is_placeholder(problem));
         let flags: Vec<_> = problems.iter().map(|problem| self.flag(problem)).collect();
         let of_document = problems.iter().zip(&flags).filter(|(_, flag)| flag.is_none());
         let of_document = of_document.map(|(problem, _)| (problem.path.as_str(), part(problem)));
         let mut places = match &self.document {
             Some((source, text)) => {
-                let spans = places::find(text, of_document);
+                let spans = json_spans::find(text, of_document);
                 spans.into_iter().map(|span| source.origin(text, span)).collect()
             }
             None => Vec::new(),
@@ -201,16 +201,16 @@ impl Draft {
         }
     }
 
-    /// The number of problems beyond those that are listed.
+    /// The number of problems not listed.
     pub(crate) fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// Everything that was found, in the order of the fields.
-    pub(crate) fn into_found(mut self) -> Vec<Found> {
-        let order = |found: &Found| {
+    /// All problems, in the order of the fields.
+    pub(crate) fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        let order = |found: &Diagnostic| {
             let field = found.problem.path.split('/').nth(1);
-            // What is wrong with the whole is that it has no body; without a path it is a flag that is spelled wrong.
+            // A problem with the whole body means that a body field is missing; without a path, a flag is malformed.
             let field = if found.problem.code == "required" {
                 field.unwrap_or("text")
             } else {
@@ -225,12 +225,12 @@ impl Draft {
         self.found
     }
 
-    /// Whether anything was found.
+    /// Whether there are no problems.
     pub(crate) fn is_clean(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// The flag that set the value that a problem is about.
+    /// The flag that set the value of a problem.
     fn flag(&self, problem: &Problem) -> Option<Origin> {
         let mut pointer = problem.path.as_str();
         loop {
@@ -250,27 +250,27 @@ pub(crate) fn flag_origin(flag: &str, n: usize, value: &str) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: None }
 }
 
-/// The same with the bytes of the value that are meant.
+/// The same with the relevant bytes of the value.
 pub(crate) fn flag_span(flag: &str, n: usize, value: &str, span: Range<usize>) -> Origin {
     Origin::Flag { name: flag.to_owned(), n, value: value.to_owned(), span: Some(span) }
 }
 
-/// Whether it is the key that a problem is about, or the value.
-pub(crate) fn part(problem: &Problem) -> Part {
+/// Whether a problem concerns the key or the value.
+pub(crate) fn part(problem: &Problem) -> Target {
     let keyed = problem.path.contains("/headers/") || problem.path.contains("/template/variables/");
     match problem.code {
-        "unknown" | "repeated" | "unsupported" => Part::Key,
-        "charset" | "reserved" if keyed => Part::Key,
+        "unknown" | "repeated" | "unsupported" => Target::Key,
+        "charset" | "reserved" if keyed => Target::Key,
         "length" | "header"
             if keyed && (problem.message.contains("key") || problem.message.contains("name")) =>
         {
-            Part::Key
+            Target::Key
         }
-        _ => Part::Value,
+        _ => Target::Value,
     }
 }
 
-/// What to do about a problem, where more can be said than the rule.
+/// A hint for a problem, if there is more to say than the rule.
 pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String> {
     let of_flag =
         |flags: &[&str]| matches!(origin, Some(Origin::Flag { name, .. }) if flags.contains(&name.as_str()));
@@ -290,8 +290,8 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
     }
 }
 
-fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Found {
-    Found { problem, origin, hint }
+fn found(problem: Problem, origin: Option<Origin>, hint: Option<String>) -> Diagnostic {
+    Diagnostic { problem, origin, hint }
 }
 
 fn first_byte(text: &str) -> Range<usize> {
@@ -303,7 +303,7 @@ fn is_within(pointer: &str, outer: &str) -> bool {
     pointer.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The bytes of a flag's value that break the rule, where they can be told.
+/// Narrows the origin to the bytes of the flag's value that break the rule, if known.
 pub(super) fn narrowed(origin: Origin, problem: &Problem) -> Origin {
     let Origin::Flag { name, n, value, span } = origin else { return origin };
     let within = span.clone().unwrap_or(0..value.len());
@@ -336,39 +336,39 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_leads_back_to_the_flag_and_the_character() {
-        let mut draft = Draft::default();
-        draft.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
-        let pointer = draft.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
-        draft.came_from(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
-        let at = |path: &str, code| span(draft.flag(&Problem::new(path, code, "rule")));
+    fn a_pointer_maps_back_to_the_flag_and_the_character() {
+        let mut builder = BodyBuilder::default();
+        builder.set_all("to", "--to", &["ada@example.com".into(), "bob@@example.com".into()]);
+        let pointer = builder.put("tags", json!({"name": "week 47", "value": "x"}), |_| false).unwrap();
+        builder.set_origin(format!("{pointer}/name"), flag_span("--tag", 1, "week 47=x", 0..7));
+        let at = |path: &str, code| span(builder.flag(&Problem::new(path, code, "rule")));
         assert_eq!(at("/to/1", "address"), ("--to".to_owned(), 2, Some(4..5)));
         assert_eq!(at("/to/0", "empty"), ("--to".to_owned(), 1, None));
         assert_eq!(at("/tags/0/name", "charset"), ("--tag".to_owned(), 1, Some(4..5)));
-        assert_eq!(draft.flag(&Problem::new("/cc/0", "address", "rule")), None);
+        assert_eq!(builder.flag(&Problem::new("/cc/0", "address", "rule")), None);
     }
 
     #[test]
-    fn problems_stand_in_the_order_of_the_fields() {
-        let mut draft = Draft::default();
-        draft.judge(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
-        let paths: Vec<_> = draft.into_found().into_iter().map(|found| found.problem.path).collect();
+    fn problems_are_in_the_order_of_the_fields() {
+        let mut builder = BodyBuilder::default();
+        builder.add_problems(problems(["/tags/0", "/from", "/subjct", "/to/3"]));
+        let paths: Vec<_> = builder.into_diagnostics().into_iter().map(|found| found.problem.path).collect();
         assert_eq!(paths, ["/from", "/to/3", "/tags/0", "/subjct"]);
     }
 
     #[test]
-    fn what_only_stands_in_is_not_judged() {
-        let mut draft = Draft::default();
-        draft.stand_in("/tags/1");
-        draft.judge(problems(["/tags/1/name", "/tags/10/name"]));
-        assert_eq!(draft.into_found().len(), 1);
+    fn placeholders_are_not_validated() {
+        let mut builder = BodyBuilder::default();
+        builder.placeholder("/tags/1");
+        builder.add_problems(problems(["/tags/1/name", "/tags/10/name"]));
+        assert_eq!(builder.into_diagnostics().len(), 1);
     }
 
     #[test]
-    fn what_is_no_list_is_left_for_the_rules() {
-        let mut draft = Draft::default();
-        draft.set("tags", "x", flag_origin("--input", 1, "-"));
-        assert_eq!(draft.put("tags", json!({}), |_| false), None);
-        assert_eq!(draft.fields()["tags"], "x");
+    fn a_value_that_is_not_a_list_is_left_to_validation() {
+        let mut builder = BodyBuilder::default();
+        builder.set("tags", "x", flag_origin("--input", 1, "-"));
+        assert_eq!(builder.put("tags", json!({}), |_| false), None);
+        assert_eq!(builder.fields()["tags"], "x");
     }
 }

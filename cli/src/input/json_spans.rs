@@ -1,4 +1,4 @@
-//! Where in a JSON text a value stands. Only asked when something is wrong: a second parser finds the bytes then.
+//! Finds the bytes of values in a JSON text. Used only for errors, with a second parser.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -9,17 +9,17 @@ use jsonc_parser::{
     parse_to_ast,
 };
 
-/// What of a place is meant.
+/// Selects the key or the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Target {
     /// The value at the pointer.
     Value,
     /// The key that the pointer ends with.
     Key,
 }
 
-/// The bytes of the value at each JSON pointer, or of the nearest value around it. The text is parsed once for all of them.
-pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Part)>) -> Vec<Range<usize>> {
+/// The bytes of the value at each JSON pointer, or of the nearest enclosing value. Parses the text once for all of them.
+pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Target)>) -> Vec<Range<usize>> {
     let options = ParseOptions {
         allow_comments: false,
         allow_loose_object_property_names: false,
@@ -39,21 +39,21 @@ pub(crate) fn find<'a>(text: &str, places: impl IntoIterator<Item = (&'a str, Pa
     places.into_iter().map(find).collect()
 }
 
-/// Looks keys up in an index of each object, which is made when the object is first passed.
+/// Looks up keys in an index per object, built on first use.
 struct Finder<'t, 'a> {
     text: &'t str,
-    /// By the byte at which an object begins.
+    /// Keyed by the byte at which an object starts.
     keys: HashMap<usize, HashMap<&'a str, &'a ObjectProp<'a>>>,
 }
 
 impl<'a> Finder<'_, 'a> {
-    fn find(&mut self, root: &'a Value<'a>, pointer: &str, part: Part) -> Range<usize> {
+    fn find(&mut self, root: &'a Value<'a>, pointer: &str, part: Target) -> Range<usize> {
         let mut value = root;
         let mut key: Option<&ObjectProp<'_>> = None;
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
             let next = match value {
-                // The last of several counts, as it does for a reader of the value; it is also the one that repeats.
+                // The last of repeated keys, as for readers of the value; it is also the repetition.
                 Value::Object(object) => {
                     let keys = self.keys.entry(object.range().start).or_insert_with(|| {
                         object.properties.iter().map(|prop| (prop.name.as_str(), prop)).collect()
@@ -73,14 +73,14 @@ impl<'a> Finder<'_, 'a> {
             }
         }
         let range = match (part, key) {
-            (Part::Key, Some(prop)) => prop.name.range(),
+            (Target::Key, Some(prop)) => prop.name.range(),
             _ => value.range(),
         };
         range.start..range.end
     }
 }
 
-/// Of an object or array around a place, its opening bracket says enough.
+/// For an object or array, the opening bracket is enough.
 fn first_line_of(text: &str, range: Range<usize>) -> Range<usize> {
     match text.as_bytes().get(range.start) {
         Some(b'{' | b'[') => range.start..range.start + 1,
@@ -94,32 +94,32 @@ mod tests {
 
     const TEXT: &str = r#"{"from": "a", "tags": [{"name": "week 47"}], "a/b": 1, "x": 1, "x": 2}"#;
 
-    fn one(text: &str, pointer: &str, part: Part) -> Range<usize> {
+    fn one(text: &str, pointer: &str, part: Target) -> Range<usize> {
         find(text, [(pointer, part)]).remove(0)
     }
 
-    fn at(pointer: &str, part: Part) -> &'static str {
+    fn at(pointer: &str, part: Target) -> &'static str {
         &TEXT[one(TEXT, pointer, part)]
     }
 
     #[test]
-    fn a_value_is_found_by_its_pointer() {
-        assert_eq!(at("/from", Part::Value), "\"a\"");
-        assert_eq!(at("/tags/0/name", Part::Value), "\"week 47\"");
-        assert_eq!(at("/a~1b", Part::Value), "1");
-        assert_eq!(at("/a~1b", Part::Key), "\"a/b\"");
+    fn a_pointer_selects_a_value() {
+        assert_eq!(at("/from", Target::Value), "\"a\"");
+        assert_eq!(at("/tags/0/name", Target::Value), "\"week 47\"");
+        assert_eq!(at("/a~1b", Target::Value), "1");
+        assert_eq!(at("/a~1b", Target::Key), "\"a/b\"");
     }
 
     #[test]
-    fn of_a_repeated_key_the_repetition_is_found() {
-        assert_eq!(one(TEXT, "/x", Part::Key).start, TEXT.rfind("\"x\"").unwrap());
+    fn for_a_repeated_key_the_repetition_is_found() {
+        assert_eq!(one(TEXT, "/x", Target::Key).start, TEXT.rfind("\"x\"").unwrap());
     }
 
     #[test]
-    fn what_is_missing_is_told_at_the_object_that_lacks_it() {
-        assert_eq!(at("/tags/0/value", Part::Value), "{");
-        assert_eq!(one(TEXT, "/tags/0/value", Part::Value).start, TEXT.find("{\"name\"").unwrap());
-        assert_eq!(at("/subject", Part::Value), "{");
-        assert_eq!(one("no json", "/x", Part::Value), 0..7);
+    fn a_missing_value_is_reported_at_its_object() {
+        assert_eq!(at("/tags/0/value", Target::Value), "{");
+        assert_eq!(one(TEXT, "/tags/0/value", Target::Value).start, TEXT.find("{\"name\"").unwrap());
+        assert_eq!(at("/subject", Target::Value), "{");
+        assert_eq!(one("no json", "/x", Target::Value), 0..7);
     }
 }

@@ -1,4 +1,4 @@
-//! What `serve` and `run` have in common: a service with its doors open.
+//! The running service and its listeners, shared by `serve` and `run`.
 
 use std::future::Future;
 use std::io;
@@ -15,38 +15,39 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::forward::{Forward, Target};
-use super::{Behaviour, KEY};
+use super::{KEY, ServerArgs};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
-/// A service, and the sockets on which it is reached; nobody is served yet.
-pub(super) struct House {
+/// A service and its bound sockets, before it accepts connections.
+pub(super) struct SandboxServer {
     pub(super) service: Arc<Service>,
     http: TcpListener,
     base_url: String,
     smtp: Option<(TcpListener, SocketAddr)>,
     smtps: Option<(TcpListener, SocketAddr)>,
-    /// The certificate for both.
+    /// The certificate of both SMTP listeners.
     tls: Option<Tls>,
     forward: Option<Forward>,
     forwards_to: Option<String>,
     keeper: Option<Persistence>,
 }
 
-impl House {
-    /// Opens the doors on 127.0.0.1; port 0 is any that is free.
-    pub(super) async fn open(port: u16, behaviour: &Behaviour, context: &Context) -> Result<Self, Fail> {
-        let target = behaviour.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
+impl SandboxServer {
+    /// Binds the sockets on 127.0.0.1; port 0 picks any free port.
+    pub(super) async fn open(port: u16, server_args: &ServerArgs, context: &Context) -> Result<Self, Fail> {
+        let target =
+            server_args.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
         let (http, address) = bind(port, "--port").await?;
-        let smtp = bind_if(behaviour.smtp_port, "--smtp-port").await?;
-        let smtps = bind_if(behaviour.smtp_tls_port, "--smtp-tls-port").await?;
+        let smtp = bind_if(server_args.smtp_port, "--smtp-port").await?;
+        let smtps = bind_if(server_args.smtp_tls_port, "--smtp-tls-port").await?;
         let tls = (smtp.is_some() || smtps.is_some()).then(Tls::self_signed).transpose();
-        let tls = tls.map_err(|error| Fail::local("no certificate can be made for SMTP", error))?;
-        let (service, keeper) = match &behaviour.data {
+        let tls = tls.map_err(|error| Fail::local("couldn't create a certificate for SMTP", error))?;
+        let (service, keeper) = match &server_args.data {
             Some(folder) => {
-                go_on(folder, behaviour, context).map(|(service, keeper)| (service, Some(keeper)))?
+                resume(folder, server_args, context).map(|(service, keeper)| (service, Some(keeper)))?
             }
-            None => (Service::new(behaviour.settings()), None),
+            None => (Service::new(server_args.settings()), None),
         };
         let forwards_to = target.as_ref().map(|target| target.name().to_owned());
         let forward = target.map(|target| Forward::start(target, &service, context));
@@ -67,45 +68,45 @@ impl House {
         &self.base_url
     }
 
-    /// The SMTP server, if that was asked for.
+    /// The URL of the SMTP server, if enabled.
     pub(super) fn smtp_url(&self) -> Option<String> {
         self.smtp.as_ref().map(|(_, address)| format!("smtp://{address}"))
     }
 
-    /// The SMTP server over TLS, if that was asked for.
+    /// The URL of the SMTP server over TLS, if enabled.
     pub(super) fn smtps_url(&self) -> Option<String> {
         self.smtps.as_ref().map(|(_, address)| format!("smtps://{address}"))
     }
 
-    /// The SHA-256 fingerprint of the certificate of both.
+    /// The SHA-256 fingerprint of their certificate.
     pub(super) fn fingerprint(&self) -> Option<String> {
         self.tls.as_ref().map(Tls::fingerprint)
     }
 
-    /// Where captured mails go on to, if that was asked for; without who logs in.
+    /// The server captured mails are forwarded to, without credentials.
     pub(super) fn forwards_to(&self) -> Option<&str> {
         self.forwards_to.as_deref()
     }
 
-    /// What a program needs to know of it.
+    /// The sandbox's addresses for programs.
     pub(super) fn describe(&self) -> Value {
-        let mut told =
+        let mut addresses =
             json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });
         let smtp =
             [("smtp", self.smtp_url()), ("smtps", self.smtps_url()), ("tls_sha256", self.fingerprint())];
         for (name, value) in smtp {
             if let Some(value) = value {
-                told[name] = value.into();
+                addresses[name] = value.into();
             }
         }
-        told
+        addresses
     }
 
-    /// Serves at all doors until `stop` is ready.
+    /// Serves on all sockets until `stop` is ready.
     pub(super) async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
         let (stopping, stopped) = watch::channel(false);
         let until = |mut stopped: watch::Receiver<bool>| async move {
-            // Dropping the sender is a wish to stop, too.
+            // Dropping the sender also stops the server.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         let http = mount::http::serve(self.http, Arc::clone(&self.service), until(stopped.clone()));
@@ -131,37 +132,37 @@ impl House {
             forward.end().await;
         }
         if self.keeper.is_some_and(|keeper| !keeper.close()) {
-            return Err(io::Error::other("the last changes could not be written"));
+            return Err(io::Error::other("the last changes couldn't be written"));
         }
         http.and(smtp).and(smtps)
     }
 }
 
-/// A service that goes on from what is in a folder.
-fn go_on(
+/// Opens a service that resumes from a folder.
+fn resume(
     folder: &Path,
-    behaviour: &Behaviour,
+    server_args: &ServerArgs,
     context: &Context,
 ) -> Result<(Arc<Service>, Persistence), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
-    let told = move |outcome: Result<(), &PersistenceError>| match outcome {
-        Err(error) => warn(&format!("nothing can be kept in {shown} any more: {error}; it is tried again")),
-        Ok(()) => warn(&format!("everything is kept in {shown} again")),
+    let report = move |outcome: Result<(), &PersistenceError>| match outcome {
+        Err(error) => warn(&format!("couldn't write changes to {shown}: {error}; retrying")),
+        Ok(()) => warn(&format!("all changes are written to {shown} again")),
     };
-    persistence::open(folder, behaviour.settings(), told).map_err(|error| {
+    persistence::open(folder, server_args.settings(), report).map_err(|error| {
         let hint = match &error {
-            PersistenceError::InUse => "stop the other one, or choose another folder",
+            PersistenceError::InUse => "stop the other sandbox, or choose another folder",
             PersistenceError::Newer { .. } => "use the newer version, or choose another folder",
             PersistenceError::Older { .. } => {
-                "take the emails out with the older version (posthaste sandbox export), or choose another folder"
+                "export the emails with the older version (posthaste sandbox export), or choose another folder"
             }
             PersistenceError::Damaged(_) => {
-                "nothing in it was changed; move it away to begin anew, or choose another folder"
+                "the folder is unchanged; move it away to start over, or choose another folder"
             }
-            _ => "choose a folder that can be written",
+            _ => "choose a writable folder",
         };
         Fail::Local {
-            message: format!("the sandbox cannot go on from {}", folder.display()),
+            message: format!("the sandbox can't resume from {}", folder.display()),
             source: Some(Box::new(error)),
             hint: Some(hint.to_owned()),
         }
@@ -182,8 +183,8 @@ async fn bind(port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> 
         Ok((listener, address))
     });
     bound.map_err(|error| Fail::Local {
-        message: format!("port {port} of this machine cannot be used"),
+        message: format!("couldn't listen on port {port}"),
         source: Some(Box::new(error)),
-        hint: Some(format!("choose another with {flag} N, or any with {flag} 0")),
+        hint: Some(format!("choose another with {flag} N, or any free port with {flag} 0")),
     })
 }

@@ -1,4 +1,4 @@
-//! Whatever ends a command, its user learns what became of the request.
+//! However a command ends, it reports the outcome of its request.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -22,21 +22,21 @@ fn until_it_reads(child: &Child, arguments: &[&str]) {
         tasks.flatten().find(|task| {
             let call = fs::read_to_string(task.path().join("syscall")).unwrap_or_default();
             let mut words = call.split(' ');
-            // read(0, …) or splice(0, …): their numbers on x86-64 and on aarch64.
+            // read(0, …) or splice(0, …), by their numbers on x86-64 and aarch64.
             matches!(words.next(), Some("0" | "63" | "275" | "76")) && words.next() == Some("0x0")
         })
     };
     let begun = Instant::now();
     while reads().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{arguments:?} does not read standard input");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{arguments:?} doesn't read standard input");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 fn error_of(output: &std::process::Output) -> Value {
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().last().unwrap_or_else(|| panic!("nothing was said: {output:?}"));
-    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {said}"))["error"].clone()
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = stderr.lines().last().unwrap_or_else(|| panic!("no output: {output:?}"));
+    serde_json::from_str::<Value>(last).unwrap_or_else(|error| panic!("{error}: {stderr}"))["error"].clone()
 }
 
 #[cfg(target_os = "linux")]
@@ -57,7 +57,7 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
         for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
             let posthaste = service.posthaste();
             let mut child = posthaste.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
-            // Some input has come, and its end has not.
+            // The input has started, but not ended.
             child.stdin.as_mut().unwrap().write_all(b"{").unwrap();
             until_it_reads(&child, arguments);
             signal(&child, which);
@@ -74,7 +74,7 @@ fn newest_email(service: &Service) -> String {
     service.core().mails("sb_test")[0].email_id.clone()
 }
 
-/// A send whose response does not come, ended by a signal.
+/// A send whose response doesn't arrive, ended by a signal.
 fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
     let before = service.asked();
     let posthaste = service.posthaste();
@@ -87,15 +87,15 @@ fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn quiet_keeps_no_idempotency_key_back_when_a_send_is_interrupted() {
+fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))).always());
     for flags in [&["-q"][..], &["--idempotency-key", "order-17", "-q"]] {
         let output = interrupted(&service, flags);
         let key = service.core().requests().last().unwrap().headers["idempotency-key"].clone();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130));
-        assert!(said.contains(key.to_str().unwrap()), "{said}");
+        assert!(stderr.contains(key.to_str().unwrap()), "{stderr}");
     }
     for flags in [&["--json"][..], &["--json", "-q"], &["-o", "ndjson", "--jq", ".id"]] {
         let error = error_of(&interrupted(&service, flags));
@@ -107,7 +107,7 @@ fn quiet_keeps_no_idempotency_key_back_when_a_send_is_interrupted() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_accepted_send_that_cannot_be_printed_says_its_id_and_its_key() {
+fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
     let service = Service::start();
     let to_a_full_disk = |flags: &[&str]| {
         let posthaste = service.posthaste();
@@ -118,11 +118,11 @@ fn an_accepted_send_that_cannot_be_printed_says_its_id_and_its_key() {
     let mut first = String::new();
     for flags in [&[][..], &["-q"]] {
         let output = to_a_full_disk(flags);
-        let said = String::from_utf8(output.stderr).unwrap();
-        // The key makes all of them one email.
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        // The idempotency key makes all of them one email.
         first = newest_email(&service);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(&first) && said.contains("order-17"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");
     }
     let posthaste = service.posthaste();
     let filtered = posthaste.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
@@ -136,7 +136,7 @@ fn an_accepted_send_that_cannot_be_printed_says_its_id_and_its_key() {
 }
 
 #[test]
-fn a_send_whose_reader_is_gone_says_its_id_and_its_key() {
+fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
     let service = Service::start();
     for flags in [&[][..], &["-q"], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -145,15 +145,15 @@ fn a_send_whose_reader_is_gone_says_its_id_and_its_key() {
         let mut command = posthaste.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
         let output = command.stdout(writer).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         let id = newest_email(&service);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert!(said.contains(&id) && said.contains("order-17"), "{said}");
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        assert!(stderr.contains(&id) && stderr.contains("order-17"), "{stderr}");
     }
 }
 
 #[test]
-fn a_batch_whose_reader_is_gone_still_says_that_some_emails_were_refused() {
+fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
     let service = Service::start().unjudged();
     let batch = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"x"},
                     {"from":"hi@acme.test","to":"not an address","subject":"Hi","text":"x"}]"#;
@@ -165,10 +165,13 @@ fn a_batch_whose_reader_is_gone_still_says_that_some_emails_were_refused() {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     let id = newest_email(&service);
-    assert_eq!(output.status.code(), Some(10), "{said}");
-    assert!(said.contains(&id) && said.contains("1 email refused, 1 email accepted\n  /1: "), "{said}");
+    assert_eq!(output.status.code(), Some(10), "{stderr}");
+    assert!(
+        stderr.contains(&id) && stderr.contains("1 email rejected, 1 email accepted\n  /1: "),
+        "{stderr}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -206,19 +209,19 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn help_that_cannot_be_written_says_so() {
+fn help_that_cannot_be_written_is_an_error() {
     for flags in [&["--help"][..], &["--version"], &["emails", "send", "--help"]] {
         let posthaste = crate::support::Posthaste::new();
         let output =
             posthaste.command().args(flags).stdout(File::create("/dev/full").unwrap()).output().unwrap();
         let ran = Ran::of(output);
-        assert!(ran.stderr.contains("standard output cannot be written"), "{ran:?}");
+        assert!(ran.stderr.contains("couldn't write to standard output"), "{ran:?}");
         assert_eq!(ran.code, Some(1));
     }
 }
 
 #[test]
-fn a_filter_without_bounds_ends_with_an_error_and_not_with_the_program() {
+fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     let posthaste = crate::support::Posthaste::new();
     for expression in [
         "def f: [f]; f",
@@ -230,7 +233,10 @@ fn a_filter_without_bounds_ends_with_an_error_and_not_with_the_program() {
     ] {
         let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", expression]);
         assert_eq!(ran.code, Some(1), "{expression} {ran:?}");
-        assert!(ran.stderr.contains("it nests too deeply or needs too much memory"), "{expression} {ran:?}");
+        assert!(
+            ran.stderr.contains("the filter nests too deeply or needs too much memory"),
+            "{expression} {ran:?}"
+        );
     }
     let nested =
         ["(".repeat(8_000) + "." + ")".repeat(8_000).as_str(), ".|".repeat(8_000) + ".", ".a".repeat(8_000)];
@@ -247,7 +253,7 @@ fn a_filter_without_bounds_ends_with_an_error_and_not_with_the_program() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_small_limit_of_open_files_is_raised_or_named() {
+fn a_low_limit_of_open_files_is_raised_or_reported() {
     let posthaste = crate::support::Posthaste::new();
     let program = env!("CARGO_BIN_EXE_posthaste");
     for limit in [6, 8, 11, 12] {
@@ -259,12 +265,12 @@ fn a_small_limit_of_open_files_is_raised_or_named() {
 }
 
 #[test]
-fn a_typed_api_key_is_not_shown() {
+fn a_typed_api_key_is_not_echoed() {
     let service = Service::start();
     for flags in [&[][..], &["-q"]] {
         let login = [&["auth", "login", "--with-token", "--store", "file"], flags].concat();
         let mut session = crate::at_a_terminal::run(service.posthaste(), &login);
-        session.pty.exp_string("API key (it is not shown): ").unwrap();
+        session.pty.exp_string("API key (input is hidden): ").unwrap();
         session.pty.send_line("sb_sentinel").unwrap();
         let shown = session.pty.exp_eof().unwrap();
         assert!(!shown.contains("sentinel"), "{shown}");
@@ -272,10 +278,10 @@ fn a_typed_api_key_is_not_shown() {
 }
 
 #[test]
-fn a_ctrl_c_of_the_terminal_reaches_the_command_of_a_sandbox_once() {
+fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
     use rexpect::session::spawn_command;
     let posthaste = crate::support::Posthaste::new();
-    // Standard input is no terminal; the terminal is still where the Ctrl-C comes from.
+    // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
     std::fs::write(posthaste.home().join("count"), script).unwrap();
     let program = env!("CARGO_BIN_EXE_posthaste");

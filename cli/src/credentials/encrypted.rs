@@ -1,4 +1,4 @@
-//! Records in a file that only the keyring's owner can read: AES-256-GCM, bound to the place and the step they belong to.
+//! Records in files that only the keyring's owner can decrypt: AES-256-GCM, bound to their place and generation.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
@@ -8,17 +8,17 @@ use posthaste::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 use serde::{Deserialize, Serialize};
 
-use super::kept::Record;
 use super::place::Place;
+use super::stored::Record;
 
-/// The form of what is sealed.
-const FORM: u32 = 1;
+/// The version of the format.
+const FORMAT_VERSION: u32 = 1;
 
-/// A key, as it is kept in the keyring.
+/// A key, as stored in the keyring.
 #[derive(Clone)]
 pub(super) struct Key(Zeroizing<[u8; 32]>);
 
-/// What stands in the open beside what is sealed, and can't be changed without breaking the seal.
+/// Associated data: readable, but protected against changes by the encryption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Label {
     form: u32,
@@ -37,10 +37,11 @@ struct Written {
 }
 
 impl Key {
-    /// A new key.
+    /// Generates a key.
     pub(super) fn new() -> Result<Self, StoreError> {
         let mut bytes = Zeroizing::new([0; 32]);
-        rand::fill(&mut *bytes).map_err(|_| StoreError::unavailable("the system gives no random numbers"))?;
+        rand::fill(&mut *bytes)
+            .map_err(|_| StoreError::unavailable("the system provides no random numbers"))?;
         Ok(Self(bytes))
     }
 
@@ -57,12 +58,12 @@ impl Key {
 impl Label {
     pub(super) fn of(place: &Place, record: &Record) -> Self {
         Self {
-            form: FORM,
+            form: FORMAT_VERSION,
             store: place.store_id(),
             profile: place.profile().to_owned(),
-            origin: record.kept.origin().to_owned(),
+            origin: record.credential.origin().to_owned(),
             login: record.login.clone(),
-            generation: record.kept.generation(),
+            generation: record.credential.generation(),
         }
     }
 
@@ -71,9 +72,9 @@ impl Label {
     }
 }
 
-/// Seals bytes under a label.
+/// Encrypts bytes under a label.
 pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let failed = |_| StoreError::unavailable("the record can't be sealed");
+    let failed = |_| StoreError::unavailable("couldn't encrypt the record");
     let mut text = Zeroizing::new(bytes.to_vec());
     let sealing = RandomizedNonceKey::new(&AES_256_GCM, &*key.0).map_err(failed)?;
     let nonce = sealing.seal_in_place_append_tag(Aad::from(label.bytes()), &mut *text).map_err(failed)?;
@@ -81,15 +82,15 @@ pub(super) fn seal(key: &Key, label: Label, bytes: &[u8]) -> Result<Vec<u8>, Sto
     Ok(serde_json::to_vec(&written).unwrap_or_default())
 }
 
-/// The label of something sealed, not yet proved; `None` if it is not whole.
+/// The label of an encrypted file, not yet authenticated; `None` if the file is damaged.
 pub(super) fn label(file: &[u8]) -> Option<Label> {
     serde_json::from_slice::<Written>(file.trim_ascii()).ok().map(|written| written.label)
 }
 
-/// Opens something sealed whose label is exactly this one; `None` if it is not whole, or another's.
+/// Decrypts a file whose label equals this one; `None` if it is damaged or belongs elsewhere.
 pub(super) fn open(key: &Key, expected: &Label, file: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let written: Written = serde_json::from_slice(file.trim_ascii()).ok()?;
-    if written.label != *expected || expected.form != FORM {
+    if written.label != *expected || expected.form != FORMAT_VERSION {
         return None;
     }
     let nonce: [u8; NONCE_LEN] = STANDARD.decode(written.nonce).ok()?.try_into().ok()?;
@@ -104,15 +105,15 @@ pub(super) fn open(key: &Key, expected: &Label, file: &[u8]) -> Option<Zeroizing
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::credentials::kept::{Kept, tests::login};
+    use crate::credentials::stored::{StoredCredential, tests::login};
     use crate::settings::env::Env;
 
     #[test]
-    fn what_is_sealed_opens_only_whole_with_its_key_under_its_label() {
+    fn a_file_decrypts_only_if_intact_with_its_key_and_label() {
         let home = tempfile::tempdir().unwrap();
         let env = Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]);
         let place = Place::of(&env, Some("work")).unwrap();
-        let record = Record::after(None, Kept::Login(Box::new(login(2))));
+        let record = Record::after(None, StoredCredential::Login(Box::new(login(2))));
         let of = |place: &Place| Label::of(place, &record);
         let key = Key::from_text(&Key::new().unwrap().to_text()).unwrap();
         let file = seal(&key, of(&place), &record.to_json()).unwrap();
@@ -124,7 +125,7 @@ mod tests {
         let mut later = of(&place);
         later.generation = 3;
         assert!(open(&key, &later, &file).is_none());
-        // A label that was changed with the file, to pass for the next step.
+        // A label changed in the file, to pass for the next generation.
         let forged = String::from_utf8(file.clone()).unwrap().replace("\"generation\":2", "\"generation\":3");
         assert!(open(&key, &later, forged.as_bytes()).is_none());
         for end in 0..file.len() {

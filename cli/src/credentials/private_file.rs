@@ -1,4 +1,4 @@
-//! Files that nobody but their owner reads or replaces: checked before they are read, made with mode 0600, replaced as a whole.
+//! Files that only their owner can read or replace: checked before reading, created with mode 0600, replaced atomically.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
@@ -7,17 +7,17 @@ use std::path::Path;
 use posthaste::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 
-/// What a record's file takes on the disk, at the least: its length says nothing of the tokens' lengths, and room that was there once is there again.
-pub(super) const ROOM: usize = 16 * 1024;
-/// Above this it is no file of ours.
-const MOST_BYTES: u64 = 1024 * 1024;
+/// Minimum size of a record's file: hides the lengths of tokens, and keeps the disk space allocated.
+pub(super) const RESERVED_BYTES: usize = 16 * 1024;
+/// Larger files weren't written by this program.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// An error of the system, with what was tried.
+/// A system error with the operation that failed.
 pub(super) fn failed(verb: &str, path: &Path, error: io::Error) -> StoreError {
-    StoreError::unavailable(format!("cannot {verb} {}", path.display())).caused_by(error)
+    StoreError::unavailable(format!("couldn't {verb} {}", path.display())).caused_by(error)
 }
 
-/// Makes a folder (0700) if there is none, and checks that it is one, and its owner's alone.
+/// Creates a folder (0700) if needed, and checks that only its owner has access.
 pub(super) fn folder(path: &Path) -> Result<(), StoreError> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -26,61 +26,61 @@ pub(super) fn folder(path: &Path) -> Result<(), StoreError> {
     if let Err(error) = std::fs::symlink_metadata(path)
         && error.kind() == ErrorKind::NotFound
     {
-        builder.create(path).map_err(|error| failed("make the folder", path, error))?;
+        builder.create(path).map_err(|error| failed("create the folder", path, error))?;
     }
     check_folder(path)
 }
 
-/// Checks that a folder is one, and its owner's alone. None there is fine.
+/// Checks that a folder, if it exists, is accessible only to its owner.
 pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
-    let facts = match std::fs::symlink_metadata(path) {
-        Ok(facts) => facts,
+    let metadata = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed("look at", path, error)),
+        Err(error) => return Err(failed("inspect", path, error)),
     };
-    if !facts.is_dir() {
-        return Err(refused(path, "it is not a folder (a link to one is not taken)"));
+    if !metadata.is_dir() {
+        return Err(refused(path, "it isn't a folder (links aren't followed)"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        owned(path, facts.uid())?;
-        if facts.mode() & 0o077 != 0 {
-            let mode = facts.mode() & 0o777;
+        owned(path, metadata.uid())?;
+        if metadata.mode() & 0o077 != 0 {
+            let mode = metadata.mode() & 0o777;
             return Err(refused(
                 path,
-                &format!("others may use it (mode {mode:03o}); run: chmod 700 {}", path.display()),
+                &format!("it is accessible to others (mode {mode:03o}); run: chmod 700 {}", path.display()),
             ));
         }
     }
     Ok(())
 }
 
-/// Reads a file as a whole; `None` if there is none.
+/// Reads a whole file; `None` if it doesn't exist.
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true);
     let Some(mut file) = open(&options, path)? else { return Ok(None) };
     check(&file, path)?;
-    let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM));
+    let mut bytes = Zeroizing::new(Vec::with_capacity(RESERVED_BYTES));
     io::Read::by_ref(&mut file)
-        .take(MOST_BYTES + 1)
+        .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| failed("read", path, error))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(refused(path, "it is larger than 1 MiB"));
     }
     Ok(Some(bytes))
 }
 
-/// A file that is open, checked, made if it was not there: for a lock.
+/// Opens a lock file, creating it if needed, and checks it.
 pub(super) fn open_or_make(path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = open(&options, path)?.ok_or_else(|| {
-        failed("make", path, io::Error::new(ErrorKind::NotFound, "its folder is not there"))
+        failed("create", path, io::Error::new(ErrorKind::NotFound, "its folder doesn't exist"))
     })?;
     check(&file, path)?;
     Ok(file)
@@ -91,7 +91,7 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
-        // A link is not followed, and a pipe without a writer doesn't hang.
+        // Links aren't followed, and a pipe without a writer doesn't block.
         let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
     }
@@ -100,33 +100,33 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         #[cfg(unix)]
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            Err(refused(path, "it is a link, and a link is not followed here"))
+            Err(refused(path, "it is a link, and links aren't followed"))
         }
         Err(error) => Err(failed("open", path, error)),
     }
 }
 
-/// What an open file must be.
+/// Checks the type, size, owner and mode of an open file.
 fn check(file: &File, path: &Path) -> Result<(), StoreError> {
-    let facts = file.metadata().map_err(|error| failed("look at", path, error))?;
-    if !facts.is_file() {
-        return Err(refused(path, "it is not a file"));
+    let metadata = file.metadata().map_err(|error| failed("inspect", path, error))?;
+    if !metadata.is_file() {
+        return Err(refused(path, "it isn't a regular file"));
     }
-    if facts.len() > MOST_BYTES {
+    if metadata.len() > MAX_BYTES {
         return Err(refused(path, "it is larger than 1 MiB"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        owned(path, facts.uid())?;
-        if facts.nlink() > 1 {
+        owned(path, metadata.uid())?;
+        if metadata.nlink() > 1 {
             return Err(refused(path, "it has a second name (a hard link)"));
         }
-        if facts.mode() & 0o077 != 0 {
-            let mode = facts.mode() & 0o777;
+        if metadata.mode() & 0o077 != 0 {
+            let mode = metadata.mode() & 0o777;
             return Err(refused(
                 path,
-                &format!("others may use it (mode {mode:03o}); run: chmod 600 {}", path.display()),
+                &format!("it is accessible to others (mode {mode:03o}); run: chmod 600 {}", path.display()),
             ));
         }
     }
@@ -139,22 +139,22 @@ fn owned(path: &Path, owner: u32) -> Result<(), StoreError> {
     if owner == me {
         return Ok(());
     }
-    Err(refused(path, &format!("it belongs to user {owner}, and this is user {me}")))
+    Err(refused(path, &format!("it belongs to user {owner}, not to user {me}")))
 }
 
 fn refused(path: &Path, why: &str) -> StoreError {
-    StoreError::unreadable(format!("{} is not used: {why}", path.display()))
+    StoreError::unreadable(format!("refusing to use {}: {why}", path.display()))
 }
 
-/// A file on its way to replace another one: its room is on the disk before there is anything to write into it.
+/// A temporary file that will replace another: its disk space is allocated before its content is known.
 #[derive(Debug)]
-pub(super) struct Coming {
+pub(super) struct StagedFile {
     file: File,
     room: usize,
 }
 
-impl Coming {
-    /// Makes the file anew and fills it with spaces.
+impl StagedFile {
+    /// Creates the file and fills it with spaces.
     pub(super) fn reserve(path: &Path, room: usize) -> Result<Self, StoreError> {
         let failed = |error| failed("make", path, error);
         remove_quietly(path);
@@ -167,7 +167,7 @@ impl Coming {
             options.mode(0o600).custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed());
         }
         let mut file = options.open(path).map_err(failed)?;
-        // Whatever the mask of the process takes away, the owner must be able to read it again.
+        // Regardless of the umask, the owner must be able to read it again.
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(failed)?;
         let whole = file.write_all(&vec![b' '; room]).and_then(|()| file.sync_all());
@@ -189,18 +189,18 @@ impl Coming {
             .map_err(|error| failed("write", path, error))
     }
 
-    /// Brings what was written to the disk.
+    /// Syncs the content to disk.
     pub(super) fn sync(&self, path: &Path) -> Result<(), StoreError> {
         self.file.sync_all().map_err(|error| failed("write", path, error))
     }
 }
 
-/// Gives a file another name, in place of what has that name.
+/// Renames a file, replacing the target.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::fs::rename(from, to).map_err(|error| failed("replace", to, error))
 }
 
-/// Makes the names in a file's folder last.
+/// Makes the renames in a file's folder durable.
 pub(super) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     #[cfg(unix)]
     if let Some(folder) = path.parent() {
@@ -213,10 +213,10 @@ pub(super) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Replaces a small file as a whole, durably, by way of another name.
+/// Replaces a small file atomically and durably, via a temporary name.
 pub(super) fn replace(path: &Path, by_way_of: &Path, bytes: &[u8], room: usize) -> Result<(), StoreError> {
-    let mut coming = Coming::reserve(by_way_of, room)?;
-    let done = coming.fill(by_way_of, bytes).and_then(|()| coming.sync(by_way_of));
+    let mut staged = StagedFile::reserve(by_way_of, room)?;
+    let done = staged.fill(by_way_of, bytes).and_then(|()| staged.sync(by_way_of));
     if let Err(error) = done.and_then(|()| rename(by_way_of, path)) {
         remove_quietly(by_way_of);
         return Err(error);
@@ -224,17 +224,17 @@ pub(super) fn replace(path: &Path, by_way_of: &Path, bytes: &[u8], room: usize) 
     sync_folder_of(path)
 }
 
-/// From here on a crash leaves no image of the memory, where secrets are now.
+/// Disables core dumps: from here on the memory contains secrets.
 pub(super) fn no_core() {
     #[cfg(unix)]
     {
         use rustix::process::{Resource, Rlimit, setrlimit};
-        // Where it isn't allowed, nothing is worse than it was.
+        // If this isn't allowed, nothing is lost.
         let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     }
 }
 
-/// Removes a file, durably; none there is fine.
+/// Removes a file durably; succeeds if it doesn't exist.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {
         Ok(()) => sync_folder_of(path),
@@ -243,7 +243,7 @@ pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Removes what is of no use any more; it does no harm where it stays.
+/// Removes an obsolete file; does no harm if it stays.
 pub(super) fn remove_quietly(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
@@ -255,16 +255,16 @@ mod tests {
 
     use super::*;
 
-    fn said<T>(result: Result<T, StoreError>) -> String {
+    fn message<T>(result: Result<T, StoreError>) -> String {
         result.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
-    fn only_a_file_of_ones_own_is_read() {
+    fn only_a_private_regular_file_is_read() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
-        assert!(said(read(&at("file"))).contains("chmod 600"));
+        assert!(message(read(&at("file"))).contains("chmod 600"));
         std::fs::set_permissions(at("file"), Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read(&at("file")).unwrap().unwrap().as_slice(), b"x");
         assert!(read(&at("none")).unwrap().is_none());
@@ -272,11 +272,11 @@ mod tests {
         symlink(at("file"), at("link")).unwrap();
         symlink(at("none"), at("dangling")).unwrap();
         for link in ["link", "dangling"] {
-            assert!(said(read(&at(link))).contains("is a link"), "{link}");
-            assert!(said(open_or_make(&at(link))).contains("is a link"), "{link}");
+            assert!(message(read(&at(link))).contains("is a link"), "{link}");
+            assert!(message(open_or_make(&at(link))).contains("is a link"), "{link}");
         }
         std::fs::create_dir(at("folder")).unwrap();
-        assert!(!said(read(&at("folder"))).is_empty());
+        assert!(!message(read(&at("folder"))).is_empty());
         rustix::fs::mknodat(
             rustix::fs::CWD,
             at("pipe"),
@@ -285,38 +285,38 @@ mod tests {
             0,
         )
         .unwrap();
-        assert!(said(read(&at("pipe"))).contains("not a file"));
-        assert!(!said(read(Path::new("/dev/null"))).is_empty());
+        assert!(message(read(&at("pipe"))).contains("isn't a regular file"));
+        assert!(!message(read(Path::new("/dev/null"))).is_empty());
 
         std::fs::File::create(at("huge")).unwrap().set_len(1 << 30).unwrap();
         std::fs::set_permissions(at("huge"), Permissions::from_mode(0o600)).unwrap();
-        assert!(said(read(&at("huge"))).contains("larger than 1 MiB"));
+        assert!(message(read(&at("huge"))).contains("larger than 1 MiB"));
 
         std::fs::hard_link(at("file"), at("second")).unwrap();
-        assert!(said(read(&at("file"))).contains("hard link"));
+        assert!(message(read(&at("file"))).contains("hard link"));
     }
 
     #[test]
-    fn a_folder_of_others_or_a_link_to_one_is_refused() {
+    fn a_folder_accessible_to_others_and_a_link_to_a_folder_are_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("a/b");
         folder(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        assert!(said(folder(&path)).contains("chmod 700"));
+        assert!(message(folder(&path)).contains("chmod 700"));
         let link = home.path().join("link");
         symlink(home.path().join("a"), &link).unwrap();
-        assert!(said(folder(&link)).contains("link"));
+        assert!(message(folder(&link)).contains("link"));
     }
 
     #[test]
-    fn what_replaces_a_file_is_its_owners_alone_and_leaves_nothing_behind() {
+    fn a_replaced_file_is_private_and_leaves_no_temporary_file() {
         let home = tempfile::tempdir().unwrap();
         let (path, way) = (home.path().join("a"), home.path().join("b"));
         for text in ["first", "second"] {
             replace(&path, &way, text.as_bytes(), 64).unwrap();
-            let kept = read(&path).unwrap().unwrap();
-            assert_eq!((kept.len(), String::from_utf8_lossy(&kept).trim_end()), (64, text));
+            let content = read(&path).unwrap().unwrap();
+            assert_eq!((content.len(), String::from_utf8_lossy(&content).trim_end()), (64, text));
         }
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);

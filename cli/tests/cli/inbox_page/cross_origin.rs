@@ -1,4 +1,4 @@
-//! A page from elsewhere, in the browser of somebody who runs a sandbox.
+//! A page of another origin, in the browser of a person who runs a sandbox.
 
 use posthaste_needs::needs;
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use thirtyfour::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
-use super::{Desk, KEY, email};
+use super::{InboxPage, KEY, email};
 
-/// Tries everything that a page can without being asked, and says in its title what came of it.
+/// Tries everything that a page can do without interaction, and puts the outcomes into its title.
 const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href='SANDBOX/_/'>x</a><script>
     const say = (promise) => promise.then((found) => found, (error) => 'refused');
     const read = (path, options) => say(fetch('SANDBOX' + path, options).then((answer) => answer.text()).then((text) => `read ${text.length}`));
@@ -28,7 +28,7 @@ const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href=
         script: await element('script', '/_/assets/app.js'),
         image: await element('img', '/_/assets/icon.svg'),
       };
-      // These can't be read, but they could do something.
+      // These can't be read, but could have side effects.
       for (const [method, path] of [['POST', '/_/reset?key=sb_local'], ['POST', '/_/faults?key=sb_local'], ['POST', '/_/clock?key=sb_local'], ['GET', '/_/latest.html?key=sb_local']]) {
         await say(fetch('SANDBOX' + path, { method, mode: 'no-cors', body: method === 'POST' ? '{}' : undefined }));
       }
@@ -41,7 +41,7 @@ const ATTACK: &str = "<!doctype html><title>at work</title><body><a id=way href=
     })();
   </script>";
 
-/// Serves this page, whatever is asked for.
+/// Serves this page for every request.
 async fn serve(page: String) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -64,49 +64,49 @@ async fn serve(page: String) -> u16 {
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_from_elsewhere_reads_nothing_and_does_nothing() {
-    let desk = Desk::new().await;
-    desk.send(&email("Secret"));
-    let sandbox = desk.server.base_url();
+async fn a_page_of_another_origin_can_neither_read_nor_change_anything() {
+    let page = InboxPage::new().await;
+    page.send(&email("Secret"));
+    let sandbox = page.server.base_url();
     let port = serve(ATTACK.replace("SANDBOX", &sandbox)).await;
     for origin in [
         format!("http://evil.test:{port}"),
         format!("http://localhost:{port}"),
         format!("http://127.0.0.1:{port}"),
     ] {
-        desk.driver().goto(format!("{origin}/")).await.unwrap();
-        desk.holds("document.title.startsWith('{')").await;
-        let found: Value = serde_json::from_str(&desk.driver().title().await.unwrap()).unwrap();
+        page.driver().goto(format!("{origin}/")).await.unwrap();
+        page.holds("document.title.startsWith('{')").await;
+        let found: Value = serde_json::from_str(&page.driver().title().await.unwrap()).unwrap();
         for (what, outcome) in found.as_object().unwrap() {
             let expected = if what == "frame" { "closed" } else { "refused" };
             assert_eq!(outcome, expected, "{what} from {origin}");
         }
-        assert_eq!(desk.server.service().mails(KEY).len(), 1, "{origin} did something");
-        assert_eq!(desk.server.service().faults().pending(), 0);
+        assert_eq!(page.server.service().mails(KEY).len(), 1, "{origin} did something");
+        assert_eq!(page.server.service().faults().pending(), 0);
     }
-    // A link to the inbox is no attack.
-    desk.click("#way").await;
-    desk.waits_for_subjects(&["Secret"]).await;
-    desk.browser.stop().await;
+    // A link to the inbox isn't an attack.
+    page.click("#way").await;
+    page.waits_for_subjects(&["Secret"]).await;
+    page.browser.stop().await;
 }
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_was_made_to_lead_here_is_refused() {
-    let desk = Desk::new().await;
-    desk.send(&email("Secret"));
-    let port = desk.server.base_url().rsplit_once(':').unwrap().1.to_owned();
-    // Of one origin with whatever this name led to before, so the browser would let it read everything.
+async fn dns_rebinding_is_refused() {
+    let page = InboxPage::new().await;
+    page.send(&email("Secret"));
+    let port = page.server.base_url().rsplit_once(':').unwrap().1.to_owned();
+    // Same origin as the previous content of this host name, so the browser would let it read everything.
     for path in ["/_/", "/_/messages?key=sb_local", "/emails", "/_/latest.txt?key=sb_local"] {
-        desk.driver().goto(format!("http://evil.test:{port}{path}")).await.unwrap();
-        let shown = desk.driver().find(By::Tag("body")).await.unwrap().text().await.unwrap();
+        page.driver().goto(format!("http://evil.test:{port}{path}")).await.unwrap();
+        let shown = page.driver().find(By::Tag("body")).await.unwrap().text().await.unwrap();
         assert!(shown.contains("forbidden_host") && !shown.contains("Secret"), "{path}: {shown}");
-        let read = desk.driver().execute_async(
+        let read = page.driver().execute_async(
             "fetch('/_/messages', { headers: { authorization: 'Bearer sb_local' } }).then((answer) => answer.json()).then(arguments[0])",
             vec![],
         );
         let read = read.await.unwrap().json().clone();
         assert_eq!((&read["statusCode"], &read["data"]), (&json!(403), &Value::Null));
     }
-    desk.browser.stop().await;
+    page.browser.stop().await;
 }

@@ -1,4 +1,4 @@
-//! `sandbox serve --data`: what is kept over restarts, stops and kills.
+//! `sandbox serve --data`: persistence over restarts, stops and kills.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -13,7 +13,7 @@ use crate::support::Posthaste;
 
 const MAIL: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
 
-/// A kept connection that asks one thing after the other.
+/// A persistent connection for sequential requests.
 struct Line {
     stream: TcpStream,
     host: String,
@@ -25,7 +25,7 @@ impl Line {
         Self { stream: TcpStream::connect(&host).unwrap(), host }
     }
 
-    /// None if the other side is gone.
+    /// `None` if the connection is closed.
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Option<Value> {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer sb_local\r\ncontent-length: {}\r\n\r\n{body}",
@@ -52,7 +52,7 @@ impl Line {
         Some(self.ask("POST", "/emails", MAIL)?["id"].as_str().unwrap().to_owned())
     }
 
-    /// Every item of a list, by pages.
+    /// All items of a list, over all pages.
     fn all(&mut self, path: &str) -> Vec<Value> {
         let mut all: Vec<Value> = Vec::new();
         loop {
@@ -73,11 +73,11 @@ fn ids(items: &[Value], field: &str) -> HashSet<String> {
 
 #[cfg(unix)]
 #[test]
-fn what_was_sent_is_there_after_a_stop_and_a_new_start() {
+fn sent_emails_persist_over_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data").display().to_string();
     let mut first = Sandbox::start(&["--data", &data]);
-    assert_eq!(first.told("data"), Some(data.as_str()));
+    assert_eq!(first.printed("data"), Some(data.as_str()));
     let id = Line::to(&first.base_url).send().unwrap();
     assert_eq!(first.stop(), "");
     let second = Sandbox::start(&["--data", &data]);
@@ -85,8 +85,8 @@ fn what_was_sent_is_there_after_a_stop_and_a_new_start() {
     assert_eq!(kept["subject"], "Hello");
 }
 
-/// Sends on this many connections, each as fast as it is answered, until the sandbox is killed after this time; when each email was answered, and the
-/// moment of the kill.
+/// Sends on this many connections at full speed until the sandbox is killed after this time; returns when each email was accepted, and the
+/// time of the kill.
 fn send_until_killed(
     sandbox: &mut Sandbox,
     connections: usize,
@@ -113,7 +113,7 @@ fn send_until_killed(
 }
 
 #[test]
-fn a_process_that_is_killed_loses_nothing_that_is_older_than_a_second() {
+fn a_killed_process_loses_nothing_older_than_a_second() {
     for connections in [1, 4, 16] {
         let folder = tempfile::tempdir().unwrap();
         let flags = ["--data", &folder.path().display().to_string(), "--keep", "1000000"];
@@ -136,48 +136,48 @@ fn a_process_that_is_killed_loses_nothing_that_is_older_than_a_second() {
             let emails = ids(&line.all("/emails"), "id");
             let lost = expected.difference(&emails).count();
             assert_eq!(lost, 0, "of {} after {after:?} on {connections} connections", expected.len());
-            // Every mail has its email, and every email that was delivered at once its mail.
+            // Every mail has its email, and every immediately delivered email has its mail.
             assert_eq!(ids(&line.all("/_/messages"), "email_id"), emails);
         }
     }
 }
 
 #[test]
-fn two_sandboxes_do_not_share_a_folder() {
+fn two_sandboxes_cannot_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     let first = Sandbox::start(&["--data", &data]);
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(said.contains("another sandbox is using it") && said.contains(&data), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(stderr.contains("another sandbox is using it") && stderr.contains(&data), "{stderr}");
     Line::to(&first.base_url).send().unwrap();
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_is_told_with_a_way_out() {
+fn an_unusable_folder_is_reported_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let under = file.join("data").display().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
-    assert!(said.contains("choose a folder that can be written"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
+    assert!(stderr.contains("choose a writable folder"), "{stderr}");
 
     std::fs::write(folder.path().join("sandbox.redb"), "This is a letter to my grandmother.".repeat(1_000))
         .unwrap();
     let data = folder.path().display().to_string();
-    let said = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
-    assert!(said.contains("damaged") && said.contains("move it away"), "{said}");
+    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    assert!(stderr.contains("damaged") && stderr.contains("move it away"), "{stderr}");
     let kept = std::fs::read_to_string(folder.path().join("sandbox.redb")).unwrap();
     assert!(kept.starts_with("This is a letter"));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_is_full_is_told_and_the_sandbox_goes_on_and_catches_up() {
+fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
-    // Without this the system ends a process that meets the limit; a full disk is an error like any other.
+    // By default the signal would kill a process at the limit; ignored, it becomes an error like a full disk.
     let posthaste = Posthaste::new();
     let mut command = posthaste.wrapped("sh");
     command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, env!("CARGO_BIN_EXE_posthaste")]);
@@ -196,20 +196,20 @@ fn a_disk_that_is_full_is_told_and_the_sandbox_goes_on_and_catches_up() {
     std::thread::sleep(Duration::from_millis(500));
     sent.push(line.send().unwrap());
     limit_file_size(None);
-    let said = sandbox.stop();
-    assert!(said.contains("nothing can be kept in") && said.contains("is kept in"), "{said}");
+    let stderr = sandbox.stop();
+    assert!(stderr.contains("couldn't write changes to") && stderr.contains("are written to"), "{stderr}");
     let again = Sandbox::start(&["--data", &data]);
     assert_eq!(ids(&Line::to(&again.base_url).all("/emails"), "id"), sent.into_iter().collect());
 }
 
 #[test]
-fn a_sandbox_that_keeps_is_asked_before_it_forgets() {
+fn resetting_a_persistent_sandbox_needs_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
     Line::to(&sandbox.base_url).send().unwrap();
     let posthaste = sandbox.client();
-    let said = posthaste.run(&["sandbox", "reset"]).fails(2);
-    assert!(said.contains("--yes"), "{said}");
+    let stderr = posthaste.run(&["sandbox", "reset"]).fails(2);
+    assert!(stderr.contains("--yes"), "{stderr}");
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
     posthaste.run(&["sandbox", "reset", "--yes"]).ok();
     assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");

@@ -1,4 +1,4 @@
-//! `auth use`: the profile of whoever names none.
+//! `auth use`: sets the default profile.
 
 use serde_json::json;
 
@@ -8,16 +8,16 @@ use crate::credentials::Credentials;
 use crate::diagnostics::Fail;
 use crate::settings::profiles::{self, DEFAULT};
 
-/// Use this profile from now on, where no other is named
+/// Set the default profile
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  posthaste auth use work")]
 pub(crate) struct Args {
-    /// The profile's name
+    /// Name of the profile
     #[arg(value_name = "PROFILE")]
     name: String,
 }
 
-/// Writes it down.
+/// Writes it to the configuration file.
 pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let settings = context.settings()?;
     let profiles = profiles::existing(settings.file.as_ref(), &context.env);
@@ -25,9 +25,12 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         return Err(profile::unknown(&args.name, &profiles));
     }
     profile::write(None, &[("default_profile", &args.name)], context)?;
-    let is_kept = Credentials::of(&context.env, Some(&args.name)).and_then(|kept| kept.overview());
-    if is_kept.map_err(|error| of_store(&error))?.is_none() {
-        context.out.note(&format!("not logged in with it: posthaste --profile {} auth login", args.name));
+    let is_stored =
+        Credentials::of(&context.env, Some(&args.name)).and_then(|credentials| credentials.overview());
+    if is_stored.map_err(|error| of_store(&error))?.is_none() {
+        context
+            .out
+            .note(&format!("this profile isn't logged in: posthaste --profile {} auth login", args.name));
     }
     context.out.result(std::slice::from_ref(&args.name), &json!({ "profile": args.name }))
 }

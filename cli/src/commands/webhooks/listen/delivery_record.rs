@@ -1,4 +1,4 @@
-//! What is shown of a delivery: a line for people, an object for programs.
+//! The output for a delivery: a line for people, an object for programs.
 
 use std::time::Duration;
 
@@ -6,30 +6,30 @@ use http::StatusCode;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 
-/// Of how much that a stranger sent a line tells.
-const SHOWN: usize = 200;
+/// Maximum characters shown of a value chosen by the sender.
+const MAX_SHOWN_CHARS: usize = 200;
 
-/// What came of one delivery.
+/// The outcome of one delivery.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct DeliveryRecord {
     pub(super) at: Timestamp,
-    /// None of one that was refused.
+    /// `None` for a rejected delivery.
     pub(super) id: Option<String>,
     pub(super) kind: Option<String>,
-    /// Its signature was looked at, and is right.
+    /// Whether the signature was checked and is valid.
     pub(super) verified: bool,
-    /// What was answered.
+    /// The status returned to the sender.
     pub(super) status: StatusCode,
-    /// Why it was refused, or could not be passed on.
+    /// Why it was rejected or couldn't be forwarded.
     pub(super) why: Option<String>,
-    /// How long the application took that it was passed on to.
+    /// How long the application took to respond.
     pub(super) took: Option<Duration>,
     /// The body, if it is JSON.
     pub(super) payload: Value,
 }
 
-impl Told {
-    /// One that was refused.
+impl DeliveryRecord {
+    /// A rejected delivery.
     pub(super) fn refused(status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             at: Timestamp::now(),
@@ -43,34 +43,34 @@ impl Told {
         }
     }
 
-    /// `12:00:04  email.delivered  ada@example.com  200 in 12 ms  msg_27UH4WbU6Z5A5EzD8u03UvzRbpk`.
+    /// Formats it: `12:00:04  email.delivered  ada@example.com  200 in 12 ms  msg_27UH4WbU6Z5A5EzD8u03UvzRbpk`.
     pub(super) fn line(&self, zone: &TimeZone) -> String {
         let mut parts = vec![self.at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()];
         if self.id.is_some() {
-            parts.push(beginning(self.kind.as_deref().unwrap_or("(no event)")));
-            parts.extend(self.whom());
+            parts.push(shorten(self.kind.as_deref().unwrap_or("(no event)")));
+            parts.extend(self.subject());
         } else {
             parts.push("refused".to_owned());
         }
         let status = self.status.as_u16();
         match (&self.why, self.took) {
-            (Some(why), _) => parts.extend([status.to_string(), beginning(why)]),
+            (Some(why), _) => parts.extend([status.to_string(), shorten(why)]),
             (None, Some(took)) => parts.push(format!("{status} in {} ms", took.as_millis())),
             (None, None) => parts.push(status.to_string()),
         }
-        parts.extend(self.id.as_deref().map(beginning));
+        parts.extend(self.id.as_deref().map(shorten));
         parts.join("  ")
     }
 
-    /// Whom or what it is about: a recipient, a contact, the name of a domain or a topic.
-    fn whom(&self) -> Option<String> {
+    /// The subject of the event: a recipient, a contact, or the name of a domain or topic.
+    fn subject(&self) -> Option<String> {
         let data = self.payload.get("data")?;
         let recipient = data.pointer("/to/0").or_else(|| data.get("to"));
-        let whom = recipient.or_else(|| data.get("email")).or_else(|| data.get("name"))?;
-        whom.as_str().map(beginning)
+        let subject = recipient.or_else(|| data.get("email")).or_else(|| data.get("name"))?;
+        subject.as_str().map(shorten)
     }
 
-    /// All of it.
+    /// The complete record.
     pub(super) fn document(&self) -> Value {
         json!({
             "object": "webhook_delivery",
@@ -86,9 +86,10 @@ impl Told {
     }
 }
 
-/// One line, and not all of what may be long.
-fn beginning(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect();
+/// One line, shortened if long.
+fn shorten(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(MAX_SHOWN_CHARS).map(|c| if c.is_control() { '?' } else { c }).collect();
     if shown.len() < text.len() {
         shown.push('…');
     }
@@ -99,8 +100,8 @@ fn beginning(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(payload: Value) -> Told {
-        Told {
+    fn record(payload: Value) -> DeliveryRecord {
+        DeliveryRecord {
             at: "2026-03-01T12:00:04Z".parse().unwrap(),
             id: Some("msg_1".to_owned()),
             kind: payload["type"].as_str().map(str::to_owned),
@@ -113,24 +114,24 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_when_what_whom_how_it_ended_and_which() {
-        let line = |told: &Told| told.line(&TimeZone::UTC);
-        let mut sent = told(json!({ "type": "email.sent", "data": { "to": ["ada@example.com"] } }));
+    fn a_line_has_time_type_subject_status_and_id() {
+        let line = |record: &DeliveryRecord| record.line(&TimeZone::UTC);
+        let mut sent = record(json!({ "type": "email.sent", "data": { "to": ["ada@example.com"] } }));
         assert_eq!(line(&sent), "12:00:04  email.sent  ada@example.com  200  msg_1");
         sent.took = Some(Duration::from_millis(12));
         assert_eq!(line(&sent), "12:00:04  email.sent  ada@example.com  200 in 12 ms  msg_1");
-        (sent.status, sent.why) = (StatusCode::BAD_GATEWAY, Some("nobody\nis there".to_owned()));
-        assert_eq!(line(&sent), "12:00:04  email.sent  ada@example.com  502  nobody?is there  msg_1");
-        for (kind, data, whom) in [
+        (sent.status, sent.why) = (StatusCode::BAD_GATEWAY, Some("host\nis down".to_owned()));
+        assert_eq!(line(&sent), "12:00:04  email.sent  ada@example.com  502  host?is down  msg_1");
+        for (kind, data, subject) in [
             ("contact.created", json!({ "email": "ada@example.com" }), "ada@example.com"),
             ("domain.updated", json!({ "name": "acme.test" }), "acme.test"),
         ] {
-            let about = told(json!({ "type": kind, "data": data }));
-            assert_eq!(line(&about), format!("12:00:04  {kind}  {whom}  200  msg_1"));
+            let about = record(json!({ "type": kind, "data": data }));
+            assert_eq!(line(&about), format!("12:00:04  {kind}  {subject}  200  msg_1"));
         }
-        assert_eq!(line(&told(Value::Null)), "12:00:04  (no event)  200  msg_1");
-        let mut refused = Told::refused(StatusCode::UNAUTHORIZED, "x".repeat(10_000));
+        assert_eq!(line(&record(Value::Null)), "12:00:04  (no event)  200  msg_1");
+        let mut refused = DeliveryRecord::refused(StatusCode::UNAUTHORIZED, "x".repeat(10_000));
         refused.at = sent.at;
-        assert_eq!(line(&refused), format!("12:00:04  refused  401  {}…", "x".repeat(SHOWN)));
+        assert_eq!(line(&refused), format!("12:00:04  refused  401  {}…", "x".repeat(MAX_SHOWN_CHARS)));
     }
 }

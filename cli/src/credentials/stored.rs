@@ -1,4 +1,4 @@
-//! What is kept of a profile: the tokens of a login, or an API key, and where it belongs.
+//! The stored credential of a profile: the tokens of a login, or an API key, and where it belongs.
 
 use jiff::Timestamp;
 use posthaste::auth::{StoreError, TokenRecord};
@@ -10,38 +10,38 @@ use sha2::{Digest as _, Sha256};
 
 use super::place::{hex, host_id};
 
-/// The form of what is written. A later one is refused and left as it is.
-const FORM: u32 = 1;
+/// The version of the format. A later one is rejected and left unchanged.
+const FORMAT_VERSION: u32 = 1;
 
-/// What is kept of a profile.
+/// The stored credential of a profile.
 #[derive(Debug, Clone)]
-pub(crate) enum Kept {
-    /// A login with tokens that are renewed.
+pub(crate) enum StoredCredential {
+    /// A login with tokens that are refreshed.
     Login(Box<TokenRecord>),
-    /// An API key that somebody gave to be kept.
-    ApiKey(KeptKey),
+    /// An API key.
+    ApiKey(StoredKey),
 }
 
-/// An API key and whom it is for.
+/// An API key and its origin.
 #[derive(Debug, Clone)]
-pub(crate) struct KeptKey {
-    /// The origin that the key may be sent to, and no other.
+pub(crate) struct StoredKey {
+    /// The only origin that the key may be sent to.
     pub(crate) origin: String,
     /// The key.
     pub(crate) key: SecretString,
-    /// When it was given.
+    /// When it was stored.
     pub(crate) since: Timestamp,
 }
 
-/// What is kept, and which of a profile's logins it is: the second name of a grant, which stays while its tokens change.
+/// A stored credential with the ID of its login, which stays the same while its tokens are refreshed.
 #[derive(Debug, Clone)]
 pub(super) struct Record {
-    pub(super) kept: Kept,
+    pub(super) credential: StoredCredential,
     pub(super) login: String,
     host: Option<String>,
 }
 
-/// As it is written.
+/// The serialized form.
 #[derive(Serialize, Deserialize)]
 struct Written {
     form: u32,
@@ -61,8 +61,8 @@ struct WrittenKey {
     since: Timestamp,
 }
 
-impl Kept {
-    /// The generation of its tokens; 0 where nothing is ever renewed.
+impl StoredCredential {
+    /// The generation of its tokens; 0 for an API key.
     pub(super) fn generation(&self) -> u64 {
         match self {
             Self::Login(record) => record.generation,
@@ -70,7 +70,7 @@ impl Kept {
         }
     }
 
-    /// Whom its secrets may be sent to.
+    /// The origin that its secrets may be sent to.
     pub(crate) fn origin(&self) -> &str {
         match self {
             Self::Login(record) => &record.origin,
@@ -78,17 +78,17 @@ impl Kept {
         }
     }
 
-    /// Whether a renewal was begun whose outcome nobody has written down, and may still come.
+    /// Whether a refresh was started that has no recorded outcome and may still succeed.
     pub(super) fn is_pending(&self) -> bool {
         matches!(self, Self::Login(record) if record.pending.is_some() && record.ended.is_none())
     }
 }
 
 impl Record {
-    /// What is to be written where `before` is: the same login a step further, or another login.
-    pub(super) fn after(before: Option<&Self>, kept: Kept) -> Self {
-        let goes_on = |before: &&Self| match (&before.kept, &kept) {
-            (Kept::Login(old), Kept::Login(new)) => {
+    /// The record to write over `before`: the next generation of the same login, or another login.
+    pub(super) fn after(before: Option<&Self>, credential: StoredCredential) -> Self {
+        let goes_on = |before: &&Self| match (&before.credential, &credential) {
+            (StoredCredential::Login(old), StoredCredential::Login(new)) => {
                 let same = old.refresh_token.expose() == new.refresh_token.expose();
                 old.origin == new.origin
                     && old.client_id == new.client_id
@@ -99,18 +99,18 @@ impl Record {
         let login = before
             .filter(goes_on)
             .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), |before| before.login.clone());
-        Self { kept, login, host: host_id() }
+        Self { credential, login, host: host_id() }
     }
 
-    /// Whether this is the next step of the same login.
+    /// Whether this is the next generation of the same login.
     pub(super) fn follows(&self, login: &str, generation: u64) -> bool {
-        self.login == login && generation.checked_add(1) == Some(self.kept.generation())
+        self.login == login && generation.checked_add(1) == Some(self.credential.generation())
     }
 
     pub(super) fn to_json(&self) -> Zeroizing<Vec<u8>> {
-        let (tokens, api_key) = match &self.kept {
-            Kept::Login(record) => (serde_json::to_value(record).ok(), None),
-            Kept::ApiKey(key) => {
+        let (tokens, api_key) = match &self.credential {
+            StoredCredential::Login(record) => (serde_json::to_value(record).ok(), None),
+            StoredCredential::ApiKey(key) => {
                 let written = WrittenKey {
                     origin: key.origin.clone(),
                     key: key.key.expose_secret().to_owned(),
@@ -119,45 +119,52 @@ impl Record {
                 (None, Some(written))
             }
         };
-        let written =
-            Written { form: FORM, login: self.login.clone(), host: self.host.clone(), tokens, api_key };
+        let written = Written {
+            form: FORMAT_VERSION,
+            login: self.login.clone(),
+            host: self.host.clone(),
+            tokens,
+            api_key,
+        };
         Zeroizing::new(serde_json::to_vec(&written).unwrap_or_default())
     }
 
     pub(super) fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
-        // What serde says of a wrong value may repeat it.
+        // Messages of serde may quote an invalid value.
         let wrong = |what: &str| StoreError::unreadable(what.to_owned());
-        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it is no whole JSON"))?;
+        let value: Value = serde_json::from_slice(bytes).map_err(|_| wrong("it isn't complete JSON"))?;
         match value.get("form").and_then(Value::as_u64) {
-            Some(form) if form == u64::from(FORM) => {}
+            Some(form) if form == u64::from(FORMAT_VERSION) => {}
             Some(form) => {
-                return Err(wrong(&format!("it has form {form}, and this version reads {FORM}")));
+                return Err(wrong(&format!("its format is {form}; this version supports {FORMAT_VERSION}")));
             }
             None => return Err(wrong("`form` is missing")),
         }
         let written: Written = serde_json::from_value(value)
-            .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or not what it must be"))?;
-        let kept = match (written.tokens, written.api_key) {
+            .map_err(|_| wrong("`login`, `tokens` or `api_key` is missing or invalid"))?;
+        let credential = match (written.tokens, written.api_key) {
             (Some(tokens), None) => {
                 let bytes = Zeroizing::new(serde_json::to_vec(&tokens).unwrap_or_default());
-                Kept::Login(Box::new(TokenRecord::from_json(&bytes)?))
+                StoredCredential::Login(Box::new(TokenRecord::from_json(&bytes)?))
             }
-            (None, Some(key)) => Kept::ApiKey(KeptKey {
+            (None, Some(key)) => StoredCredential::ApiKey(StoredKey {
                 origin: key.origin,
                 key: SecretString::from(key.key),
                 since: key.since,
             }),
-            _ => return Err(wrong("it holds neither tokens nor an API key")),
+            _ => return Err(wrong("it contains neither tokens nor an API key")),
         };
-        Ok(Self { kept, login: written.login, host: written.host })
+        Ok(Self { credential, login: written.login, host: written.host })
     }
 
-    /// A record that was written on another machine would be renewed by two.
+    /// Rejects a record copied from another machine: both would refresh it.
     pub(super) fn check_host(&self) -> Result<(), StoreError> {
         match (&self.host, host_id()) {
-            (Some(written), Some(here)) if *written != here && matches!(self.kept, Kept::Login(_)) => {
+            (Some(written), Some(here))
+                if *written != here && matches!(self.credential, StoredCredential::Login(_)) =>
+            {
                 Err(StoreError::unreadable(
-                    "it was copied from another machine, and two machines would end each other's login: log in here",
+                    "it was copied from another machine, and two machines can't share one login: log in here",
                 ))
             }
             _ => Ok(()),
@@ -165,46 +172,46 @@ impl Record {
     }
 }
 
-/// The record as text with its hash before it, so that a torn or edited file is seen.
+/// Serializes the record as text with its hash first, so that a torn or edited file is detected.
 pub(super) fn to_file(record: &Record) -> Zeroizing<Vec<u8>> {
     let json = record.to_json();
     let mut text = Zeroizing::new(Vec::with_capacity(json.len() + 100));
-    text.extend_from_slice(OPENING.as_bytes());
+    text.extend_from_slice(HEAD.as_bytes());
     text.extend_from_slice(hex(&Sha256::digest(&*json)).as_bytes());
-    text.extend_from_slice(MIDDLE.as_bytes());
+    text.extend_from_slice(SEPARATOR.as_bytes());
     text.extend_from_slice(&json);
     text.push(b'}');
     text
 }
 
-/// Reads what [`to_file`] wrote; spaces behind it are room.
+/// Parses the output of [`to_file`]; trailing spaces are reserved space.
 pub(super) fn from_file(bytes: &[u8]) -> Result<Record, StoreError> {
     let text = bytes.trim_ascii();
     if text.is_empty() {
         return Err(StoreError::unreadable("it is empty"));
     }
     let parts = || {
-        let rest = text.strip_prefix(OPENING.as_bytes())?.strip_suffix(b"}")?;
+        let rest = text.strip_prefix(HEAD.as_bytes())?.strip_suffix(b"}")?;
         let (hash, rest) = rest.split_at_checked(64)?;
-        Some((hash, rest.strip_prefix(MIDDLE.as_bytes())?))
+        Some((hash, rest.strip_prefix(SEPARATOR.as_bytes())?))
     };
     let Some((hash, json)) = parts() else {
-        return Err(StoreError::unreadable("it is not what this program writes, or not the whole of it"));
+        return Err(StoreError::unreadable("it has an unknown format or is incomplete"));
     };
     if hex(&Sha256::digest(json)).as_bytes() != hash {
-        return Err(StoreError::unreadable("its hash is not the one that was written with it"));
+        return Err(StoreError::unreadable("its hash doesn't match"));
     }
     Record::from_json(json)
 }
 
-const OPENING: &str = "{\"sha256\":\"";
-const MIDDLE: &str = "\",\"kept\":";
+const HEAD: &str = "{\"sha256\":\"";
+const SEPARATOR: &str = "\",\"kept\":";
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
 
-    /// A login of that generation.
+    /// A login of this generation.
     pub(in crate::credentials) fn login(generation: u64) -> TokenRecord {
         let token = |name: &str| serde_json::from_str(&format!("\"{name}_sentinel_{generation}\"")).unwrap();
         let mut record =
@@ -217,8 +224,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_or_changed_anywhere_is_refused_without_a_secret_in_the_message() {
-        let record = Record::after(None, Kept::Login(Box::new(login(3))));
+    fn a_truncated_or_changed_file_is_refused_without_a_secret_in_the_message() {
+        let record = Record::after(None, StoredCredential::Login(Box::new(login(3))));
         let whole = to_file(&record);
         let read = from_file(&[&whole[..], b"   \n"].concat()).unwrap();
         assert_eq!(read.to_json().as_slice(), record.to_json().as_slice());
@@ -238,45 +245,49 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_record_is_named_by_what_is_wrong_with_it() {
-        let json: Value =
-            serde_json::from_slice(&Record::after(None, Kept::Login(Box::new(login(1)))).to_json()).unwrap();
-        let said = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
+    fn an_error_names_what_is_wrong_with_a_record() {
+        let json: Value = serde_json::from_slice(
+            &Record::after(None, StoredCredential::Login(Box::new(login(1)))).to_json(),
+        )
+        .unwrap();
+        let message = |json: &Value| Record::from_json(json.to_string().as_bytes()).unwrap_err().to_string();
         let mut later = json.clone();
         later["form"] = 2.into();
-        assert!(said(&later).contains("form 2"));
+        assert!(message(&later).contains("format is 2"));
         for field in
             ["generation", "origin", "client_id", "scope", "obtained_at", "expires_in", "refresh_token"]
         {
             let mut without = json.clone();
             without["tokens"].as_object_mut().unwrap().remove(field);
-            assert!(!said(&without).is_empty(), "{field}");
+            assert!(!message(&without).is_empty(), "{field}");
             let mut wrong = json.clone();
             wrong["tokens"][field] = serde_json::json!({"sentinel": []});
-            let said = said(&wrong);
-            assert!(said.contains(field) && !said.contains("sentinel"), "{said}");
+            let message = message(&wrong);
+            assert!(message.contains(field) && !message.contains("sentinel"), "{message}");
         }
     }
 
     #[test]
-    fn an_api_key_is_a_kind_of_its_own() {
-        let key = KeptKey {
+    fn an_api_key_round_trips() {
+        let key = StoredKey {
             origin: "https://a.test".to_owned(),
             key: SecretString::from("re_sentinel"),
             since: Timestamp::UNIX_EPOCH,
         };
         assert!(!format!("{key:?}").contains("sentinel"));
-        let record = Record::after(None, Kept::ApiKey(key));
-        let Kept::ApiKey(read) = from_file(&to_file(&record)).unwrap().kept else { panic!("no key") };
+        let record = Record::after(None, StoredCredential::ApiKey(key));
+        let StoredCredential::ApiKey(read) = from_file(&to_file(&record)).unwrap().credential else {
+            panic!("no key")
+        };
         assert_eq!((read.key.expose_secret(), read.origin.as_str()), ("re_sentinel", "https://a.test"));
     }
 
     #[test]
-    fn a_login_keeps_its_name_while_its_tokens_are_renewed_and_another_login_gets_another() {
-        let first = Record::after(None, Kept::Login(Box::new(login(1))));
-        let second = Record::after(Some(&first), Kept::Login(Box::new(login(2))));
+    fn a_login_keeps_its_id_across_refreshes_and_another_login_gets_another() {
+        let first = Record::after(None, StoredCredential::Login(Box::new(login(1))));
+        let second = Record::after(Some(&first), StoredCredential::Login(Box::new(login(2))));
         assert!(second.follows(&first.login, 1));
-        let again = Record::after(Some(&second), Kept::Login(Box::new(login(1))));
+        let again = Record::after(Some(&second), StoredCredential::Login(Box::new(login(1))));
         assert!(again.login != second.login && !again.follows(&second.login, 2));
     }
 }

@@ -1,41 +1,39 @@
-//! `config set` and `config unset`: one value in the file; comments and order stay.
+//! `config set` and `config unset`: change one value in the file, preserving comments and order.
 
 use super::{known, profile};
 use crate::context::Context;
-use crate::diagnostics::{Fail, Origin, Problem, Report};
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 use crate::settings::file;
 use crate::settings::store::ConfigStore;
 
-/// Write a setting to the configuration file
+/// Set a value in the configuration file
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "It is written to the profile in use (--profile NAME), which is made if there is none of that name, \
+#[command(after_help = "Writes to the active profile (--profile NAME), creating it if needed, \
     or to [defaults].\n\nExamples:\n  posthaste --profile work config set base_url https://api.example.com\n  \
-    posthaste config set default_profile work"
-)]
+    posthaste config set default_profile work")]
 pub(crate) struct SetArgs {
-    /// The setting's name
+    /// Name of the setting
     #[arg(value_name = "KEY")]
     key: String,
-    /// Its value
+    /// New value
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: String,
 }
 
-/// Remove a setting from the configuration file
+/// Remove a value from the configuration file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste config unset retries")]
 pub(crate) struct UnsetArgs {
-    /// The setting's name
+    /// Name of the setting
     #[arg(value_name = "KEY")]
     key: String,
 }
 
-/// Writes one setting.
+/// Sets one value.
 pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let wrong = |name: &str, value: &str, rule: String| {
         let origin = Origin::Flag { name: name.to_owned(), n: 1, value: value.to_owned(), span: None };
-        Fail::Usage(Report::one(Problem::new("", "setting", rule), Some(origin)))
+        Fail::Usage(Diagnostics::one(Problem::new("", "setting", rule), Some(origin)))
     };
     if let Some(key) = known(&args.key)? {
         key.kind
@@ -45,21 +43,21 @@ pub(super) fn set(args: &SetArgs, context: &Context) -> Result<(), Fail> {
     let store = ConfigStore::lock(&context.env)?;
     let profile = profile(context, store.read()?.as_ref());
     if profile.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Err(wrong("--profile", "", "a profile has a name".to_owned()));
+        return Err(wrong("--profile", "", "a profile name must not be empty".to_owned()));
     }
     store.set(profile.as_deref(), &[(&args.key, &args.value)])?;
-    context.out.note(&format!("{} in {}", place(&args.key, profile.as_deref()), store.path().display()));
+    context.out.note(&format!("set {} in {}", place(&args.key, profile.as_deref()), store.path().display()));
     Ok(())
 }
 
-/// Removes one setting.
+/// Removes one value.
 pub(super) fn unset(args: &UnsetArgs, context: &Context) -> Result<(), Fail> {
     known(&args.key)?;
     let store = ConfigStore::lock(&context.env)?;
     let profile = profile(context, store.read()?.as_ref());
     if !store.update(|text| file::without(text, profile.as_deref(), &args.key))? {
         let place = place(&args.key, profile.as_deref());
-        context.out.note(&format!("{place} was not set in {}", store.path().display()));
+        context.out.note(&format!("{place} wasn't set in {}", store.path().display()));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! `webhooks events`, `event`, `attempts`, `replay`, `rotate-secret`: what a webhook has told, and with which secret.
+//! `webhooks events`, `event`, `attempts`, `replay`, `rotate-secret`: a webhook's deliveries and signing secret.
 
-use super::{look, tell_secret};
+use super::{print_secret, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, OlderArgs, Table};
 use crate::context::Context;
@@ -9,76 +9,76 @@ use crate::input::flags::Flags;
 use crate::output::secret;
 use crate::output::table::{Column, Kind};
 
-/// List what a webhook has told, newest first
+/// List the events of a webhook, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, type, status, created_at\n\n\
     Example:\n  posthaste webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'")]
 pub(crate) struct EventsArgs {
-    /// Id of the webhook
+    /// ID of the webhook
     #[arg(value_name = "ID")]
     id: String,
     #[command(flatten)]
     part: OlderArgs,
 }
 
-/// Show one event of a webhook, with what it tells
+/// Show one event of a webhook with its payload
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  posthaste webhooks event 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk --jq .payload"
 )]
 pub(crate) struct EventArgs {
-    /// Id of the webhook
+    /// ID of the webhook
     #[arg(value_name = "ID")]
     id: String,
-    /// Id of the event
+    /// ID of the event
     #[arg(value_name = "EVENT_ID")]
     event_id: String,
 }
 
-/// List the attempts to deliver an event, newest first
+/// List the delivery attempts of an event, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, http_status_code, response, sent_at\n\n\
     Example:\n  posthaste webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk")]
 pub(crate) struct AttemptsArgs {
-    /// Id of the webhook
+    /// ID of the webhook
     #[arg(value_name = "ID")]
     id: String,
-    /// Id of the event
+    /// ID of the event
     #[arg(value_name = "EVENT_ID")]
     event_id: String,
     #[command(flatten)]
     part: OlderArgs,
 }
 
-/// Deliver an event once more, at once, and print its id
+/// Redeliver an event immediately and print its ID
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  posthaste webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"
 )]
 pub(crate) struct ReplayArgs {
-    /// Id of the webhook
+    /// ID of the webhook
     #[arg(value_name = "ID")]
     id: String,
-    /// Id of the event
+    /// ID of the event
     #[arg(value_name = "EVENT_ID")]
     event_id: String,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
 
-/// Give a webhook another secret, and print its id
+/// Rotate a webhook's signing secret and print the webhook's ID
 ///
-/// For 24 hours deliveries are signed with the old secret, too. The new one is not printed: it is written into --secret-file, or shown with
-/// --json.
+/// For 24 hours, deliveries are also signed with the old secret. The new one isn't printed: write it to a file with --secret-file, or show it
+/// with --json.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  posthaste webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"
 )]
 pub(crate) struct RotateArgs {
-    /// Id of the webhook
+    /// ID of the webhook
     #[arg(value_name = "ID")]
     id: String,
-    /// New file for the secret, readable by its owner alone
+    /// New file for the signing secret, readable only by its owner
     #[arg(long, value_name = "PATH")]
     secret_file: Option<String>,
     #[command(flatten)]
@@ -93,7 +93,7 @@ const EVENTS: Table = Table {
         Column::new("created_at", "HAPPENED", Kind::Time),
     ],
     shown: 4,
-    nothing: "nothing was told yet",
+    nothing: "no events yet",
 };
 
 const ATTEMPTS: Table = Table {
@@ -104,7 +104,7 @@ const ATTEMPTS: Table = Table {
         Column::new("sent_at", "SENT", Kind::Time),
     ],
     shown: 4,
-    nothing: "nothing was tried yet",
+    nothing: "no delivery attempts yet",
 };
 
 pub(super) async fn events(args: EventsArgs, context: &Context) -> Result<(), Fail> {
@@ -125,10 +125,10 @@ pub(super) async fn attempts(args: AttemptsArgs, context: &Context) -> Result<()
 
 pub(super) async fn replay(args: ReplayArgs, context: &Context) -> Result<(), Fail> {
     let ReplayArgs { id, event_id, dry_run } = args;
-    let doubt =
-        format!("the event may be delivered once more; look: posthaste webhooks attempts {id} {event_id}");
+    let unknown_outcome =
+        format!("the event may be redelivered; check: posthaste webhooks attempts {id} {event_id}");
     let make = |client: &posthaste::Client| client.webhooks().replay(id.as_str(), event_id.as_str());
-    mutation::by_id(&dry_run, &doubt, context, make).await
+    mutation::by_id(&dry_run, &unknown_outcome, context, make).await
 }
 
 pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fail> {
@@ -137,10 +137,10 @@ pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fa
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
-    let doubt = format!("the secret may be another one now; look: {}", look(&id));
+    let unknown_outcome = format!("the secret may have been rotated; check: {}", show_command(&id));
     let make = |client: &posthaste::Client| client.webhooks().rotate_secret(id.as_str());
-    match mutation::carry_out(dry_run, &doubt, context, make).await? {
-        Some(answer) => tell_secret(&answer, file, context),
+    match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
+        Some(response) => print_secret(&response, file, context),
         None => Ok(()),
     }
 }

@@ -1,0 +1,207 @@
+//! The system keyring, with a timeout per call: each call has its own thread, because a keyring may prompt its user, or a bus never respond.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use posthaste::auth::StoreError;
+use secrecy::zeroize::Zeroizing;
+
+/// The service name of all entries.
+const SERVICE: &str = "posthaste";
+/// The timeout of a call.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout of a call that only tests for a keyring.
+pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Stores short secrets by name.
+pub(in crate::credentials) trait SecretBackend: Send + Sync + std::fmt::Debug {
+    /// `None` if there is no such entry.
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError>;
+    /// Creates or replaces an entry.
+    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError>;
+    /// Removes an entry; succeeds if there is none.
+    fn delete(&self, user: &str) -> Result<(), SecretBackendError>;
+}
+
+/// Why a keyring call failed.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::credentials) enum SecretBackendError {
+    /// The keyring is locked.
+    #[error("the keyring is locked; unlock it and run the command again")]
+    Locked,
+    /// The user declined to unlock it.
+    #[error("unlocking the keyring was declined")]
+    Dismissed,
+    /// It didn't respond.
+    #[error("the keyring didn't respond within {} s; check for a prompt in another window", .0.as_secs())]
+    Slow(Duration),
+    /// Several entries have the same name.
+    #[error("the keyring has {0} entries with the same name; remove all but one")]
+    Ambiguous(usize),
+    /// The entry belongs to another program, or is damaged.
+    #[error("the keyring's entry isn't text; it is unchanged")]
+    NotText,
+    /// The secret exceeds the platform's limit.
+    #[error("the entry exceeds the keyring's limit of {0} characters")]
+    TooLong(u32),
+    /// There is no keyring.
+    #[error(
+        "there is no keyring on this machine ({0}); to store the login in a private file instead, use `--store file`"
+    )]
+    None(String),
+    /// Anything else.
+    #[error("the keyring failed: {0}")]
+    Failed(String),
+}
+
+impl From<SecretBackendError> for StoreError {
+    fn from(error: SecretBackendError) -> Self {
+        Self::unavailable(error.to_string())
+    }
+}
+
+/// The keyring of the user's session.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::credentials) struct SystemKeyring {
+    timeout: Duration,
+}
+
+impl SystemKeyring {
+    /// With the normal timeout.
+    pub(in crate::credentials) fn new() -> Self {
+        Self { timeout: TIMEOUT }
+    }
+
+    /// With the timeout of a probe.
+    pub(in crate::credentials) fn for_a_probe() -> Self {
+        Self { timeout: PROBE_TIMEOUT }
+    }
+
+    fn ask<T: Send + 'static>(
+        self,
+        user: &str,
+        call: impl FnOnce(&keyring::Entry) -> keyring::Result<T> + Send + 'static,
+    ) -> Result<Option<T>, SecretBackendError> {
+        let user = user.to_owned();
+        within(self.timeout, move || keyring::Entry::new(SERVICE, &user).and_then(|entry| call(&entry)))
+            .and_then(|result| match result {
+                Ok(value) => Ok(Some(value)),
+                Err(keyring::Error::NoEntry) => Ok(None),
+                Err(error) => Err(classify(&error)),
+            })
+    }
+}
+
+impl SecretBackend for SystemKeyring {
+    fn get(&self, user: &str) -> Result<Option<Zeroizing<String>>, SecretBackendError> {
+        self.ask(user, |entry| entry.get_password().map(Zeroizing::new))
+    }
+
+    fn set(&self, user: &str, secret: &str) -> Result<(), SecretBackendError> {
+        let secret = Zeroizing::new(secret.to_owned());
+        let set = self.ask(user, move |entry| entry.set_password(&secret))?;
+        set.ok_or_else(|| SecretBackendError::Failed("couldn't create the entry".to_owned()))
+    }
+
+    fn delete(&self, user: &str) -> Result<(), SecretBackendError> {
+        self.ask(user, keyring::Entry::delete_credential).map(drop)
+    }
+}
+
+/// Runs a call on its own thread, and abandons the thread on timeout.
+fn within<T: Send + 'static>(
+    timeout: Duration,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SecretBackendError> {
+    let (done, result) = channel();
+    std::thread::Builder::new()
+        .name("keyring".to_owned())
+        .spawn(move || done.send(call()))
+        .map_err(|error| SecretBackendError::Failed(format!("couldn't start a thread: {error}")))?;
+    result.recv_timeout(timeout).map_err(|error| match error {
+        RecvTimeoutError::Timeout => SecretBackendError::Slow(timeout),
+        RecvTimeoutError::Disconnected => {
+            SecretBackendError::Failed("the call ended without a result".to_owned())
+        }
+    })
+}
+
+fn classify(error: &keyring::Error) -> SecretBackendError {
+    use keyring::Error;
+    match error {
+        Error::NoStorageAccess(cause) if cause.to_string().contains("prompt") => {
+            SecretBackendError::Dismissed
+        }
+        // A Secret Service without a default collection has nothing to unlock.
+        Error::NoStorageAccess(cause) if cause.to_string().contains("no result") => {
+            SecretBackendError::None("it has no default collection".to_owned())
+        }
+        Error::NoStorageAccess(_) => SecretBackendError::Locked,
+        Error::PlatformFailure(cause) if no_service(&cause.to_string()) => {
+            SecretBackendError::None(cause.to_string())
+        }
+        Error::PlatformFailure(cause) => SecretBackendError::Failed(cause.to_string()),
+        Error::BadEncoding(_) => SecretBackendError::NotText,
+        Error::TooLong(_, most) => SecretBackendError::TooLong(*most),
+        Error::Ambiguous(entries) => SecretBackendError::Ambiguous(entries.len()),
+        // The messages of other errors might contain the secret.
+        Error::Invalid(name, why) => SecretBackendError::Failed(format!("{name} {why}")),
+        _ => SecretBackendError::Failed("unknown error".to_owned()),
+    }
+}
+
+/// The error texts of D-Bus if there is no Secret Service.
+fn no_service(cause: &str) -> bool {
+    [
+        "No DBus session",
+        "Unable to autolaunch",
+        "not provided by any .service",
+        "Failed to connect",
+        "Using X11",
+        "$DISPLAY",
+        "No such file",
+    ]
+    .iter()
+    .any(|part| cause.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keyring_that_never_responds_times_out() {
+        let hangs = within(Duration::from_millis(20), || std::thread::park_timeout(Duration::from_mins(10)));
+        assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
+        let panics = within(Duration::from_secs(5), || {
+            // Without the panic hook's message in the test's output.
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(matches!(panics, Err(SecretBackendError::Failed(_))));
+    }
+
+    #[test]
+    fn errors_name_the_kind_of_failure_and_never_the_secret() {
+        let cause = |text: &str| -> Box<dyn std::error::Error + Send + Sync> { text.into() };
+        for (error, expected) in [
+            (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "locked"),
+            (
+                keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")),
+                "declined",
+            ),
+            (keyring::Error::NoStorageAccess(cause("Secret Service: no result found")), "--store file"),
+            (
+                keyring::Error::PlatformFailure(cause("No DBus session or Secret Service provider found")),
+                "--store file",
+            ),
+            (keyring::Error::PlatformFailure(cause("DBus error: x")), "failed"),
+            (keyring::Error::BadEncoding(b"sentinel\xff".to_vec()), "isn't text"),
+            (keyring::Error::TooLong("password".to_owned(), 2560), "2560"),
+            (keyring::Error::Ambiguous(Vec::new()), "entries with the same name"),
+            (keyring::Error::Invalid("user".to_owned(), "is empty".to_owned()), "user is empty"),
+        ] {
+            let message = classify(&error).to_string();
+            assert!(message.contains(expected) && !message.contains("sentinel"), "{message}");
+        }
+    }
+}
