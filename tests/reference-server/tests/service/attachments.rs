@@ -210,5 +210,5 @@ fn a_failed_fetch_fails_the_email() {
     sandbox.service.finish_fetch(job, Err("refused".into()));
     assert_eq!(sandbox.last_event(&id), "failed");
     assert!(sandbox.mails().is_empty());
-    assert_eq!(sandbox.sent(&email()).len(), 36, "others go on");
+    assert_eq!(sandbox.sent(&email()).len(), 36, "other emails are unaffected");
 }

@@ -52,7 +52,7 @@ fn scope_01_a_sending_only_key_can_send() {
         let answer = sandbox.ask(Method::POST, path).key("sb_test_sending").json(&email());
         assert_eq!(answer.status, 200, "{path}");
     }
-    assert_eq!(sandbox.mails().len(), 4, "its tenant is the one without the ending");
+    assert_eq!(sandbox.mails().len(), 4, "the tenant is named without the suffix");
 }
 
 #[test]

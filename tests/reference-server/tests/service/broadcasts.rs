@@ -59,7 +59,7 @@ impl Stage {
     fn refused(&self, fields: &Value) -> Answer {
         let answer = self.sandbox.post("/broadcasts", &self.broadcast(fields));
         assert_eq!(answer.status, 422, "{}", answer.text());
-        assert_eq!(self.list().len(), 0, "a refused broadcast is there");
+        assert_eq!(self.list().len(), 0, "a rejected broadcast was stored");
         answer
     }
 
@@ -271,7 +271,7 @@ fn placeholders_are_rendered_per_contact() {
     let text = bob.text.as_deref().unwrap();
     assert!(
         text.contains("your town: , free, none, bob@example.com"),
-        "derived from what was filled: {text}"
+        "derived from the rendered HTML: {text}"
     );
 }
 
@@ -428,7 +428,7 @@ fn a_canceled_broadcast_becomes_a_draft_again() {
     stage.sandbox.advance(1_800);
     assert_eq!(stage.send(&id, r#"{"scheduled_at": "in 1 hour"}"#).status, 200);
     stage.sandbox.advance(1_800);
-    assert!(stage.sandbox.mails().is_empty(), "the first schedule holds no more");
+    assert!(stage.sandbox.mails().is_empty(), "the first schedule no longer applies");
     stage.sandbox.advance(1_800);
     assert_eq!(stage.sandbox.mails().len(), 1);
 }
@@ -590,7 +590,7 @@ fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
     let mail = stage.sandbox.mail();
     let path = link(&mail);
     assert_eq!(mail.html.as_deref(), Some(&*format!("<a href=\"http://sandbox.invalid{path}\">Leave</a>")));
-    assert!(!String::from_utf8_lossy(&mail.mime).contains("sb_test"), "the key is nobody's business");
+    assert!(!String::from_utf8_lossy(&mail.mime).contains("sb_test"), "the mail must not contain the key");
     let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
     assert_eq!(message.header_raw("List-Unsubscribe-Post").unwrap().trim(), "List-Unsubscribe=One-Click");
 
@@ -607,7 +607,7 @@ fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
         "{}",
         page.text()
     );
-    assert!(!unsubscribed(), "looking changes nothing");
+    assert!(!unsubscribed(), "a GET changes nothing");
 
     for _ in 0..2 {
         let done = ask(Method::POST).send("List-Unsubscribe=One-Click");
@@ -616,7 +616,7 @@ fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
         assert!(unsubscribed());
     }
     stage.created(&json!({"send": true}));
-    assert_eq!(stage.sandbox.mails().len(), 1, "the next broadcast leaves it out");
+    assert_eq!(stage.sandbox.mails().len(), 1, "the next broadcast skips the contact");
     assert_eq!(ask(Method::PUT).send("").status, 405);
 }
 
@@ -651,7 +651,7 @@ fn the_unsubscribe_link_of_a_topic_broadcast_affects_only_the_topic() {
     stage.created(&json!({"send": true, "topic_id": topic}));
     assert_eq!(stage.sandbox.mails().len(), 1);
     stage.created(&json!({"send": true}));
-    assert_eq!(stage.sandbox.mails().len(), 2, "other broadcasts still come");
+    assert_eq!(stage.sandbox.mails().len(), 2, "other broadcasts are still delivered");
 }
 
 #[test]

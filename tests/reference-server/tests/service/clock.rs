@@ -66,7 +66,7 @@ fn a_scaled_clock_runs_faster_and_stays_monotonic() {
     let stopped = service.clock().now();
     assert!(stopped >= first);
     assert_eq!(service.clock().now(), stopped);
-    assert!((service.clock().scale() - 10_000.0).abs() < f64::EPSILON, "stopping does not forget the pace");
+    assert!((service.clock().scale() - 10_000.0).abs() < f64::EPSILON, "freezing preserves the scale");
     service.clock().run_at(1.0);
     service.clock().resume();
     assert!(service.clock().now().duration_since(stopped).as_secs() < 60);

@@ -49,7 +49,7 @@ fn a_property_is_created_read_updated_and_deleted() {
         sandbox.get(format!("/contact-properties/{id}")).json()["fallback_value"].clone()
     };
     assert_eq!(fallback(&city, json!({ "fallback_value": "" })), "");
-    assert_eq!(fallback(&city, json!({})), "", "what is not named stays");
+    assert_eq!(fallback(&city, json!({})), "", "omitted fields are unchanged");
     assert_eq!(fallback(&city, json!({ "fallback_value": null })), Value::Null);
     assert_eq!(fallback(&orders, json!({ "fallback_value": -2.5 })), -2.5);
     let path = format!("/contact-properties/{city}");

@@ -104,7 +104,7 @@ fn a_new_domain_has_defaults_and_the_sending_records() {
     }
     let mut named = domain.clone();
     named["object"] = json!("domain");
-    assert_eq!(read(&sandbox, &domain), named, "what is read later is what was answered first");
+    assert_eq!(read(&sandbox, &domain), named, "a read returns the same record as the creation");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn invalid_fields_are_named() {
         body[field] = value;
         refused(body, "validation_error", part);
     }
-    assert_eq!(sandbox.get("/domains").json()["data"], json!([]), "nothing was made of them");
+    assert_eq!(sandbox.get("/domains").json()["data"], json!([]), "no domain was created");
     let ignored =
         sandbox.post("/domains", &json!({"name": "acme.test", "nam": 1, "capabilities": {"sendin": 1}}));
     assert_eq!(ignored.header("x-sandbox-ignored-fields"), Some("/capabilities/sendin,/nam"));
@@ -243,7 +243,11 @@ fn verification_takes_two_seconds_or_follows_the_domain_name() {
     assert_eq!(statuses(&sandbox, &usual), all("pending", 5));
     verify(&sandbox, &usual);
     sandbox.service.clock().advance(std::time::Duration::from_millis(1));
-    assert_eq!(statuses(&sandbox, &usual), all("verified", 5), "a second request has not put it off");
+    assert_eq!(
+        statuses(&sandbox, &usual),
+        all("verified", 5),
+        "a second request doesn't postpone the result"
+    );
     assert_eq!(statuses(&sandbox, &fails), all("failed", 5));
     assert_eq!(statuses(&sandbox, &slow), all("pending", 5));
     sandbox.advance(57);
@@ -277,7 +281,7 @@ fn a_partial_domain_verifies_only_the_sending_records() {
     let plain = created(&sandbox, &json!({ "name": "partial.other.test" }));
     verify(&sandbox, &plain);
     sandbox.advance(2);
-    assert_eq!(statuses(&sandbox, &plain), all("verified", 5), "it lacks nothing");
+    assert_eq!(statuses(&sandbox, &plain), all("verified", 5), "no record is missing");
 }
 
 #[test]
@@ -325,7 +329,7 @@ fn a_change_during_verification_applies_to_the_next_one() {
     assert_eq!(statuses(&sandbox, &domain).1[5], "not_started");
     verify(&sandbox, &domain);
     sandbox.advance(1);
-    assert_eq!(statuses(&sandbox, &domain), all("pending", 6), "the check has begun anew");
+    assert_eq!(statuses(&sandbox, &domain), all("pending", 6), "verification restarted");
     sandbox.advance(1);
     assert_eq!(statuses(&sandbox, &domain), all("verified", 6));
 }
@@ -396,17 +400,17 @@ fn a_strict_service_sends_from_verified_domains_only() {
     let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
     let send = |from: &str| sandbox.post("/emails", &email_with("from", from)).status.as_u16();
     let domain = created(&sandbox, &json!({ "name": "acme.test" }));
-    assert_eq!(send("hi@acme.test"), 403, "registered is not verified");
+    assert_eq!(send("hi@acme.test"), 403, "a registered domain isn't verified yet");
     verify(&sandbox, &domain);
-    assert_eq!(send("hi@acme.test"), 403, "nor is it while it is checked first");
+    assert_eq!(send("hi@acme.test"), 403, "nor is a domain during its first verification");
     sandbox.advance(2);
     assert_eq!((send("hi@acme.test"), send("Acme <hi@ACME.Test>")), (200, 200));
     assert_eq!(send("hi@mail.acme.test"), 403, "a subdomain is a domain of its own");
     verify(&sandbox, &domain);
-    assert_eq!(send("hi@acme.test"), 200, "it stays verified while it is checked again");
+    assert_eq!(send("hi@acme.test"), 200, "it stays verified during another verification");
     let receiving = json!({ "capabilities": { "sending": "disabled", "receiving": "enabled" } });
     change(&sandbox, &domain, &receiving);
-    assert_eq!(send("hi@acme.test"), 403, "it is not there for sending");
+    assert_eq!(send("hi@acme.test"), 403, "sending is disabled");
     change(&sandbox, &domain, &json!({ "capabilities": { "sending": "enabled" } }));
     assert_eq!(send("hi@acme.test"), 200);
     sandbox.ask(Method::DELETE, format!("/domains/{}", id(&domain))).send("");
@@ -417,7 +421,11 @@ fn a_strict_service_sends_from_verified_domains_only() {
     let partial = created(&sandbox, &json!({ "name": "partial.test.test", "tracking_subdomain": "t" }));
     verify(&sandbox, &partial);
     sandbox.advance(60);
-    assert_eq!((send("a@fail.test.test"), send("a@partial.test.test")), (403, 200), "a part may be enough");
+    assert_eq!(
+        (send("a@fail.test.test"), send("a@partial.test.test")),
+        (403, 200),
+        "a partially verified domain can send"
+    );
 }
 
 #[test]
@@ -436,9 +444,9 @@ fn enforced_tls_prevents_the_plain_text_fallback() {
     assert_eq!(send("a@open.test", json!("no-tls@e.test")), "delivered");
     assert_eq!(sandbox.mail().to, ["no-tls@e.test"]);
     assert_eq!(send("a@closed.test", json!("no-tls@e.test")), "failed");
-    assert_eq!(sandbox.mails().len(), 1, "nothing left");
+    assert_eq!(sandbox.mails().len(), 1, "no mail was captured");
     assert_eq!(send("a@closed.test", json!(["no-tls@e.test", "ada@e.test"])), "delivered");
-    assert_eq!(sandbox.mails()[0].to, ["ada@e.test"], "it left for the one that has TLS");
+    assert_eq!(sandbox.mails()[0].to, ["ada@e.test"], "delivered to the recipient with TLS only");
 }
 
 #[test]
@@ -466,9 +474,9 @@ fn only_a_verified_tracking_subdomain_tracks() {
     };
     let domain =
         verified(&sandbox, &json!({ "name": "acme.test", "open_tracking": true, "click_tracking": true }));
-    assert_eq!(send(), (false, false), "there is no subdomain");
+    assert_eq!(send(), (false, false), "no subdomain is set");
     change(&sandbox, &domain, &json!({ "tracking_subdomain": "links" }));
-    assert_eq!(send(), (false, false), "it is not verified");
+    assert_eq!(send(), (false, false), "the domain isn't verified");
     verify(&sandbox, &domain);
     sandbox.advance(2);
     assert_eq!(send(), (true, true));

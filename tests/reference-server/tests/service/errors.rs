@@ -120,12 +120,12 @@ fn scripted_responses_match_their_requests() {
             .after(1)
             .times(2),
     );
-    assert_eq!(sandbox.post("/emails", &email()).status, 200, "the first is spared");
+    assert_eq!(sandbox.post("/emails", &email()).status, 200, "the first request is unaffected");
     assert_eq!(sandbox.get("/emails").status, 200, "another route");
     assert_error(&sandbox.post("/emails", &email()), 503, "service_unavailable");
     assert_error(&sandbox.post("/emails", &email()), 503, "service_unavailable");
     assert_eq!(sandbox.post("/emails", &email()).status, 200);
-    assert_eq!((sandbox.mails().len(), faults.pending()), (2, 0), "a scripted answer does not act");
+    assert_eq!((sandbox.mails().len(), faults.pending()), (2, 0), "a scripted response has no side effects");
 
     faults.add(
         Rule::new(Action::answer(502, "<html>").header("content-type", "text/html"))

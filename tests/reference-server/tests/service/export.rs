@@ -78,15 +78,11 @@ fn list_filters_and_ids_select_mails() {
     let ids: Vec<_> = sandbox.mails().iter().map(|mail| mail.id.clone()).collect();
     assert_eq!(subjects("subject=sec"), ["second"]);
     assert_eq!(subjects("to=nobody"), [""; 0]);
-    assert_eq!(
-        subjects(&format!("id={}&id={}", ids[2], ids[0])),
-        ["first", "third"],
-        "in the order in which they are named"
-    );
+    assert_eq!(subjects(&format!("id={}&id={}", ids[2], ids[0])), ["first", "third"], "in the order given");
     let gone = "00000000-0000-4000-8000-000000000000";
     assert_eq!(subjects(&format!("id={gone}&id={}", ids[1])), ["second"]);
     let other = sandbox.ask(Method::GET, "/_/export?format=json").key("sb_other").send("");
-    assert_eq!(other.json(), json!([]), "every key has its own");
+    assert_eq!(other.json(), json!([]), "each key has its own mails");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn response_status_headers_and_body_are_scripted() {
     assert!(met(json!({"action": "rate_limit"})).headers.get("retry-after").is_none());
     let refused = met(json!({"action": "answer", "status": 401}));
     assert_eq!(refused.headers["www-authenticate"], "Bearer error=\"invalid_token\"");
-    assert!(sandbox.mails().is_empty(), "an answer stands in for acting");
+    assert!(sandbox.mails().is_empty(), "a scripted response replaces processing");
 }
 
 #[test]
@@ -259,7 +259,7 @@ async fn a_stalled_request_gets_no_response_until_shutdown() {
     let stopped = std::time::Instant::now();
     drop(server);
     waiting.await.unwrap().unwrap_err();
-    assert!(stopped.elapsed() < std::time::Duration::from_secs(1), "a stall holds nothing up");
+    assert!(stopped.elapsed() < std::time::Duration::from_secs(1), "a stall blocks no other request");
 }
 
 #[test]

@@ -209,7 +209,7 @@ async fn a_redirect_is_not_followed() {
     let id = sent(&server, &hosted(&[format!("{}/public", files.address)])).await;
     assert_eq!(wait_for_outcome(server.service(), &id).await, "failed");
     assert_eq!(files.asked.recv().await.unwrap(), "/public");
-    assert!(files.asked.try_recv().is_err(), "the address of the redirect was asked");
+    assert!(files.asked.try_recv().is_err(), "the redirect was followed");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn keys_are_scoped_to_tenant_method_and_path() {
     assert_eq!(
         ask.json(&body("/emails", "x")).header("x-sandbox-idempotent-replay"),
         Some("true"),
-        "one tenant"
+        "the same tenant"
     );
 }
 
@@ -82,7 +82,7 @@ fn idem_04_a_key_expires_after_24_hours() {
         assert_eq!(post(&sandbox, path, "k", "two").status, 200);
         assert_eq!(sandbox.mails().len(), 2);
         sandbox.advance(3600);
-        assert_eq!(post(&sandbox, path, "k", "one").status, 409, "the second use counts anew");
+        assert_eq!(post(&sandbox, path, "k", "one").status, 409, "the key's second use starts a new day");
     }
 }
 
@@ -113,7 +113,7 @@ fn error_responses_are_not_cached() {
     let sandbox = Sandbox::new();
     let ask = || sandbox.ask(Method::POST, "/emails").header("idempotency-key", "k");
     assert_eq!(ask().json(&email_with("from", "nonsense")).status, 422);
-    assert_eq!(ask().json(&email()).status, 200, "the key is still free");
+    assert_eq!(ask().json(&email()).status, 200, "the key is unused");
 }
 
 #[test]
@@ -143,10 +143,10 @@ fn a_panic_releases_the_key() {
     let sandbox = Sandbox::new();
     let panics = std::sync::atomic::AtomicBool::new(true);
     sandbox.service.on_captured(move |_| {
-        assert!(!panics.swap(false, std::sync::atomic::Ordering::Relaxed), "the listener fell over");
+        assert!(!panics.swap(false, std::sync::atomic::Ordering::Relaxed), "the listener panicked");
     });
     let first = post(&sandbox, "/emails", "k", "x");
     assert_eq!((first.status.as_u16(), first.name().as_str()), (500, "application_error"));
-    assert!(first.message().contains("the listener fell over"));
+    assert!(first.message().contains("the listener panicked"));
     assert_eq!(post(&sandbox, "/emails", "k", "x").status, 200);
 }

@@ -123,7 +123,7 @@ fn mails_are_deleted_per_tenant() {
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
     assert_eq!(sandbox.ask(Method::DELETE, "/_/messages").send("").json(), json!({"deleted": 1}));
     assert!(sandbox.mails().is_empty());
-    assert_eq!(sandbox.last_event(&id), "sent", "the service still knows the email");
+    assert_eq!(sandbox.last_event(&id), "sent", "the email is still stored");
     assert_eq!(sandbox.service.mails("sb_other").len(), 1);
 
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);

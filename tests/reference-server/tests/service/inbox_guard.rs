@@ -38,7 +38,7 @@ fn dns_rebinding_is_rejected_on_every_route() {
             assert!(answer.message().contains("must name this machine"), "{}", answer.message());
         }
     }
-    assert!(sandbox.mails().is_empty(), "nothing was done");
+    assert!(sandbox.mails().is_empty(), "no side effects");
     for host in [
         "localhost",
         "LOCALHOST:1",
@@ -99,10 +99,10 @@ fn cross_origin_requests_to_sandbox_routes_are_rejected() {
             assert_eq!(answer.name(), "forbidden_origin");
         }
     }
-    assert_eq!(sandbox.mails().len(), 1, "nothing was done");
+    assert_eq!(sandbox.mails().len(), 1, "no side effects");
     let post =
         [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate"), ("sec-fetch-dest", "document")];
-    assert_eq!(from(&sandbox, Method::POST, "/_/reset", &post).status, 403, "a form of another page");
+    assert_eq!(from(&sandbox, Method::POST, "/_/reset", &post).status, 403, "a form of another origin");
 
     for own in [
         &[("origin", "http://127.0.0.1:8025"), ("sec-fetch-site", "same-origin")][..],

@@ -36,7 +36,8 @@ impl Stream {
                     return Some(serde_json::from_str(&data.unwrap()).unwrap());
                 }
             }
-            let chunk = timeout(TIMEOUT, self.response.chunk()).await.expect("something comes").unwrap()?;
+            let chunk =
+                timeout(TIMEOUT, self.response.chunk()).await.expect("a chunk arrives in time").unwrap()?;
             self.read.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }

@@ -52,7 +52,7 @@ fn unsent_emails_are_listed_only_with_a_state_filter() {
     assert_eq!(found[0]["subject"], "Hello");
     for query in ["", "?state=sent"] {
         let sent = sandbox.get(format!("/_/messages{query}")).json();
-        assert_eq!(sent["data"].as_array().unwrap().len(), 1, "a client that asks for no state gets mails");
+        assert_eq!(sent["data"].as_array().unwrap().len(), 1, "without a state only mails are listed");
         assert_eq!(sent["data"][0]["email_id"], json!(left));
     }
     let failed: Vec<_> = each.iter().filter(|(_, state, _)| *state == "failed").map(|(id, ..)| id).collect();

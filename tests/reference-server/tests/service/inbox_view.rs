@@ -258,7 +258,7 @@ fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
         let list = sandbox.get(format!("/_/requests?{query}")).json();
         list["data"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect()
     };
-    assert_eq!(statuses("")[3..], [200, 503], "newest first, a fault among them");
+    assert_eq!(statuses("")[3..], [200, 503], "newest first, including a fault");
     assert_eq!(statuses("").len(), 5);
     assert_eq!(
         (statuses("status=5"), statuses("status=50x"), statuses("method=get&path=EMAIL")),
@@ -329,7 +329,7 @@ fn a_template_preview_renders_like_a_send() {
     }
     assert!(
         sandbox.service.requests().iter().all(|request| request.path == "/templates"),
-        "the page leaves no trace"
+        "the page's requests aren't logged"
     );
 }
 

@@ -117,7 +117,7 @@ fn a_clock_can_be_set_frozen_and_resumed() {
     let id = sandbox.sent(&email_with("scheduled_at", "tomorrow at 9am"));
     clock.set("2026-03-03T09:00:00Z".parse().unwrap());
     assert_eq!(sandbox.last_event(&id), "sent");
-    assert_eq!(clock.now().to_string(), "2026-03-03T09:00:00Z", "it stood still");
+    assert_eq!(clock.now().to_string(), "2026-03-03T09:00:00Z", "the clock is frozen");
     clock.resume();
     clock.advance(std::time::Duration::from_secs(5));
     assert_eq!(sandbox.last_event(&id), "delivered");

@@ -119,7 +119,7 @@ fn list_06_before_returns_the_newer_items_adjacent_to_the_cursor() {
     let (sandbox, lists) = filled(7);
     let (path, all) = &lists[0];
     let page = sandbox.get(format!("{path}?limit=3&before={}", all[6])).json();
-    assert_eq!(ids(&page), all[3..6], "newest first, and next to the cursor");
+    assert_eq!(ids(&page), all[3..6], "newest first, and adjacent to the cursor");
     assert!(has_more(&page));
     let page = sandbox.get(format!("{path}?limit=3&before={}", all[3])).json();
     assert_eq!(ids(&page), all[0..3]);

@@ -164,10 +164,10 @@ async fn a_body_over_the_limit_returns_413() {
 #[tokio::test]
 async fn a_panic_returns_500_and_the_mount_keeps_serving() {
     for server in both().await {
-        server.service().on_captured(|_| panic!("the listener fell over"));
+        server.service().on_captured(|_| panic!("the listener panicked"));
         let (status, body) = post(&server, "/emails", &email()).await.unwrap();
         assert_eq!(status, 500);
-        assert!(body.contains("application_error") && body.contains("the listener fell over"), "{body}");
+        assert!(body.contains("application_error") && body.contains("the listener panicked"), "{body}");
         assert_eq!(get(&server, "/emails").await.unwrap().0, 200);
     }
 }
@@ -226,7 +226,7 @@ async fn a_chunked_body_is_cut_off_at_the_limit() {
     let head = "POST /emails HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer sb_test\r\ntransfer-encoding: chunked\r\n\r\n";
     let answer = raw(&server, &format!("{head}7d0\r\n{}\r\n", " ".repeat(2_000)), false).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    assert!(answer.contains("connection: close"), "what is left of the body is not read");
+    assert!(answer.contains("connection: close"), "the rest of the body isn't read");
     assert!(answer.contains("x-request-id: ") && answer.contains("ratelimit-limit: "));
     let logs: Value = serde_json::from_str(&get(&server, "/logs").await.unwrap().1).unwrap();
     assert_eq!(logs["data"][0]["response_status"], 413);

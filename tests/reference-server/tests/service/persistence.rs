@@ -227,7 +227,7 @@ fn updates_and_deletions_survive_a_restart() {
     assert_eq!(sandbox.mails().len(), 1);
     assert_eq!(sandbox.get(&contact).status, 404);
     sandbox.advance(3 * 3600);
-    assert_eq!(sandbox.mails().len(), 1, "what was to happen later is forgotten, too");
+    assert_eq!(sandbox.mails().len(), 1, "its pending events are deleted, too");
     close(sandbox, persistence);
 }
 
@@ -300,7 +300,7 @@ fn a_damaged_file_is_reported_and_left_unchanged() {
             }
             Err(PersistenceError::Damaged(_)) => {
                 refused += 1;
-                assert!(std::fs::read(&file).unwrap() == bytes, "it was changed");
+                assert!(std::fs::read(&file).unwrap() == bytes, "the file was modified");
             }
             Err(other) => panic!("{other}"),
         }
@@ -392,7 +392,7 @@ fn pending_webhook_deliveries_resume_after_a_restart() {
     close(sandbox, persistence);
 
     let (sandbox, persistence) = open(folder.path());
-    assert!(sandbox.service.next_post().is_none(), "the next attempt has its time");
+    assert!(sandbox.service.next_post().is_none(), "the next attempt is scheduled");
     sandbox.advance(5);
     let second = sandbox.service.next_post().expect("the second attempt");
     sandbox.service.finish_post(second, Posted { status: Some(200), response: "yes".into() });

@@ -16,7 +16,7 @@ fn the_oldest_emails_are_evicted_first_across_tenants() {
     }
     assert_eq!(sandbox.get(format!("/emails/{first}")).status, 404);
     assert_eq!(sandbox.get(format!("/emails/{second}")).status, 200);
-    assert_eq!(sandbox.mails().len(), 1, "its mail went with it");
+    assert_eq!(sandbox.mails().len(), 1, "its mail was evicted with it");
     assert_eq!(sandbox.service.mails("sb_other").len(), 2);
 }
 
@@ -54,7 +54,7 @@ fn the_request_log_is_bounded_by_count_and_bytes() {
     sandbox.post("/emails", &email_with("text", "x".repeat(40_000)));
     let requests = sandbox.service.requests();
     let last = requests.last().unwrap();
-    assert!(last.bodies_dropped && last.body.is_empty(), "larger than all that is kept");
+    assert!(last.bodies_dropped && last.body.is_empty(), "larger than the whole limit");
     let bytes: usize = requests.iter().map(|one| one.body.len() + one.answer_body.len()).sum();
     assert!(bytes <= 20_000);
 }
@@ -131,7 +131,7 @@ fn every_byte_of_a_request_counts() {
     let sandbox = Sandbox::with(&Settings { keep_request_bytes: 100_000, ..Settings::default() });
     sandbox.ask(Method::GET, "/emails").header("x-long", long).send("");
     let requests = sandbox.service.requests();
-    assert!(requests[0].headers.is_empty() && requests[0].bodies_dropped, "larger than all that is kept");
+    assert!(requests[0].headers.is_empty() && requests[0].bodies_dropped, "larger than the whole limit");
     assert_eq!(requests[0].path, "/emails");
 }
 
@@ -173,7 +173,7 @@ fn the_oldest_webhook_events_are_evicted_when_their_total_size_exceeds_the_limit
     let events = sandbox.get(format!("/webhooks/{webhook}/events")).json();
     assert_eq!(events["data"].as_array().unwrap().len(), 5);
     let waiting = std::iter::from_fn(|| sandbox.service.next_post()).count();
-    assert_eq!(waiting, 5, "what is forgotten is no longer delivered");
+    assert_eq!(waiting, 5, "an evicted event isn't delivered");
 }
 
 #[test]

@@ -59,7 +59,11 @@ fn a_canceled_email_is_never_sent() {
     assert_eq!(sandbox.last_event(&id), "canceled");
     sandbox.advance(86_400);
     assert!(sandbox.mails().is_empty());
-    assert_eq!(cancel(&sandbox, &id).json(), json!({ "object": "email", "id": id }), "again is the same");
+    assert_eq!(
+        cancel(&sandbox, &id).json(),
+        json!({ "object": "email", "id": id }),
+        "canceling again succeeds"
+    );
     refused(&reschedule(&sandbox, &id, "in 1 hour"), "canceled");
     assert_eq!(sandbox.last_event(&id), "canceled");
 }

@@ -101,7 +101,7 @@ fn mail_headers_name_all_recipients_except_bcc() {
     sandbox.sent(&email);
 
     let mail = sandbox.mail();
-    assert_eq!(mail.bcc, ["secret@example.com"], "the envelope has it");
+    assert_eq!(mail.bcc, ["secret@example.com"], "the envelope has the recipient");
     assert!(!String::from_utf8_lossy(&mail.mime).contains("secret@"), "the mail does not");
     let parsed = parse(&mail.mime);
     let pairs = |address: Option<&mail_parser::Address<'_>>| -> Vec<(Option<String>, String)> {
@@ -142,7 +142,7 @@ fn email_17_text_or_html_alone_is_accepted() {
     let sandbox = Sandbox::new();
     sandbox.sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "text": "only text"}));
     let mail = sandbox.mail();
-    assert_eq!(parse(&mail.mime).html_body_count(), 1, "the parser offers the text in the place of HTML");
+    assert_eq!(parse(&mail.mime).html_body_count(), 1, "the parser converts the text to HTML");
     assert!(mail.html.is_none());
     assert!(String::from_utf8_lossy(&mail.mime).contains("Content-Type: text/plain"));
 }

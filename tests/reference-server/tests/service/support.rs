@@ -92,7 +92,7 @@ impl Sandbox {
         let before = self.service.mails(KEY).len();
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 422, "{}", answer.text());
-        assert_eq!(self.service.mails(KEY).len(), before, "a refused email left");
+        assert_eq!(self.service.mails(KEY).len(), before, "a rejected email was captured");
         answer
     }
 
@@ -113,7 +113,7 @@ impl Sandbox {
     /// The only captured mail.
     pub(crate) fn mail(&self) -> CapturedMail {
         let mut mails = self.mails();
-        assert_eq!(mails.len(), 1, "one mail was to leave");
+        assert_eq!(mails.len(), 1, "expected one captured mail");
         mails.remove(0)
     }
 

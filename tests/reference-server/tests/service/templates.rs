@@ -88,7 +88,7 @@ fn edits_create_versions_and_the_published_one_is_sent() {
 
     update(&sandbox, &id, &json!({"name": "Hello", "alias": "hello"}));
     let renamed = record(&sandbox, "hello");
-    assert_eq!(renamed["has_unpublished_versions"], false, "name and alias belong to no version");
+    assert_eq!(renamed["has_unpublished_versions"], false, "name and alias aren't versioned");
     assert_eq!(renamed["updated_at"], "2026-03-02 12:02:00.000000+00");
 
     // Neither an added variable nor a removed sender takes effect before it is published.
@@ -160,12 +160,16 @@ fn an_alias_is_unique_per_tenant() {
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
     let elsewhere = sandbox.ask(Method::POST, "/templates").key("sb_other").json(&welcome());
-    assert_eq!(elsewhere.status, 201, "another account knows nothing of it");
+    assert_eq!(elsewhere.status, 201, "another tenant doesn't see it");
     let other = created(&sandbox, &welcome_with(&json!({"alias": "other"})));
     let taken = update(&sandbox, "other", &json!({"alias": "welcome"}));
     assert_eq!((taken.status.as_u16(), taken.name().as_str()), (422, "validation_error"));
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(id.as_str()));
-    assert_eq!(update(&sandbox, "welcome", &json!({"alias": "welcome"})).status, 200, "it has it already");
+    assert_eq!(
+        update(&sandbox, "welcome", &json!({"alias": "welcome"})).status,
+        200,
+        "the template already has this alias"
+    );
     assert_eq!(update(&sandbox, "welcome", &json!({"alias": null})).status, 200);
     assert_eq!(update(&sandbox, "other", &json!({"alias": "welcome"})).status, 200);
     assert_eq!(record(&sandbox, "welcome")["id"].as_str(), Some(other.as_str()));

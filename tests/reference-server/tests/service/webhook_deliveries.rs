@@ -164,7 +164,7 @@ fn evt_02_only_enabled_webhooks_get_events_and_only_subscribed_types() {
     change(json!({ "status": "disabled" }));
     assert!(send().is_empty());
     change(json!({ "status": "enabled" }));
-    assert!(event_types(&sandbox).is_empty(), "what happened meanwhile is not made up for");
+    assert!(event_types(&sandbox).is_empty(), "events during the pause aren't delivered later");
     assert_eq!(send(), ["email.delivered"]);
     change(json!({ "events": ["email.sent"] }));
     assert_eq!(send(), ["email.sent"]);

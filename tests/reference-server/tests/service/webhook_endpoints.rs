@@ -137,7 +137,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
     let (attempt, event) = first_attempt(&address).await;
     assert_eq!(attempt["http_status_code"], 307);
     assert_eq!(event["status"], "pending");
-    assert!(requests.try_recv().is_err(), "nothing went elsewhere");
+    assert!(requests.try_recv().is_err(), "the redirect wasn't followed");
 }
 
 #[tokio::test]

@@ -187,7 +187,10 @@ fn a_repeated_parameter_is_rejected() {
     let mut twice = authorization_request("full");
     twice.push(("state", "other"));
     let (_, query) = redirected(&authorize(&sandbox, &twice));
-    assert!(query["error"] == "invalid_request" && !query.contains_key("state"), "neither is the client's");
+    assert!(
+        query["error"] == "invalid_request" && !query.contains_key("state"),
+        "neither belongs to the client"
+    );
     assert_eq!(sandbox.ask(Method::POST, "/oauth/authorize").no_key().send("").status, 405);
 }
 

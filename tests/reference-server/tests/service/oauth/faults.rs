@@ -80,7 +80,7 @@ async fn a_delayed_refresh_takes_effect_before_its_response() {
         while kinds(&server).len() < 2 {
             tokio::task::yield_now().await;
         }
-        assert!(start.elapsed() < delay, "it acted only when it answered");
+        assert!(start.elapsed() < delay, "the refresh took effect only with its response");
         refresh(&server, &granted.refresh_token).await.unwrap()
     };
     let (slow, (status, body)) = tokio::join!(slow, impatient);

@@ -144,7 +144,7 @@ fn grants_are_listed_and_revoked_per_tenant() {
 
     let path = format!("/oauth/grants/{}", list["data"][0]["id"].as_str().unwrap());
     let other = sandbox.ask(Method::DELETE, &path).key("sb_other").send("");
-    assert_eq!(other.status, 404, "a grant of somebody else is none");
+    assert_eq!(other.status, 404, "another tenant's grant isn't found");
     let gone = sandbox.ask(Method::DELETE, &path).send("");
     assert_eq!((gone.status.as_u16(), &gone.json()["revoked_reason"]), (200, &json!("revoked_from_api")));
     assert_eq!(sandbox.ask(Method::DELETE, &path).send("").status, 404);

@@ -276,7 +276,11 @@ fn a_refresh_can_narrow_the_scope_of_one_access_token_but_not_widen_it() {
         let answer = token(&sandbox, &with(refresh_request("sender", refresh), "scope", Some(wide)));
         assert_eq!(refused(&answer), "invalid_scope", "{wide}");
     }
-    assert_eq!(token(&sandbox, &refresh_request("sender", refresh)).status, 200, "a refusal spends nothing");
+    assert_eq!(
+        token(&sandbox, &refresh_request("sender", refresh)).status,
+        200,
+        "a rejected refresh doesn't consume the token"
+    );
 }
 
 #[test]
@@ -314,7 +318,7 @@ fn a_refresh_token_expires_60_days_after_issue() {
     for _ in 0..3 {
         sandbox.advance(59 * DAY);
         let answer = token(&sandbox, &refresh_request("full", &refresh));
-        assert_eq!(answer.status, 200, "each issue begins the 60 days anew");
+        assert_eq!(answer.status, 200, "each new token lasts 60 days");
         refresh = answer.json()["refresh_token"].as_str().unwrap().to_owned();
     }
     sandbox.advance(60 * DAY + 1);
@@ -371,7 +375,7 @@ fn an_access_token_has_a_stable_subject_and_never_contains_the_api_key() {
     };
     let subject = |claims: &str| serde_json::from_str::<Value>(claims).unwrap()["sub"].clone();
     let (one, again, other) = (claims("re_real_key"), claims("re_real_key"), claims("re_other_key"));
-    assert!(!one.contains("re_real_key"), "whoever may send could read what may do everything: {one}");
+    assert!(!one.contains("re_real_key"), "a send-only client could read a full-access key: {one}");
     assert_eq!(subject(&one), subject(&again));
     assert_ne!(subject(&one), subject(&other));
 }
@@ -422,8 +426,8 @@ fn each_grant_remembers_its_last_6000_refresh_tokens() {
     }
     assert_eq!(refused(&rotate(&last[0])), "invalid_grant");
     let answer = rotate(&last[6_100]);
-    assert_eq!(answer.status, 200, "a token that is too old to be remembered revokes nothing");
+    assert_eq!(answer.status, 200, "a token too old to be remembered revokes nothing");
     assert_eq!(refused(&rotate(&last[200])), "invalid_grant");
     let newest = answer.json()["refresh_token"].as_str().unwrap().to_owned();
-    assert_eq!(refused(&rotate(&newest)), "invalid_grant", "the reuse has revoked the grant");
+    assert_eq!(refused(&rotate(&newest)), "invalid_grant", "the reuse revoked the grant");
 }

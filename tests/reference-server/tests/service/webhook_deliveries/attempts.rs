@@ -91,9 +91,13 @@ fn a_replay_is_one_immediate_attempt() {
     assert_eq!(answer, json!({ "object": "webhook_event", "id": first.header("svix-id") }));
     let again = deliver(&sandbox, Some(500));
     assert_eq!((again.len(), &again[0].body), (1, &first.body));
-    assert_eq!(sandbox.get(&*event).json()["status"], "success", "it was taken once");
+    assert_eq!(
+        sandbox.get(&*event).json()["status"],
+        "success",
+        "a failed replay leaves the event delivered"
+    );
     sandbox.advance(5);
-    assert!(deliver(&sandbox, Some(200)).is_empty(), "a replay is not repeated");
+    assert!(deliver(&sandbox, Some(200)).is_empty(), "a replay isn't retried");
     let attempts = sandbox.get(format!("{event}/attempts")).json();
     assert_eq!(attempts["data"].as_array().unwrap().len(), 2);
     assert_eq!(attempts["data"][0]["response"], "seen");
@@ -222,7 +226,7 @@ fn evt_12_a_successful_replay_ends_the_schedule() {
         let event = format!("{path}/events/{}", first.header("svix-id"));
         assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
         sandbox.advance(pause);
-        assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "one success is enough");
+        assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "a success ends the schedule");
         let state = sandbox.get(&*event).json();
         assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("success"), &Value::Null));
         sandbox.advance(86_400);

@@ -148,7 +148,7 @@ fn a_contact_created_by_an_event_triggers_contact_created() {
         assert_eq!(answer.status, 202, "{}", answer.text());
     };
     send("nobody.listens");
-    assert!(event_types(&sandbox).is_empty(), "nothing started, so no contact was created");
+    assert!(event_types(&sandbox).is_empty(), "no automation was triggered, so no contact was created");
     send("user.created");
     let created = contact_event(&sandbox);
     assert_eq!(created["type"], "contact.created");
@@ -158,7 +158,7 @@ fn a_contact_created_by_an_event_triggers_contact_created() {
         (&contact["id"], &json!("ada@example.com"))
     );
     send("user.created");
-    assert!(event_types(&sandbox).is_empty(), "it is a contact already");
+    assert!(event_types(&sandbox).is_empty(), "the contact already exists");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn audience_id_is_the_first_segment_or_the_account_default() {
     let another = sandbox.ask(Method::POST, "/webhooks").key("sb_other");
     another.json(&json!({ "endpoint": "http://127.0.0.1:9/hook", "events": ["contact.created"] }));
     sandbox.ask(Method::POST, "/contacts").key("sb_other").json(&json!({ "email": "ada@example.com" }));
-    assert_ne!(contact_event(&sandbox)["data"]["audience_id"], own, "each account has its own");
+    assert_ne!(contact_event(&sandbox)["data"]["audience_id"], own, "each tenant has its own");
     let sample = sandbox.post("/_/events", &json!({ "type": "contact.created" }));
     assert_eq!(sample.status, 201);
     assert!(contact_event(&sandbox)["data"]["audience_id"].is_string());
