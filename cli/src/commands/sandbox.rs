@@ -10,6 +10,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, Problem, Report};
+use crate::input::size::size;
 use crate::output::report::lost_by;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
@@ -29,6 +30,8 @@ mod wait;
 
 /// The port that is used where nobody names one.
 const PORT: u16 = 4010;
+/// The least `--max-memory`: emails with attachments need a share of it that they fit into.
+const MIN_MEMORY: usize = 16 << 20;
 /// The key that is used where nobody names one; any key that begins with `sb_` is a tenant of its own.
 const KEY: &str = "sb_local";
 
@@ -64,6 +67,13 @@ pub(crate) struct Behaviour {
     /// How many emails are remembered; the oldest go first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Maximum memory for everything that is remembered: 512MiB, 2GB, or a number of bytes from 16MiB
+    ///
+    /// Emails have 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails that wait for hosted attachments 2/16; the
+    /// requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries go first; records beyond their share are refused. A
+    /// request body has at most 1/8 of it. The program itself, its connections and requests in flight come on top.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
+    max_memory: usize,
     /// Address for the links that the sandbox hands out, where it is reached by another name
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
@@ -86,6 +96,14 @@ pub(crate) struct Behaviour {
     data: Option<PathBuf>,
 }
 
+/// Reads `--max-memory`.
+fn max_memory(text: &str) -> Result<usize, String> {
+    let bytes = size(text).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
+        "it must be a number of bytes from 16MiB, with a unit such as MB or MiB if need be".to_owned()
+    })
+}
+
 impl Behaviour {
     fn settings(&self) -> Settings {
         Settings {
@@ -93,6 +111,7 @@ impl Behaviour {
             strict_domains: self.strict_domains,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
+            max_memory: self.max_memory,
             public_url: self.public_url.clone(),
             ..Settings::default()
         }

@@ -7,3 +7,4 @@ pub mod listing;
 pub mod memory;
 pub mod peer;
 pub mod senders;
+pub mod wire;

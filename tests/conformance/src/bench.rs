@@ -81,7 +81,7 @@ impl Bench {
 
     /// Creates a server with these settings; it logs enough requests to validate them.
     pub async fn with(settings: Settings) -> Self {
-        let settings = Settings { keep_request_bytes: 1 << 30, ..settings };
+        let settings = Settings { max_memory: 16 << 30, keep_request_bytes: 1 << 30, ..settings };
         Self { server: ReferenceServer::over_http(settings).await }
     }
 

@@ -1,6 +1,6 @@
 //! Time that a test can move, and work that falls due.
 //!
-//! Nothing in the service sleeps. What should happen later is noted on an [`Agenda`] with the instant at which it is
+//! Nothing in the service sleeps. What should happen later is noted on an [`Scheduler`] with the instant at which it is
 //! due, and done when the clock is found to have passed it: whenever a test moves the clock, on the tick of the
 //! long-running mount, and, unless it is much, at the start of every request. So a test sees a day pass without waiting, and a sandbox on the
 //! real clock does its work on time.

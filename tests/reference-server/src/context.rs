@@ -12,14 +12,14 @@ use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::credential::Made;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
-use crate::wire::validation::{Fields, Ignored, Problems, well_formed};
+use crate::wire::validation::{Body, Fields, Ignored, Problems};
 
 /// What a handler gets.
 pub(crate) struct Context<'a> {
@@ -72,8 +72,8 @@ impl<'a> Context<'a> {
     }
 
     /// Through whom contacts are changed.
-    pub(crate) fn contacts(&self) -> Teller<'_> {
-        Teller { state: self.state, tenant: &self.tenant, at: self.now() }
+    pub(crate) fn contacts(&self) -> ContactService<'_> {
+        ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
     /// Reads the body with `read`, which notes what is wrong; gives what it made of it, or everything that is wrong at once.
@@ -81,14 +81,13 @@ impl<'a> Context<'a> {
         &self,
         read: impl FnOnce(&mut Fields<'_>, &mut Problems, &mut Ignored) -> Option<T>,
     ) -> Result<T, Problem> {
-        let body = well_formed(self.request.body())?;
+        let body = Body::read(self.request.body())?;
         let (mut problems, mut ignored) = (Problems::default(), self.ignored());
-        let made =
-            Fields::read(body.get(), String::new(), String::new(), &mut problems).and_then(|mut fields| {
-                let made = read(&mut fields, &mut problems, &mut ignored);
-                fields.leave(&mut ignored);
-                made
-            });
+        let made = Fields::read_body(body, &mut problems).and_then(|mut fields| {
+            let made = read(&mut fields, &mut problems, &mut ignored);
+            fields.leave(&mut ignored);
+            made
+        });
         match (made, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
             (Some(made), None) => Ok(made),

@@ -27,10 +27,10 @@ use crate::model::email::{Email, Event};
 use crate::model::mail::Mail;
 use crate::model::mail::tracking::Tracking;
 use crate::state::State;
-use crate::state::fetches::{Errand, FetchError, Fetched};
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
+use crate::state::fetches::{FetchError, FetchJob, Fetched};
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
@@ -66,7 +66,7 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
     state.tenants.hold_mail(tenant, id, email.size());
     match due {
         Some(due) => {
-            happen(state, tenant, &email, now, Event::Scheduled, None);
+            record_event(state, tenant, &email, now, Event::Scheduled, None);
             schedule(state, tenant, &email, due);
         }
         None => depart(state, tenant, &email, now),
@@ -76,13 +76,13 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
 
 /// Notes when an email is to leave. A departure that was noted before for another time does nothing.
 pub(crate) fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    let work = Work::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
-    state.agenda.note(due, work);
+    let work = Job::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
+    state.scheduler.schedule(due, work);
 }
 
 /// Something happens to an email: it is noted, and told to whoever wants to know. `detail` is what is known of it, in the field that events of this
 /// type have for it.
-pub(crate) fn happen(
+pub(crate) fn record_event(
     state: &State,
     tenant: &Arc<Tenant>,
     email: &Arc<Email>,
@@ -93,15 +93,17 @@ pub(crate) fn happen(
     email.note(at, event);
     lock(&tenant.emails).touch(email.id);
     state.tenants.grow_mail(email.id, size_of::<(Timestamp, Event)>());
-    state.news.tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
+    state
+        .event_bus
+        .publish(&tenant.name, BusEventKind::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
-        webhooks::tell(state, tenant, at, kind, Some(email.id), || {
+        webhooks::notify(state, tenant, at, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &state.links.own())
         });
         // Later, so that a chain of automations is no deeper on the stack than one.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.agenda.note(at, Work::MoveAutomations { tenant, email, event });
+            state.scheduler.schedule(at, Job::NotifyAutomations { tenant, email, event });
         }
     }
 }
@@ -116,9 +118,9 @@ pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
-        happen(state, tenant, email, at, Event::Queued, None);
+        record_event(state, tenant, email, at, Event::Queued, None);
         let queued = if state.settings.fetch_attachments {
-            state.fetches.push(Errand::new(tenant, email, draft))
+            state.fetches.push(FetchJob::new(tenant, email, draft))
         } else {
             // It was accepted by an earlier run, which did.
             Err("fetching_is_off")
@@ -132,9 +134,9 @@ pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at
 }
 
 /// Takes up an email whose hosted attachments have been fetched, or could not be.
-pub(crate) fn resume(state: &State, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
+pub(crate) fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = state.clock.now();
-    let Some((tenant, email, mut draft)) = errand.open() else { return };
+    let Some((tenant, email, mut draft)) = job.open() else { return };
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
         Err(error) => fail(state, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
@@ -158,20 +160,20 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
 /// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
 pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     email.set_failure(reason);
-    happen(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
+    record_event(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     state.tenants.resize_mail(email.id, email.size());
 }
 
 fn leave(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
-    let course = crate::model::mail::outcome::course(draft.recipients(), enforced);
+    let course = crate::model::mail::simulation::course(draft.recipients(), enforced);
     for (after, event) in course.events {
         if after.is_zero() {
-            happen(state, tenant, email, at, event, None);
+            record_event(state, tenant, email, at, event, None);
         } else {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.agenda.note(plus(at, after), Work::Note { tenant, email, event });
+            state.scheduler.schedule(plus(at, after), Job::Note { tenant, email, event });
         }
     }
     if !course.leaves {
@@ -188,7 +190,7 @@ fn leave(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Dra
         lock(&tenant.emails).touch(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         state.tenants.resize_mail(email.id, email.size() + mail.held());
-        state.news.tell(&tenant.name, What::Mail { id, email: email.id });
+        state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
     }
     state.note_captured(mail);
 }

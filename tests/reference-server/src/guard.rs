@@ -15,6 +15,8 @@
 //! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
 //! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
@@ -63,8 +65,8 @@ pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
 fn unknown_host(state: &State, request: &Request<Bytes>) -> Option<String> {
     let names = state.links.names();
     let hosts = request.headers().get_all(header::HOST).iter();
-    let mut hosts = hosts.map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
-    let other = hosts.find(|host| !names.has(host));
+    let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.has(host));
+    let other = other.map(Cow::into_owned);
     let authority = || request.uri().authority().map(|authority| authority.as_str().to_owned());
     other.or_else(|| authority().filter(|authority| !names.has(authority)))
 }

@@ -24,8 +24,8 @@ mod clock;
 mod export;
 mod faults;
 mod filter;
-mod letter;
 pub(crate) mod live;
+mod mail;
 mod messages;
 pub(crate) mod page;
 mod received;
@@ -49,7 +49,7 @@ use self::routes::Flag;
 use crate::lock::lock;
 use crate::routes::{no_such_route, wrong_method};
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
 use crate::wire::cancel::Cancellation;
@@ -130,7 +130,7 @@ fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Proble
 
 /// `GET /_/ready`
 fn ready(state: &State) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_kept()}))
+    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
 }
 
 /// `POST /_/reset`: forgets everything of the tenant.
@@ -138,6 +138,6 @@ fn reset(state: &State, request: &Request<Bytes>) -> Outcome {
     let name = name_of(state, request)?;
     state.tenants.reset_tenant(&name);
     state.oauth.forget(&name);
-    state.news.tell(&name, What::Forgotten);
+    state.event_bus.publish(&name, BusEventKind::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

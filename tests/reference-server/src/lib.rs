@@ -29,7 +29,7 @@
 //! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
 //! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
 //! | `service` | the life of a request, from request to response, without a socket |
-//! | [`keep`] | state that outlives the process |
+//! | [`persistence`] | state that outlives the process |
 //! | [`mount`] | the doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
 //!
 //! Where the specification is silent the modules say what was chosen.
@@ -40,12 +40,12 @@ mod context;
 mod delivery;
 mod guard;
 mod inbox;
-pub mod keep;
 mod lock;
 mod mime;
 mod model;
 pub mod mount;
 mod oauth;
+pub mod persistence;
 mod resources;
 mod routes;
 mod scheduler;
@@ -69,5 +69,5 @@ pub use server::ReferenceServer;
 pub use service::Service;
 pub use settings::Settings;
 pub use state::faults::{self, Faults};
-pub use state::fetches::{Errand, FetchError, Fetched};
+pub use state::fetches::{FetchError, FetchJob, Fetched};
 pub use state::requests::RecordedRequest;

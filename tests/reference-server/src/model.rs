@@ -17,4 +17,4 @@ pub(crate) mod segment;
 pub(crate) mod template;
 pub(crate) mod topic;
 pub(crate) mod webhook;
-pub(crate) mod webhook_event;
+pub(crate) mod webhook_delivery;

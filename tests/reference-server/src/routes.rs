@@ -1,6 +1,7 @@
 //! The table of routes: method, path, scope, handler; a line a route.
 
 mod find;
+mod table;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -24,7 +25,7 @@ pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
 /// One line of the table.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// `{…}` stands for one segment. A literal segment wins over it, so its line stands first.
+    /// `{…}` stands for one segment. A literal segment wins over it; its line stands first.
     pub(crate) path: &'static str,
     pub(crate) scope: Scope,
     /// Whether `Idempotency-Key` is honoured.

@@ -6,9 +6,9 @@
 //! mounts are the doors to this one room.
 
 mod due;
-mod errands;
+
 mod logins;
-pub(crate) mod outside;
+pub(crate) mod outbound;
 mod record;
 #[cfg(test)]
 mod scaling;
@@ -21,7 +21,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 
-use self::due::Turns;
+use self::due::DueWorker;
 use crate::clock::Clock;
 use crate::lock::{lock, read, write};
 use crate::model::credential::Made;
@@ -29,11 +29,11 @@ use crate::model::mail::{CapturedMail, Mail};
 use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route, wrong_method};
 use crate::settings::Settings;
+use crate::state::event_bus::BusEventKind;
 use crate::state::faults::{Action, Faults, Wire, too_many};
-use crate::state::idempotency::{self, Turn};
+use crate::state::idempotency::{self, KeyLookup};
 use crate::state::links::Links;
-use crate::state::news::What;
-use crate::state::oauth::Book;
+use crate::state::oauth::OAuthStore;
 use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
@@ -63,7 +63,7 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// ```
 pub struct Service {
     state: Arc<State>,
-    turns: Turns,
+    turns: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
 }
@@ -72,14 +72,15 @@ impl Service {
     /// A service that remembers nothing yet.
     pub fn new(settings: Settings) -> Arc<Self> {
         let links = Links::new(settings.seed);
-        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
         Self::with(settings, links, logins)
     }
 
-    pub(crate) fn with(settings: Settings, links: Links, oauth: Book) -> Arc<Self> {
+    pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
+        let settings = settings.within_memory();
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
-            turns: Turns::default(),
+            turns: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
         });
@@ -88,9 +89,9 @@ impl Service {
             if let Some(service) = weak.upgrade() {
                 service.run_due();
                 if tokio::runtime::Handle::try_current().is_ok() {
-                    outside::run_all(&service);
+                    outbound::run_all(&service);
                 }
-                service.state.news.tell_all(What::Clock);
+                service.state.event_bus.publish_to_all(BusEventKind::Clock);
             }
         });
         service
@@ -102,7 +103,7 @@ impl Service {
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
         let started = Instant::now();
         // Moving the clock may take long, and each batch of that work is inside by itself.
-        let _inside = (!inbox::moves_clock(&request)).then(|| self.state.gate.enter());
+        let _guard = (!inbox::moves_clock(&request)).then(|| self.state.snapshot_lock.enter());
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
             .unwrap_or_else(|panic| {
                 let text = panic
@@ -258,10 +259,10 @@ impl Service {
         });
         match turn {
             Err(problem) => problem.into_response(),
-            Ok(Some(Turn::Again(answer))) => answer,
+            Ok(Some(KeyLookup::Replay(answer))) => answer,
             Ok(turn) => {
                 let response = self.act(request, tenant, route, made);
-                if let Some(Turn::First(claim)) = turn {
+                if let Some(KeyLookup::First(claim)) = turn {
                     claim.finish(&response);
                 }
                 response
@@ -323,16 +324,16 @@ impl Service {
         message: impl Into<Bytes>,
     ) -> Result<String, NotReceived> {
         self.run_some_due();
-        let _inside = self.state.gate.enter();
+        let _guard = self.state.snapshot_lock.enter();
         let credential =
-            keys::credential(tenant, &self.state.tenants.key_book).ok_or(NotReceived::UnknownKey)?;
+            keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenants.tenant(&credential.tenant);
         let recipients = recipients.iter().map(ToString::to_string).collect();
         received::arrive(&self.state, &tenant, recipients, message.into()).map(|id| id.to_string())
     }
 
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
-        let credential = keys::credential(key, &self.state.tenants.key_book);
+        let credential = keys::credential(key, &self.state.tenants.api_key_index);
         self.state.tenants.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
     }
 
@@ -366,7 +367,7 @@ impl Service {
 
     /// Forgets every tenant, every request, every fault, and all that was to happen later.
     pub fn reset(&self) {
-        let _inside = self.state.gate.enter();
+        let _guard = self.state.snapshot_lock.enter();
         self.state.reset();
     }
 
@@ -390,8 +391,8 @@ impl Service {
     }
 
     /// Whether its state outlives the process.
-    pub fn keeps(&self) -> bool {
-        self.state.is_kept()
+    pub fn is_persistent(&self) -> bool {
+        self.state.is_persistent()
     }
 
     pub(crate) fn state(&self) -> &Arc<State> {

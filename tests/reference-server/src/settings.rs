@@ -25,6 +25,11 @@ pub struct Settings {
     pub rate_limit: Option<u32>,
     /// Refuses senders whose domain the tenant has not verified. Off: any domain may send.
     pub strict_domains: bool,
+    /// How many bytes the service remembers at most, whatever it is. Each kind has its share: emails 4/16, received and sent; records of
+    /// tables (contacts, templates, …) 4/16; webhook events 2/16; emails that wait for their hosted attachments 2/16; and 1/16 each for the requests, the
+    /// log, idempotency keys and what is remembered of logins. A request body has 1/8 of it at most. What forgets its oldest does so within its share; records are
+    /// refused with 403 when theirs is used up. The program itself, its connections and the requests under way come on top.
+    pub max_memory: usize,
     /// How many emails are remembered over all tenants; the oldest go first.
     pub keep_mails: usize,
     /// How many bytes of email are remembered over all tenants; the oldest go first.
@@ -66,6 +71,7 @@ impl Default for Settings {
             seed: None,
             rate_limit: None,
             strict_domains: false,
+            max_memory: 1 << 30,
             keep_mails: 100_000,
             keep_mail_bytes: 1 << 30,
             keep_records: 200_000,
@@ -83,5 +89,38 @@ impl Default for Settings {
             oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,
         }
+    }
+}
+
+impl Settings {
+    /// The settings as they hold: no bound on bytes is above its share of [`max_memory`](Self::max_memory).
+    pub(crate) fn within_memory(self) -> Self {
+        let share = self.share();
+        Self {
+            keep_mail_bytes: self.keep_mail_bytes.min(4 * share),
+            keep_request_bytes: self.keep_request_bytes.min(share),
+            body_limit: self.body_limit.min(2 * share),
+            ..self
+        }
+    }
+
+    /// A sixteenth of the memory.
+    pub(crate) fn share(&self) -> usize {
+        self.max_memory / 16
+    }
+
+    /// What the records of all tables may take.
+    pub(crate) fn record_bytes(&self) -> usize {
+        4 * self.share()
+    }
+
+    /// What the emails may take that wait for their hosted attachments.
+    pub(crate) fn fetch_bytes(&self) -> usize {
+        2 * self.share()
+    }
+
+    /// What the events of all webhooks may take.
+    pub(crate) fn webhook_event_bytes(&self) -> usize {
+        2 * self.share()
     }
 }

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use posthaste_reference_server::keep::{self, Keeper, NotKept};
 use posthaste_reference_server::mount::smtp::Options;
 use posthaste_reference_server::mount::tls::Tls;
+use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
 use posthaste_reference_server::{Service, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ pub(super) struct House {
     tls: Option<Tls>,
     forward: Option<Forward>,
     forwards_to: Option<String>,
-    keeper: Option<Keeper>,
+    keeper: Option<Persistence>,
 }
 
 impl House {
@@ -138,20 +138,24 @@ impl House {
 }
 
 /// A service that goes on from what is in a folder.
-fn go_on(folder: &Path, behaviour: &Behaviour, context: &Context) -> Result<(Arc<Service>, Keeper), Fail> {
+fn go_on(
+    folder: &Path,
+    behaviour: &Behaviour,
+    context: &Context,
+) -> Result<(Arc<Service>, Persistence), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
-    let told = move |outcome: Result<(), &NotKept>| match outcome {
+    let told = move |outcome: Result<(), &PersistenceError>| match outcome {
         Err(error) => warn(&format!("nothing can be kept in {shown} any more: {error}; it is tried again")),
         Ok(()) => warn(&format!("everything is kept in {shown} again")),
     };
-    keep::open(folder, behaviour.settings(), told).map_err(|error| {
+    persistence::open(folder, behaviour.settings(), told).map_err(|error| {
         let hint = match &error {
-            NotKept::InUse => "stop the other one, or choose another folder",
-            NotKept::Newer { .. } => "use the newer version, or choose another folder",
-            NotKept::Older { .. } => {
+            PersistenceError::InUse => "stop the other one, or choose another folder",
+            PersistenceError::Newer { .. } => "use the newer version, or choose another folder",
+            PersistenceError::Older { .. } => {
                 "take the emails out with the older version (posthaste sandbox export), or choose another folder"
             }
-            NotKept::Damaged(_) => {
+            PersistenceError::Damaged(_) => {
                 "nothing in it was changed; move it away to begin anew, or choose another folder"
             }
             _ => "choose a folder that can be written",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Contact, blank};
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -15,13 +15,13 @@ use crate::wire::problem::Problem;
 
 /// Who tells of whom, and when.
 #[derive(Clone, Copy)]
-pub(crate) struct Teller<'a> {
+pub(crate) struct ContactService<'a> {
     pub(crate) state: &'a State,
     pub(crate) tenant: &'a Arc<Tenant>,
     pub(crate) at: Timestamp,
 }
 
-impl Teller<'_> {
+impl ContactService<'_> {
     /// Writes into the contact with this address, made if there is none. Answers its id.
     pub(crate) fn put(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
         let made = Cell::new(false);
@@ -98,13 +98,13 @@ impl Teller<'_> {
 
     fn tell_with(self, kind: &'static str, contact: &Contact) {
         let data = || payload::contact(contact, self.tenant.default_audience());
-        tell(self.state, self.tenant, self.at, kind, None, data);
+        notify(self.state, self.tenant, self.at, kind, None, data);
     }
 
     fn tell_of_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
         if let Some(contact) = self.tenant.contacts.get(id).filter(|contact| changed(contact)) {
             let kind = "contact.topics.updated";
-            tell(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));
+            notify(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::contact::Subscription;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -20,7 +20,7 @@ const PURPOSE: &str = "unsubscribe";
 const TENANT: &str = "tenant of an unsubscribe link";
 
 /// Who unsubscribes, and from what.
-pub(crate) struct Leaving {
+pub(crate) struct UnsubscribeRequest {
     tenant: Arc<Tenant>,
     contact: Uuid,
     /// None: from everything.
@@ -38,14 +38,14 @@ pub(crate) fn link(state: &State, tenant: &Tenant, contact: Uuid, topic: Option<
 }
 
 /// What a link leads to. None if the service has not written it, or has forgotten the tenant since.
-pub(crate) fn open(state: &State, word: &str) -> Option<Leaving> {
+pub(crate) fn open(state: &State, word: &str) -> Option<UnsubscribeRequest> {
     let bytes = state.links.open(PURPOSE, word)?;
     let (tenant, rest) = bytes.split_at_checked(16)?;
     let (contact, topic) = rest.split_at_checked(16)?;
     let tenant = state.tenants.find_by(|one| tag(state, one) == tenant)?;
     let contact = Uuid::from_slice(contact).ok()?;
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
-    Some(Leaving { tenant, contact, topic })
+    Some(UnsubscribeRequest { tenant, contact, topic })
 }
 
 /// Stands for a tenant without telling its key.
@@ -53,7 +53,7 @@ fn tag(state: &State, tenant: &Tenant) -> Vec<u8> {
     state.links.sign(TENANT, tenant.name.as_bytes())[..16].to_vec()
 }
 
-impl Leaving {
+impl UnsubscribeRequest {
     /// The contact's address; none if the contact is gone.
     pub(crate) fn address(&self) -> Option<String> {
         Some(self.tenant.contacts.get(self.contact)?.email.clone())
@@ -66,7 +66,7 @@ impl Leaving {
 
     /// Unsubscribes. Doing it twice is doing it once.
     pub(crate) fn end(&self, state: &State) {
-        let teller = Teller { state, tenant: &self.tenant, at: state.clock.now() };
+        let teller = ContactService { state, tenant: &self.tenant, at: state.clock.now() };
         teller.change(self.contact, |contact| match self.topic {
             Some(topic) => drop(contact.topics.insert(topic, Subscription::OptOut)),
             None => contact.unsubscribed = true,

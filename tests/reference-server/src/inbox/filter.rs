@@ -162,3 +162,10 @@ fn has(mail: &impl Mail, word: &str) -> bool {
         || mail.tags().iter().any(|tag| format!("{}={}", tag.name, tag.value).to_lowercase().contains(word))
         || mail.has_in_text(word)
 }
+
+/// The query with `before` in place of `after_id`, its name for clients that ask for what has arrived since.
+pub(super) fn renamed(query: &str) -> String {
+    let pairs = form_urlencoded::parse(query.as_bytes())
+        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}

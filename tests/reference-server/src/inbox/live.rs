@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use crate::inbox::letter::ReceivedItem;
+use crate::inbox::mail::ReceivedItem;
 use crate::inbox::{account, messages, unsent};
 use crate::lock::lock;
 use crate::model::email::Email;
 use crate::state::State;
-use crate::state::news::{News, What};
+use crate::state::event_bus::{BusEvent, BusEventKind};
 use crate::wire::timestamp::database;
 
 /// How long after a message the next one may come at the earliest: a sandbox that takes thousands of mails a second tells of them in handfuls.
@@ -53,7 +53,7 @@ impl Live {
     pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
         // Before the first message is written, so that nothing is lost between the two.
-        let news = state.news.listen();
+        let news = state.event_bus.listen();
         tokio::spawn(async move {
             let mut stopped = stopped;
             tokio::select! {
@@ -65,7 +65,7 @@ impl Live {
         receiver
     }
 
-    async fn tell(&self, state: &State, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
+    async fn tell(&self, state: &State, mut news: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
         let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
@@ -87,7 +87,7 @@ impl Live {
     }
 
     /// Waits for something, and takes all that is there by then. None: there will never be anything more.
-    async fn gather(&self, news: &mut Receiver<News>) -> Option<Gathered> {
+    async fn gather(&self, news: &mut Receiver<BusEvent>) -> Option<Gathered> {
         let mut gathered = Gathered::default();
         match news.recv().await {
             Ok(one) => gathered.add(one, &self.tenant),
@@ -110,7 +110,7 @@ struct Gathered {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
     emails: HashSet<Uuid>,
-    told: Vec<(Uuid, Uuid)>,
+    deliveries: Vec<(Uuid, Uuid)>,
     requests: bool,
     clock: bool,
     /// Too much to be told one by one.
@@ -118,26 +118,26 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, news: News, tenant: &str) {
+    fn add(&mut self, news: BusEvent, tenant: &str) {
         if news.tenant.is_some_and(|concerned| *concerned != *tenant) {
             return;
         }
         match news.what {
-            What::Mail { id, email } => {
+            BusEventKind::Mail { id, email } => {
                 self.mails.push(id);
                 self.emails.insert(email);
             }
-            What::Received { id } => self.received.push(id),
-            What::EmailEvent { email, .. } => drop(self.emails.insert(email)),
-            What::WebhookEvent { webhook, event } => self.told.push((webhook, event)),
-            What::Request => self.requests = true,
-            What::Clock => self.clock = true,
-            What::Forgotten => self.afresh = true,
+            BusEventKind::Received { id } => self.received.push(id),
+            BusEventKind::EmailEvent { email, .. } => drop(self.emails.insert(email)),
+            BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
+            BusEventKind::Request => self.requests = true,
+            BusEventKind::Clock => self.clock = true,
+            BusEventKind::Forgotten => self.afresh = true,
         }
     }
 
     fn has_anything(&self) -> bool {
-        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.told.len();
+        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.deliveries.len();
         lists > 0 || self.requests || self.clock
     }
 
@@ -163,8 +163,10 @@ impl Gathered {
             let found = found.as_deref();
             self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
         };
-        let touched =
-            self.told.iter().filter_map(|(webhook, event)| tenant?.told.get(*webhook, *event)?.email);
+        let touched = self
+            .deliveries
+            .iter()
+            .filter_map(|(webhook, event)| tenant?.deliveries.get(*webhook, *event)?.email);
         let touched: HashSet<_> = self.emails.iter().copied().chain(touched).take(4 * MOST).collect();
         let touched = {
             let known = tenant.map(|tenant| lock(&tenant.emails));

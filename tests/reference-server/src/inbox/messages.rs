@@ -7,16 +7,15 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
-use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
+use crate::inbox::filter::{self, Filter};
 use crate::inbox::unsent::{self, Wanted};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Window, list};
@@ -33,18 +32,11 @@ pub(super) fn index(
         return unsent::index(tenant, wanted, query, canceled);
     }
     let filter = Filter::read(query)?;
-    let query = renamed(query);
+    let query = filter::renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;
     let page = crate::inbox::filtered(&tenant.captured, &window, &filter, canceled)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
     Ok(list(&crate::wire::paging::Page { items, has_more: page.has_more }))
-}
-
-/// `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
-pub(super) fn renamed(query: &str) -> String {
-    let pairs = form_urlencoded::parse(query.as_bytes())
-        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
@@ -85,7 +77,7 @@ pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
     let deleted = captured.len();
     captured.clear();
     drop(captured);
-    state.news.tell(&tenant.name, What::Forgotten);
+    state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 

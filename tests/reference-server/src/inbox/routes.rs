@@ -5,8 +5,8 @@ use http::{Method, Request};
 use uuid::Uuid;
 
 use self::Flag::{AnyBody, Link, MovesClock};
-use self::Handler::{Account, AnyKey, Letter, Open, Viewer};
-use crate::inbox::letter::{self, Tray};
+use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
+use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
     Outcome, clock, export, faults, live, messages, name_of, page, ready, received, requests, reset,
     templates, tenant, timeline, trigger, unsubscribe, view,
@@ -45,7 +45,7 @@ enum Handler {
     /// The account that is acted on; made if there is none.
     Account(fn(Call<'_>, &std::sync::Arc<Tenant>) -> Outcome),
     /// The mail that the path names, and the account that looks at it.
-    Letter(fn(Call<'_>, &Tenant, &letter::Letter) -> Outcome),
+    MailView(fn(Call<'_>, &Tenant, &mail::MailView) -> Outcome),
 }
 
 /// One request.
@@ -77,20 +77,20 @@ const ROUTES: &[Route] = &[
     route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.state, tenant)))),
     route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
     route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
-    route(GET, "/_/messages/{id}/request", Letter(|call, tenant, letter| requests::that_made(call.state, &tenant.name, letter.email_id()))),
+    route(GET, "/_/messages/{id}/request", MailView(|call, tenant, letter| requests::that_made(call.state, &tenant.name, letter.email_id()))),
     route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::happens(call.state, tenant, call.segment(1), call.request))),
     // Mails that came in
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyBody]),
-    route(GET, "/_/received/{uuid}", Letter(|_, tenant, letter| Ok(letter.about(tenant)))),
+    route(GET, "/_/received/{uuid}", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
     route(GET, "/_/received/{word}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
     // The sides of either
-    route(GET, "/_/messages|received/{id}/about", Letter(|_, tenant, letter| Ok(letter.about(tenant)))),
-    route(GET, "/_/messages|received/{id}/html", Letter(|call, _, letter| letter.html_page(&call.canceled()))),
-    route(GET, "/_/messages|received/{id}/text", Letter(|_, _, letter| letter.text_page())),
-    route(GET, "/_/messages|received/{id}/download", Letter(|_, _, letter| letter.download())),
-    route(GET, "/_/messages|received/{id}/files/{place}", Letter(|call, _, letter| letter.file(call.segment(3)))),
-    route(GET, "/_/messages|received/{id}/timeline", Letter(|_, tenant, letter| Ok(timeline::of(tenant, letter)))),
+    route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
+    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, letter| letter.html_page(&call.canceled()))),
+    route(GET, "/_/messages|received/{id}/text", MailView(|_, _, letter| letter.text_page())),
+    route(GET, "/_/messages|received/{id}/download", MailView(|_, _, letter| letter.download())),
+    route(GET, "/_/messages|received/{id}/files/{place}", MailView(|call, _, letter| letter.file(call.segment(3)))),
+    route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, letter| Ok(timeline::of(tenant, letter)))),
     // Requests of programs, and templates
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
     route(GET, "/_/requests/{number}", Viewer(|call, tenant| requests::show(call.state, &tenant.name, call.segment(1)))),
@@ -132,10 +132,10 @@ impl Route {
             AnyKey(handler) => name_of(state, request).and_then(|_| handler(call)),
             Viewer(handler) => handler(call, &*view::viewer(state, request)?),
             Account(handler) => handler(call, &tenant(state, request)?),
-            Letter(handler) => {
+            MailView(handler) => {
                 let viewer = view::viewer(state, request)?;
-                let tray = if call.segment(0) == "messages" { Tray::Sent } else { Tray::Received };
-                handler(call, &viewer, &letter::Letter::find(&viewer, tray, call.segment(1))?)
+                let tray = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
+                handler(call, &viewer, &mail::MailView::find(&viewer, tray, call.segment(1))?)
             }
         }
     }

@@ -7,10 +7,10 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::inbox::letter::Letter;
+use crate::inbox::mail::MailView;
 use crate::lock::lock;
 use crate::model::email::Event::Failed;
-use crate::model::webhook_event::{Attempt, Told, message_id};
+use crate::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
 use crate::state::tenant::Tenant;
 use crate::wire::problem::json;
 use crate::wire::timestamp::database;
@@ -53,15 +53,15 @@ struct Try {
 }
 
 /// The timeline of a mail.
-pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
+pub(super) fn of(tenant: &Tenant, letter: &MailView) -> Response<Bytes> {
     let (email, events) = match letter {
-        Letter::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
-        Letter::Unsent(email) => (email.id, of_email(tenant, email.id)),
-        Letter::Received(mail) => {
+        MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
+        MailView::Unsent(email) => (email.id, of_email(tenant, email.id)),
+        MailView::Received(mail) => {
             (mail.id, vec![Entry { at: database(mail.created_at), event: "received", reason: None }])
         }
     };
-    let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
+    let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
 }
 
@@ -77,15 +77,15 @@ fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     std::iter::once(accepted).chain(later).collect()
 }
 
-fn delivery(tenant: &Tenant, told: &Told) -> Delivery {
-    let progress = told.progress();
+fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
+    let progress = delivery.progress();
     Delivery {
-        id: message_id(told.id),
-        webhook_id: told.webhook.to_string(),
-        endpoint: tenant.webhooks.get(told.webhook).map(|webhook| webhook.endpoint.clone()),
-        r#type: told.kind,
+        id: message_id(delivery.id),
+        webhook_id: delivery.webhook.to_string(),
+        endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
+        r#type: delivery.kind,
         status: progress.status().as_str(),
-        created_at: database(told.created_at),
+        created_at: database(delivery.created_at),
         next_attempt_at: progress.next_attempt_at.map(database),
         attempts: progress.attempts.iter().map(attempt).collect(),
     }

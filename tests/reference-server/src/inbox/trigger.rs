@@ -6,14 +6,14 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::delivery::happen;
-use crate::delivery::webhooks::{sample, tell};
+use crate::delivery::record_event;
+use crate::delivery::webhooks::{notify, sample};
 use crate::inbox::body::Body;
 use crate::inbox::messages;
 use crate::lock::lock;
 use crate::model::email::Event;
 use crate::model::webhook::EVENTS;
-use crate::model::webhook_event::message_id;
+use crate::model::webhook_delivery::message_id;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
@@ -45,12 +45,12 @@ pub(super) fn make_up(
     let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = state.clock.now();
-    let told = tell(state, tenant, now, kind, None, || {
+    let delivery = notify(state, tenant, now, kind, None, || {
         let mut data = sample::data(state, kind, now);
         sample::merge(&mut data, &Value::Object(patch));
         data
     });
-    let deliveries = told
+    let deliveries = delivery
         .into_iter()
         .map(|(webhook, event)| json!({ "webhook_id": webhook.to_string(), "event_id": message_id(event) }));
     let answer =
@@ -70,7 +70,7 @@ pub(super) fn happens(
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &HAPPENS, "detail")?;
-    happen(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
+    record_event(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))

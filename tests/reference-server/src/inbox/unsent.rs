@@ -10,8 +10,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
-use crate::inbox::messages;
+use crate::inbox::filter::{self, Filter};
 use crate::lock::lock;
 use crate::model::email::tags::Tag;
 use crate::model::email::{Email, Event};
@@ -97,7 +96,7 @@ pub(super) fn index(
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query)?;
-    let walk = Window::read(Some(&messages::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
+    let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
     let page = walk
         .look(|email| canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email));
     canceled.check()?;

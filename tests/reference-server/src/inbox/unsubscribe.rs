@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use crate::delivery::unsubscribe::{self, Leaving};
+use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
 use crate::state::State;
 use crate::wire::escape::escaped;
 use crate::wire::problem::Problem;
@@ -32,7 +32,7 @@ pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem>
     Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
 }
 
-fn read(state: &State, word: &str) -> Result<Leaving, Problem> {
+fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
     unsubscribe::open(state, word).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
@@ -42,7 +42,7 @@ fn read(state: &State, word: &str) -> Result<Leaving, Problem> {
     })
 }
 
-fn words(leaving: &Leaving) -> Result<(String, String), Problem> {
+fn words(leaving: &UnsubscribeRequest) -> Result<(String, String), Problem> {
     let address = leaving.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
     let what = match leaving.topic() {
         Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),

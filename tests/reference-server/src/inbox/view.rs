@@ -10,8 +10,8 @@ use http::{Request, Response, StatusCode};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::inbox::filter::Filter;
-use crate::inbox::letter::{Letter, ReceivedItem};
+use crate::inbox::filter::{self, Filter};
+use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::{Outcome, account, filtered, messages, name_of};
 use crate::lock::lock;
 use crate::state::tenant::Tenant;
@@ -28,7 +28,7 @@ pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tena
     if let Some(tenant) = account::named(state, word) {
         return tenant;
     }
-    let credential = keys::credential(word, &state.tenants.key_book);
+    let credential = keys::credential(word, &state.tenants.api_key_index);
     let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
     Ok(state.tenants.look(&name))
 }
@@ -58,7 +58,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
-    let query = messages::renamed(query);
+    let query = filter::renamed(query);
     let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter, canceled)?;
     let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))
@@ -69,7 +69,7 @@ pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled:
     let filter = Filter::read(query.unwrap_or_default())?;
     let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
     let mail = page.items.into_iter().next();
-    let letter = mail.map(Letter::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
+    let letter = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
     match name {
         "latest.html" => letter.html_page(canceled),
         "latest.txt" => letter.text_page(),

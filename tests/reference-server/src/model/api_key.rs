@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::credential::{Credential, Made, Permission};
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -21,6 +22,8 @@ pub(crate) struct ApiKey {
     /// The only domain that it may send from.
     pub(crate) domain: Option<Uuid>,
 }
+
+heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
 
 impl ApiKey {
     /// The key itself, and what it may do.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::definition::Definition;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -28,6 +29,8 @@ pub(crate) struct Automation {
     pub(crate) definition: Arc<Definition>,
 }
 
+heap_size!(Automation { id, name, enabled, created_at, updated_at, definition });
+
 /// The groups of automations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
@@ -35,6 +38,15 @@ pub(crate) enum Group {
     Enabled(bool),
     /// The enabled ones that an event of this name triggers.
     Trigger(String),
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Enabled(_) => 0,
+            Self::Trigger(name) => name.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Automation {

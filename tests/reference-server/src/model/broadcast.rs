@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::email::recipients::{Mailbox, texts};
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -23,6 +24,10 @@ pub(crate) struct Broadcast {
     pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) sent_at: Option<Timestamp>,
 }
+
+heap_size!(Broadcast { id, created_at, message, status, scheduled_at, sent_at });
+heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text, name, topic });
+no_heap!(Status);
 
 impl table::Record for Broadcast {
     const PLURAL: &'static str = "broadcasts";

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -62,6 +63,39 @@ pub(crate) enum Group {
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),
+}
+
+heap_size!(Contact {
+    id,
+    email,
+    first_name,
+    last_name,
+    unsubscribed,
+    properties,
+    segments,
+    left_segments,
+    topics,
+    created_at,
+    updated_at
+});
+no_heap!(Subscription);
+
+impl Size for PropertyValue {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.heap_size(),
+            Self::Number(_) => 0,
+        }
+    }
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Member(_) | Self::FormerMember(_) | Self::Topic(_) => 0,
+            Self::Property(key) => key.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Contact {

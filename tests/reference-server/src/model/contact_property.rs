@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::PropertyValue;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -20,6 +21,9 @@ pub(crate) struct ContactProperty {
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
+no_heap!(Type);
 
 impl table::Record for ContactProperty {
     const PLURAL: &'static str = "contact properties";

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::oauth::jwt::Claims;
+use crate::store::size::no_heap;
 use crate::wire::problem::Problem;
 
 /// What a credential may do (`SPEC.md`, Authentication).
@@ -16,6 +17,8 @@ pub(crate) enum Permission {
     /// `emails:send`: the routes that send, and no other.
     SendOnly,
 }
+
+no_heap!(Permission);
 
 /// A credential that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]

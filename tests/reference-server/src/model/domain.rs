@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::dns::{DnsRecord, RecordStatus};
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -29,6 +30,19 @@ pub(crate) struct Domain {
     /// The last check that ended has found what sending needs. It stays so while another one runs.
     pub(crate) proven: bool,
 }
+
+heap_size!(Domain { id, created_at, setup, status, records, check, proven });
+heap_size!(Setup {
+    name,
+    region,
+    return_path,
+    open_tracking,
+    click_tracking,
+    tracking_subdomain,
+    tls,
+    capabilities
+});
+no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
     const PLURAL: &'static str = "domains";

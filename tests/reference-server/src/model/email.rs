@@ -25,13 +25,15 @@ use crate::wire::view::view;
 
 /// How many events of an email are remembered.
 const LONGEST_HISTORY: usize = 200;
+/// How many an email has that was delivered and never opened.
+const USUAL_HISTORY: usize = 2;
 
 /// A sent email. What was sent never changes; when it leaves and what happened to it does.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
     /// With its angle brackets.
-    pub(crate) message_id: String,
+    pub(crate) message_id: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
@@ -44,7 +46,7 @@ pub(crate) struct Email {
     /// The custom headers; not those that the service adds to the mails of a broadcast.
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) tags: Arc<[Tag]>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) origin: Origin,
     progress: Mutex<Progress>,
@@ -150,7 +152,7 @@ impl Email {
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
             id,
-            message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
+            message_id: format!("<{id}@{}>", draft.from.message_id_domain()).into(),
             created_at,
             from: draft.from.text.clone(),
             to: texts(&draft.to),
@@ -160,12 +162,12 @@ impl Email {
             subject: draft.subject.clone(),
             bodies: draft.bodies.clone(),
             headers,
-            tags: draft.tags.clone(),
+            tags: Arc::clone(&draft.tags),
             topic: draft.topic,
             origin: draft.origin,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
-                history: Vec::new(),
+                history: Vec::with_capacity(USUAL_HISTORY),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -264,8 +266,9 @@ impl Size for Email {
         let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
         let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
         let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        let texts = [&self.message_id, &self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
         texts
+            + self.message_id.heap_size()
             + mailboxes
             + self.to.heap_size()
             + self.bodies.size()

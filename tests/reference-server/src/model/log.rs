@@ -1,9 +1,9 @@
 //! The API log: what is recorded of each exchange, and what is redacted from it.
 
 use bytes::Bytes;
+use http::Method;
 use jiff::Timestamp;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::store::size::Size;
@@ -23,29 +23,28 @@ pub(crate) struct Entry {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
     pub(crate) endpoint: String,
-    pub(crate) method: String,
+    pub(crate) method: Method,
     pub(crate) response_status: u16,
     pub(crate) user_agent: Option<String>,
-    /// JSON, or none.
+    /// As they arrived and left, but for secrets; shown if they are JSON.
     pub(crate) request_body: Option<Bytes>,
     pub(crate) response_body: Option<Bytes>,
 }
 
 impl Size for Entry {
     fn heap_size(&self) -> usize {
-        let texts = self.endpoint.heap_size() + self.method.heap_size() + self.user_agent.heap_size();
+        let texts = self.endpoint.heap_size() + self.user_agent.heap_size();
         texts + self.request_body.heap_size() + self.response_body.heap_size()
     }
 }
 
-/// What the log keeps of a body: nothing of an empty or large one or of one that isn't JSON, and no secrets.
+/// What the log keeps of a body: nothing of an empty or large one, and no secrets. Whether it is JSON shows when it is read.
 pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > LARGEST {
         return None;
     }
     if !tells_secrets(path) {
-        // A body that is a part of something larger would keep all of that.
-        return serde_json::from_slice::<&RawValue>(body).is_ok().then(|| Bytes::copy_from_slice(body));
+        return Some(body.clone());
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
     hide(&mut value);
@@ -79,7 +78,7 @@ view! {
         id: entry.id,
         created_at: database(entry.created_at),
         endpoint: entry.endpoint,
-        method: entry.method,
+        method: entry.method.as_str(),
         response_status: entry.response_status,
         user_agent: entry.user_agent,
     }

@@ -4,7 +4,7 @@
 
 pub(crate) mod lazy;
 pub(crate) mod mime;
-pub(crate) mod outcome;
+pub(crate) mod simulation;
 pub(crate) mod tracking;
 
 use std::sync::{Arc, OnceLock};
@@ -78,11 +78,12 @@ pub(crate) struct Mail {
     pub(crate) id: Uuid,
     pub(crate) email_id: Uuid,
     pub(crate) captured_at: Timestamp,
-    message_id: String,
+    message_id: Arc<str>,
     draft: Box<Draft>,
     /// Whether the sender's domain enforces TLS.
     enforced: bool,
-    tracking: Option<Tracking>,
+    /// Boxed, since few mails have it.
+    tracking: Option<Box<Tracking>>,
     /// The size of the rendered message in bytes, once it has been rendered.
     #[serde(skip)]
     size: OnceLock<usize>,
@@ -104,7 +105,7 @@ impl Mail {
         tracking: Option<Tracking>,
         at: Timestamp,
     ) -> Self {
-        let message_id = email.message_id.clone();
+        let message_id = Arc::clone(&email.message_id);
         Self {
             id,
             email_id: email.id,
@@ -112,7 +113,7 @@ impl Mail {
             message_id,
             draft,
             enforced,
-            tracking,
+            tracking: tracking.map(Box::new),
             size: OnceLock::new(),
         }
     }
@@ -136,7 +137,7 @@ impl Mail {
     }
 
     fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
-        let left = mailboxes.iter().filter(|one| !outcome::is_refused(one, self.enforced));
+        let left = mailboxes.iter().filter(|one| !simulation::is_refused(one, self.enforced));
         left.map(|one| one.text.as_str()).collect()
     }
 
@@ -190,9 +191,9 @@ impl Mail {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
-    /// How many bytes it holds besides its email, which shares the bodies.
+    /// How many bytes it holds besides its email, which shares the bodies and the message ID.
     pub(crate) fn held(&self) -> usize {
-        size_of::<Self>() + self.message_id.heap_size() + self.draft.size()
+        size_of::<Self>() + self.draft.size()
     }
 
     /// The mail as the library's public type.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -15,6 +16,8 @@ pub(crate) struct Segment {
     pub(crate) name: String,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(Segment { id, name, created_at });
 
 impl table::Record for Segment {
     const PLURAL: &'static str = "segments";

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use self::version::{Variable, Version};
 use crate::content::text::derive;
 use crate::model::email::recipients::texts;
+use crate::store::size::Size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -30,6 +31,16 @@ pub(crate) struct Template {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) published_at: Option<Timestamp>,
+}
+
+/// A version that is published as it is counts once.
+impl Size for Template {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, name, alias, newest, published, created_at: _, updated_at: _, published_at: _ } =
+            self;
+        let published = published.as_ref().filter(|version| !Arc::ptr_eq(version, newest));
+        name.heap_size() + alias.heap_size() + newest.heap_size() + published.map_or(0, Size::heap_size)
+    }
 }
 
 impl table::Record for Template {

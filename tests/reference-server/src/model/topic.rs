@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::Subscription;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -21,6 +22,9 @@ pub(crate) struct Topic {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
+
+heap_size!(Topic { id, name, description, default_subscription, visibility, created_at, updated_at });
+no_heap!(Visibility);
 
 impl table::Record for Topic {
     const PLURAL: &'static str = "topics";

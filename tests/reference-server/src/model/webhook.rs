@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::plus;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -71,9 +72,17 @@ pub(crate) struct Webhook {
     pub(crate) replaced: Vec<(String, Timestamp)>,
 }
 
+heap_size!(Webhook { id, endpoint, events, enabled, created_at, secret, replaced });
+
 /// The enabled webhooks that subscribe to an event type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+
+impl Size for Subscribed {
+    fn heap_size(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl table::Record for Webhook {
     const PLURAL: &'static str = "webhooks";

@@ -26,7 +26,7 @@ use tokio::time::timeout;
 use self::live::Written;
 use crate::inbox;
 use crate::inbox::live::Live;
-use crate::service::{Service, outside};
+use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
@@ -37,6 +37,8 @@ const TICK: Duration = Duration::from_millis(200);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long a client whose connection was one too many may take to read that.
 const TURN_AWAY: Duration = Duration::from_secs(1);
+/// Where a program waits for the sandbox. Its answer takes no time.
+const READY: &str = "/_/ready";
 /// A body from this size on is handled away from the tasks that serve the sockets.
 const LARGE: usize = 256 << 10;
 
@@ -100,7 +102,7 @@ async fn do_due_work(service: Arc<Service>) {
             // The panic has been reported; the job that panicked is lost, and the others run at the next tick.
             let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
         }
-        outside::run_all(&service);
+        outbound::run_all(&service);
     }
 }
 
@@ -166,7 +168,7 @@ async fn answer(
             response
         }
     };
-    outside::run_all(&service);
+    outbound::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
         // A client that gives up is noticed by `hyper`, which then drops this future.
@@ -238,7 +240,7 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
 fn takes_long(request: &Request<Bytes>) -> bool {
     let path = request.uri().path();
     match *request.method() {
-        Method::GET => inbox::is_control(path) || path.starts_with("/emails/"),
+        Method::GET => (inbox::is_control(path) && path != READY) || path.starts_with("/emails/"),
         Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
         _ => inbox::is_control(path),
     }

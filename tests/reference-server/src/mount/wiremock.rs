@@ -9,7 +9,7 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
-use crate::service::{Service, outside};
+use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 
 /// Lets a `wiremock` server answer with this service.
@@ -27,7 +27,7 @@ impl Respond for Mounted {
         };
         let response = self.0.handle(request);
         if tokio::runtime::Handle::try_current().is_ok() {
-            outside::run_all(&self.0);
+            outbound::run_all(&self.0);
         }
         let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
         if wire.cut.is_some() || wire.stalled {

@@ -148,5 +148,7 @@ fn keep(state: &State, mut request: Request) -> Result<String, Refusal> {
     if state.oauth.keep_request(&name, request, now) {
         return Ok(name);
     }
-    Err(Refusal::server_error("The request could not be stored."))
+    Err(Refusal::server_error(
+        "The request could not be stored: the sandbox is out of --max-memory for logins, or has too many of them.",
+    ))
 }

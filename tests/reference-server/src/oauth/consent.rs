@@ -56,7 +56,7 @@ fn decide(
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
-            let tenant = match keys::credential(key, &state.tenants.key_book) {
+            let tenant = match keys::credential(key, &state.tenants.api_key_index) {
                 Some(whole) if whole.permission == Permission::FullAccess => whole.tenant.into_owned(),
                 found => {
                     let rule = match found {
@@ -70,7 +70,13 @@ fn decide(
             };
             let Some(decided) = state.oauth.decide(name, now) else { return gone() };
             let code = format!("sb_code_{}", state.next_secret().simple());
-            state.oauth.keep_code(&code, decided, tenant, now);
+            if !state.oauth.keep_code(&code, decided, tenant, now) {
+                let answer = [
+                    ("error", "server_error"),
+                    ("error_description", "The sandbox is out of --max-memory for logins."),
+                ];
+                return after_form(back(&waiting.redirect_uri, &answer, client_state));
+            }
             after_form(back(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {

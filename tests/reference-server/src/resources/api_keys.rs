@@ -37,7 +37,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let key = ApiKey { id, name, token: token.clone(), created_at, last_used_at: None, permission, domain };
     let (_, credential) = key.credential(&context.tenant.name);
     context.tenant.api_keys.add(id, key)?;
-    context.state.tenants.key_book.add(&token, credential);
+    context.state.tenants.api_key_index.add(&token, credential);
     Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
 }
 
@@ -52,14 +52,18 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.api_keys.change(id, |key| key.name = name);
+    let rename = |key: &mut ApiKey| {
+        key.name = name;
+        Ok(())
+    };
+    context.tenant.api_keys.try_change(id, rename).transpose()?;
     Ok(answers::reference("api_key", id))
 }
 
 /// `DELETE /api-keys/{api_key_id}`. From now on the key is refused; it may delete itself.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let key = named(context)?;
-    context.state.tenants.key_book.remove(&key.token);
+    context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
     Ok(answers::deleted("api_key", key.id))
 }

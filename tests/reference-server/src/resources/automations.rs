@@ -94,7 +94,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = find(context)?.id;
     let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
     let now = context.now();
-    let changed = context.tenant.automations.change(id, |automation| {
+    let changed = context.tenant.automations.try_change(id, |automation| {
         if let Some(name) = change.name {
             automation.name = name;
         }
@@ -105,8 +105,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             automation.definition = Arc::new(definition);
         }
         automation.updated_at = now;
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("automation", id))
 }
 

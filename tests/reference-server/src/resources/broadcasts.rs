@@ -125,7 +125,7 @@ fn change(
     id: Uuid,
     change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    context.tenant.broadcasts.change(id, change).ok_or_else(not_found)?
+    context.tenant.broadcasts.try_change(id, change).ok_or_else(not_found)?
 }
 
 fn not_found() -> Problem {

@@ -98,11 +98,15 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some(fields.take_change("fallback_value", |fields| take_fallback(fields, property.r#type, problems)))
     })?;
-    context.tenant.contact_properties.change(property.id, |property| match fallback {
-        Change::Keep => {}
-        Change::Clear => property.fallback_value = None,
-        Change::Set(value) => property.fallback_value = Some(value),
+    let changed = context.tenant.contact_properties.try_change(property.id, |property| {
+        match fallback {
+            Change::Keep => {}
+            Change::Clear => property.fallback_value = None,
+            Change::Set(value) => property.fallback_value = Some(value),
+        }
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("contact_property", property.id))
 }
 

@@ -31,7 +31,7 @@ use crate::wire::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, ki
 
 /// What a request to create or to change a contact says.
 #[derive(Debug)]
-struct Wish {
+struct ContactInput {
     email: Option<String>,
     first_name: Change<String>,
     last_name: Change<String>,
@@ -42,7 +42,7 @@ struct Wish {
     topics: BTreeMap<Uuid, Subscription>,
 }
 
-impl Wish {
+impl ContactInput {
     fn read(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
         let tenant = &context.tenant;
         context.body(|fields, problems, ignored| {
@@ -55,7 +55,7 @@ impl Wish {
                     fields.take_line(field, problems).map(std::borrow::Cow::into_owned)
                 })
             };
-            let mut wish = Self {
+            let mut input = Self {
                 email,
                 first_name: name(fields, "first_name", problems),
                 last_name: name(fields, "last_name", problems),
@@ -65,15 +65,15 @@ impl Wish {
                 topics: BTreeMap::new(),
             };
             if creates {
-                wish.segments = segments::take(fields, tenant, problems, ignored);
-                wish.topics = topics::take(fields, "topics", tenant, problems, ignored);
+                input.segments = segments::take(fields, tenant, problems, ignored);
+                input.topics = topics::take(fields, "topics", tenant, problems, ignored);
             }
-            Some(wish)
+            Some(input)
         })
     }
 
     /// Writes what was wished for into a contact.
-    fn grant(self, contact: &mut Contact) {
+    fn apply(self, contact: &mut Contact) {
         if let Some(email) = self.email {
             contact.email = email;
         }
@@ -164,9 +164,9 @@ pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>,
 
 /// `POST /contacts`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, true)?;
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let input = ContactInput::read(context, true)?;
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 
@@ -204,8 +204,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 fn change(context: &Context<'_>, contact: &Contact) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, false)?;
-    let changed = context.contacts().change(contact.id, |contact| wish.grant(contact));
+    let input = ContactInput::read(context, false)?;
+    let changed = context.contacts().change(contact.id, |contact| input.apply(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(answers::reference("contact", contact.id))
 }

@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
 use crate::state::State;
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
@@ -35,7 +35,13 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
-    told(context.state, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
+    notify_webhooks(
+        context.state,
+        &context.tenant,
+        "domain.created",
+        context.tenant.domains.get(id),
+        context.now(),
+    );
     Ok(answer)
 }
 
@@ -57,7 +63,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     // What an update leaves is judged together with what it sets, so the whole is made of the domain as it is.
-    let changed = context.tenant.domains.change(id, |domain| {
+    let changed = context.tenant.domains.try_change(id, |domain| {
         let setup = context
             .body(|fields, problems, ignored| Some(read_update(&domain.setup, fields, problems, ignored)))?;
         domain.set_up(setup);
@@ -71,7 +77,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
-    told(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
+    notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
@@ -88,8 +94,8 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
         let work =
-            Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.state.agenda.note(plus(context.now(), check.due_after), work);
+            Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
+        context.state.scheduler.schedule(plus(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
 }
@@ -108,15 +114,21 @@ pub(crate) fn changed_status<R>(
         (made, domain.status != before)
     })?;
     if changed {
-        told(state, tenant, "domain.updated", tenant.domains.get(id), at);
+        notify_webhooks(state, tenant, "domain.updated", tenant.domains.get(id), at);
     }
     Some(made)
 }
 
 /// Tells webhooks what has happened to a domain.
-fn told(state: &State, tenant: &Arc<Tenant>, kind: &'static str, domain: Option<Arc<Domain>>, at: Timestamp) {
+fn notify_webhooks(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    kind: &'static str,
+    domain: Option<Arc<Domain>>,
+    at: Timestamp,
+) {
     if let Some(domain) = domain {
-        tell(state, tenant, at, kind, None, || payload::domain(&domain));
+        notify(state, tenant, at, kind, None, || payload::domain(&domain));
     }
 }
 

@@ -65,11 +65,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
     })?;
     let now = context.now();
-    let changed = context.tenant.events.change(id, |event| {
+    let changed = context.tenant.events.try_change(id, |event| {
         event.schema = schema;
         event.updated_at = Some(now);
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("event", id))
 }
 
@@ -90,7 +91,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let (name, whom, payload) = context.body(|fields, problems, _| {
         let name = take_name(fields, "event", problems);
-        let whom = Whom::take(fields, problems);
+        let whom = Recipient::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
             && let Some(event) = context.tenant.events.by_key(name)
@@ -102,12 +103,14 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     })?;
     let payload = Arc::new(Value::Object(payload));
     let contact = match whom {
-        Whom::Contact(id) => context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
-            Problem::validation(format!(
-                "`contact_id` must be the id of a contact; there is no contact {id}."
-            ))
-        })?,
-        Whom::Email(email) => match context.tenant.contacts.by_key(&email) {
+        Recipient::Contact(id) => {
+            context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
+                Problem::validation(format!(
+                    "`contact_id` must be the id of a contact; there is no contact {id}."
+                ))
+            })?
+        }
+        Recipient::Email(email) => match context.tenant.contacts.by_key(&email) {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
             // Nothing starts, and nothing waits for somebody who was never known.
@@ -125,12 +128,12 @@ fn triggers(context: &Context<'_>, name: &str) -> bool {
 }
 
 /// Whom an event has happened to.
-enum Whom {
+enum Recipient {
     Contact(Uuid),
     Email(String),
 }
 
-impl Whom {
+impl Recipient {
     fn take(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Self> {
         match (fields.has("contact_id"), fields.has("email")) {
             (true, true) => {

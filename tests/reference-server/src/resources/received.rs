@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use self::attachments::Links;
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
 use crate::model::received::Received;
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
 use crate::wire::paging::{Mode, Window, list};
@@ -70,8 +70,8 @@ pub(crate) fn arrive(
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
     state.tenants.hold_mail(tenant, id, size);
-    state.news.tell(&tenant.name, What::Received { id });
-    tell(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
+    notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
 }
 

@@ -58,7 +58,11 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.segments.change(id, |segment| segment.name = name);
+    let rename = |segment: &mut Segment| {
+        segment.name = name;
+        Ok(())
+    };
+    context.tenant.segments.try_change(id, rename).transpose()?;
     Ok(answers::reference(object(context), id))
 }
 

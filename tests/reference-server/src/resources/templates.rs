@@ -3,7 +3,7 @@
 //! A template has a version that is edited and, once it was published, one that is sent. An edit of a published template stays a draft until it
 //! is published; name and alias belong to the template itself and hold at once.
 
-pub(crate) mod wish;
+pub(crate) mod input;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use uuid::Uuid;
 
-use self::wish::Wish;
+use self::input::TemplateInput;
 use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
@@ -53,7 +53,7 @@ fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
 /// `POST /templates`: a draft.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (id, now) = (context.state.next_id(), context.now());
-    let wish = Wish::to_create(context)?;
+    let input = TemplateInput::to_create(context)?;
     let blank = Version {
         id: context.state.next_id(),
         from: None,
@@ -73,7 +73,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         updated_at: now,
         published_at: None,
     };
-    wish.grant(&mut template);
+    input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
     Ok(answers::made("template", id))
 }
@@ -92,13 +92,13 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `PATCH /templates/{id_or_alias}`.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    let wish = Wish::to_update(context)?;
+    let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
     let changed = context.tenant.templates.try_change(id, |template| {
-        if wish.changes_content() {
+        if input.changes_content() {
             Arc::make_mut(&mut template.newest).id = version;
         }
-        wish.grant(template);
+        input.apply(template);
         template.updated_at = now;
         Ok(answers::reference("template", id))
     });

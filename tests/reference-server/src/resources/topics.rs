@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{self, Topic, Visibility};
 use crate::wire::answers;
@@ -47,7 +47,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         })
     })?;
     context.tenant.topics.add(id, topic)?;
-    told(context, "topic.created", context.tenant.topics.get(id));
+    notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::made("topic", id))
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
     })?;
-    context.tenant.topics.change(id, |topic| {
+    let changed = context.tenant.topics.try_change(id, |topic| {
         topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
         match description {
             Change::Keep => {}
@@ -109,15 +109,17 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
         topic.updated_at = context.now();
+        Ok(())
     });
-    told(context, "topic.updated", context.tenant.topics.get(id));
+    changed.transpose()?;
+    notify_webhooks(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }
 
 /// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    told(context, "topic.deleted", context.tenant.topics.remove(id));
+    notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         &Group::Topic(id),
         |contact| contact.id,
@@ -129,10 +131,10 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// Tells webhooks what has happened to a topic.
-fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
+fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        tell(context.state, &context.tenant, context.now(), kind, None, data);
+        notify(context.state, &context.tenant, context.now(), kind, None, data);
     }
 }
 

@@ -77,11 +77,13 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let enabled = fields.take_word("status", &[("enabled", true), ("disabled", false)], problems);
         Some((endpoint, events, enabled))
     })?;
-    context.tenant.webhooks.change(id, |webhook| {
+    let changed = context.tenant.webhooks.try_change(id, |webhook| {
         webhook.endpoint = endpoint.unwrap_or_else(|| std::mem::take(&mut webhook.endpoint));
         webhook.events = events.unwrap_or_else(|| std::mem::take(&mut webhook.events));
         webhook.enabled = enabled.unwrap_or(webhook.enabled);
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("webhook", id))
 }
 
@@ -89,7 +91,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
-    context.tenant.told.forget(id);
+    context.state.tenants.forget_events(&context.tenant.deliveries.forget(id));
     Ok(answers::deleted("webhook", id))
 }
 

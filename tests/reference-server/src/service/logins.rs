@@ -12,7 +12,7 @@ impl Service {
     /// If the service knows no such client.
     pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
         let client = self.state.oauth.client(client_id).expect("a client that the service knows");
-        let tenant = keys::credential(tenant, &self.state.tenants.key_book)
+        let tenant = keys::credential(tenant, &self.state.tenants.api_key_index)
             .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);

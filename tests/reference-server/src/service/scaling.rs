@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::clock::ClockStart;
 use crate::lock::lock;
 use crate::model::log::Entry;
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::tenant::Tenant;
@@ -220,7 +220,7 @@ impl World {
         fill_ledger(&mut lock(&tenant.emails), many);
         fill_ledger(&mut lock(&tenant.received), many);
         for n in 0..many {
-            let other = Told::new(
+            let other = WebhookDelivery::new(
                 id(n),
                 Uuid::nil(),
                 "email.sent",
@@ -228,7 +228,7 @@ impl World {
                 Some(Uuid::nil()),
                 Bytes::new(),
             );
-            tenant.told.lock().insert(other.id, Arc::new(other));
+            tenant.deliveries.lock().insert(other.id, Arc::new(other));
             self.log(n);
         }
     }
@@ -238,7 +238,7 @@ impl World {
             id: id(n),
             created_at: Timestamp::UNIX_EPOCH,
             endpoint: "/emails".into(),
-            method: "GET".into(),
+            method: Method::GET,
             response_status: 200,
             user_agent: None,
             request_body: None,

@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 128 << 20;
 
 /// What an email still lacks before it can leave.
 #[derive(Debug)]
-pub struct Errand {
+pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
     pub(crate) draft: Box<Draft>,
@@ -40,7 +40,7 @@ pub struct Fetched {
     pub content: Bytes,
 }
 
-impl Errand {
+impl FetchJob {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
         Self {
             tenant: Arc::downgrade(tenant),
@@ -97,42 +97,43 @@ impl FetchError {
 pub(crate) struct FetchQueue {
     waiting: Mutex<Waiting>,
     pub(crate) running: Arc<Semaphore>,
+    max_waiting: usize,
 }
 
 #[derive(Default)]
 struct Waiting {
-    errands: VecDeque<Errand>,
+    jobs: VecDeque<FetchJob>,
     bytes: usize,
 }
 
-impl Default for FetchQueue {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
-    }
-}
-
 impl FetchQueue {
+    /// A queue for emails of at most `max_bytes` bytes, and never more than [`MAX_WAITING`].
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let running = Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { waiting: Mutex::default(), running, max_waiting: MAX_WAITING.min(max_bytes) }
+    }
+
     /// Adds an email, unless those that wait take too much memory already.
-    pub(crate) fn push(&self, errand: Errand) -> Result<(), &'static str> {
+    pub(crate) fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + job.size > self.max_waiting {
             // Emails that were forgotten meanwhile still wait here.
-            waiting.errands.retain(|errand| errand.email.strong_count() > 0);
-            waiting.bytes = waiting.errands.iter().map(|errand| errand.size).sum();
+            waiting.jobs.retain(|job| job.email.strong_count() > 0);
+            waiting.bytes = waiting.jobs.iter().map(|job| job.size).sum();
         }
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + job.size > self.max_waiting {
             return Err("too_many_attachments_to_fetch");
         }
-        waiting.bytes += errand.size;
-        waiting.errands.push_back(errand);
+        waiting.bytes += job.size;
+        waiting.jobs.push_back(job);
         Ok(())
     }
 
-    pub(crate) fn pop(&self) -> Option<Errand> {
+    pub(crate) fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
-        let errand = waiting.errands.pop_front()?;
-        waiting.bytes -= errand.size;
-        Some(errand)
+        let job = waiting.jobs.pop_front()?;
+        waiting.bytes -= job.size;
+        Some(job)
     }
 
     pub(crate) fn clear(&self) {

@@ -5,8 +5,8 @@
 //! with 409, and so is a request whose first is still running. An answer that was an error is not kept: its request
 //! has sent nothing, so it may be tried again.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
@@ -24,23 +25,26 @@ use crate::wire::problem::Problem;
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// The longest key in characters (`SPEC.md`, Limits).
 const LONGEST: usize = 256;
-/// How many keys a tenant may have remembered, and how many bytes of answers; the oldest are forgotten first.
+/// How many keys a tenant may have remembered, and how many bytes of answers; the oldest are forgotten first. All tenants together have a share of
+/// `Settings::max_memory`.
 const MOST: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
 
 /// The keys that a tenant has used.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Keys {
     slots: Mutex<Slots>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slots {
     used: HashMap<Name, Slot>,
     /// Names in the order in which they were used, each with its number in `used`.
-    order: std::collections::VecDeque<(u64, Name)>,
+    order: VecDeque<(u64, Name)>,
     count: u64,
     bytes: usize,
+    /// Of the answers of all tenants.
+    budget: Arc<Budget>,
     /// Numbers of slots that came or went, once somebody wants to know.
     touched: Option<Vec<(u64, Name)>>,
 }
@@ -59,11 +63,11 @@ struct Slot {
 }
 
 /// What is to be done with a request that carries a key.
-pub(crate) enum Turn<'a> {
+pub(crate) enum KeyLookup<'a> {
     /// It is the first: act, then [`finish`](Claim::finish).
     First(Claim<'a>),
     /// It was answered already: this is the answer.
-    Again(Response<Bytes>),
+    Replay(Response<Bytes>),
 }
 
 /// The right to act for a key. Dropped without an answer (also by a panic), the key is free again.
@@ -94,6 +98,12 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 }
 
 impl Keys {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        let slots =
+            Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, touched: None };
+        Self { slots: Mutex::new(slots) }
+    }
+
     pub(crate) fn begin(
         &self,
         method: &Method,
@@ -101,7 +111,7 @@ impl Keys {
         key: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Turn<'_>, Problem> {
+    ) -> Result<KeyLookup<'_>, Problem> {
         let name: Name =
             Sha256::new().chain_update(format!("{method} {path}\n")).chain_update(key).finalize().into();
         let body: Digest = Sha256::digest(body).into();
@@ -124,7 +134,7 @@ impl Keys {
                             .headers_mut()
                             .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
                     }
-                    Ok(Turn::Again(answer))
+                    Ok(KeyLookup::Replay(answer))
                 }
                 None => Err(Problem::new(
                     StatusCode::CONFLICT,
@@ -137,7 +147,7 @@ impl Keys {
         slots.count += 1;
         slots.order.push_back((number, name));
         slots.used.insert(name, Slot { number, body, used: now, answer: None });
-        Ok(Turn::First(Claim { keys: self, name, number }))
+        Ok(KeyLookup::First(Claim { keys: self, name, number }))
     }
 }
 
@@ -194,7 +204,7 @@ impl Keys {
         }
         let mut slots = lock(&self.slots);
         slots.touched.get_or_insert_default();
-        slots.bytes += answer_size(&answer);
+        slots.count_bytes(0, answer_size(&answer));
         slots.count = slots.count.max(number + 1);
         slots.order.push_back((number, kept.name));
         let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
@@ -207,13 +217,24 @@ fn answer_size(answer: &Response<Bytes>) -> usize {
     size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
 }
 
+/// The answers of a tenant that is forgotten count no more.
+impl Drop for Slots {
+    fn drop(&mut self) {
+        self.budget.count(self.bytes, 0);
+    }
+}
+
 impl Slots {
+    fn is_too_much(&self) -> bool {
+        self.used.len() > MOST || self.bytes > MOST_BYTES || self.budget.is_over()
+    }
+
     fn expire(&mut self, now: Timestamp) {
         while let Some((number, name)) = self.order.front() {
             let current = self.used.get(name).filter(|slot| slot.number == *number);
             let keep = match current {
                 None => false,
-                Some(slot) if self.used.len() > MOST || self.bytes > MOST_BYTES => slot.answer.is_none(),
+                Some(slot) if self.is_too_much() => slot.answer.is_none(),
                 Some(slot) => now < plus(slot.used, LIFETIME),
             };
             if keep {
@@ -230,9 +251,19 @@ impl Slots {
     fn remove(&mut self, name: &Name) {
         let Some(slot) = self.used.remove(name) else { return };
         if let Some(answer) = slot.answer {
-            self.bytes -= answer_size(&answer);
+            self.count_bytes(answer_size(&answer), 0);
             self.touch(slot.number, *name);
         }
+        // Names of forgotten keys stay in the order until they come to its front; not more of them than this.
+        if self.order.len() > 2 * self.used.len() + 1_024 {
+            self.order
+                .retain(|(number, name)| self.used.get(name).is_some_and(|slot| slot.number == *number));
+        }
+    }
+
+    fn count_bytes(&mut self, before: usize, after: usize) {
+        self.bytes = self.bytes - before + after;
+        self.budget.count(before, after);
     }
 
     fn touch(&mut self, number: u64, name: Name) {
@@ -251,8 +282,9 @@ impl Claim<'_> {
         let mut slots = lock(&self.keys.slots);
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
-            slots.bytes += answer_size(answer);
-            changes::count(answer_size(answer));
+            let size = answer_size(answer);
+            slots.count_bytes(0, size);
+            changes::count(size);
             slots.touch(self.number, self.name);
         }
     }

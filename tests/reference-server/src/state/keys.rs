@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
 use crate::model::oauth::jwt;
-use crate::state::oauth::Book;
+use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
 /// How keys start that `POST /api-keys` makes. Without a mark of their own a deleted one would be a tenant of its own again.
@@ -24,8 +24,8 @@ pub(crate) const USUAL_KEY: &str = "sb_local";
 /// Reads the header `Authorization: Bearer <API_KEY>`; in place of a key there may be an access token (`SPEC.md`, Authentication 2).
 pub(crate) fn read<'a>(
     headers: &'a HeaderMap,
-    book: &KeyBook,
-    logins: &Book,
+    book: &ApiKeyIndex,
+    logins: &OAuthStore,
     now: Timestamp,
 ) -> Result<Credential<'a>, Problem> {
     let value = headers.get(header::AUTHORIZATION).ok_or_else(Problem::missing_api_key)?;
@@ -43,7 +43,7 @@ pub(crate) fn read<'a>(
 }
 
 /// What a key is; none if it is no key, or one that was deleted.
-pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<'a>> {
+pub(crate) fn credential<'a>(key: &'a str, book: &ApiKeyIndex) -> Option<Credential<'a>> {
     if key.starts_with(MADE) {
         return book.find(key);
     }
@@ -63,9 +63,9 @@ pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<
 
 /// The keys that were made, of all tenants.
 #[derive(Debug, Default)]
-pub(crate) struct KeyBook(RwLock<HashMap<String, Credential<'static>>>);
+pub(crate) struct ApiKeyIndex(RwLock<HashMap<String, Credential<'static>>>);
 
-impl KeyBook {
+impl ApiKeyIndex {
     pub(crate) fn add(&self, token: &str, credential: Credential<'static>) {
         write(&self.0).insert(token.to_owned(), credential);
     }
@@ -77,11 +77,6 @@ impl KeyBook {
     /// Forgets one key.
     pub(crate) fn remove(&self, token: &str) {
         write(&self.0).remove(token);
-    }
-
-    /// Forgets the keys of a tenant.
-    pub(crate) fn forget(&self, tenant: &str) {
-        write(&self.0).retain(|_, credential| credential.tenant != tenant);
     }
 
     pub(crate) fn clear(&self) {

@@ -1,6 +1,9 @@
 //! The host names under which the service answers.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
+
+use crate::store::table::lower_case;
 
 /// Which names a service is asked under, besides those of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,8 +18,8 @@ impl Names {
     pub(crate) fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
-        if !host.is_empty() && !self.known.contains(&host) {
-            self.known.push(host);
+        if !host.is_empty() && !self.knows(&host) {
+            self.known.push(host.into_owned());
         }
     }
 
@@ -24,10 +27,14 @@ impl Names {
         self.any_number = true;
     }
 
+    fn knows(&self, host: &str) -> bool {
+        self.known.iter().any(|known| known == host)
+    }
+
     /// Whether the service is asked under this name, with or without a port.
     pub(crate) fn has(&self, authority: &str) -> bool {
         let host = host_of(authority);
-        if host == "localhost" || host.ends_with(".localhost") || self.known.contains(&host) {
+        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
             return true;
         }
         let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
@@ -47,7 +54,7 @@ fn is_loopback(number: IpAddr) -> bool {
 }
 
 /// The host of `host:port`, in lower case, without the dot that may end a name.
-fn host_of(authority: &str) -> String {
+fn host_of(authority: &str) -> Cow<'_, str> {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
         (Some(rest), _) => {
@@ -56,7 +63,7 @@ fn host_of(authority: &str) -> String {
         (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         (None, _) => authority,
     };
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+    lower_case(host.strip_suffix('.').unwrap_or(host))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is remembered of logins: requests that wait for a person, codes, grants and their refresh tokens.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,15 +12,19 @@ use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
 use crate::model::oauth::jwt::{Claims, SigningKey};
 use crate::model::oauth::{CODE, REFRESH_TOKEN};
-use crate::store::changed::Changed;
+use crate::store::counted::Counted;
+use crate::store::dirty::Dirty;
+use crate::store::interned::{Interned, dated};
 use crate::store::ledger::Ledger;
-use crate::store::word::{Word, dated};
+use crate::store::size::{Size as _, heap_size};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 
 /// Events of the token endpoint that are kept.
 const KEPT_EVENTS: usize = 100_000;
+/// What an event takes, in bytes.
+const EVENT: usize = size_of::<TokenEvent>() + 36;
 /// Clients that may register within an hour. The public service counts by address; this one has no addresses.
 const REGISTRATIONS: usize = 20;
 /// Refresh tokens of a grant that are remembered, so that the reuse of one revokes the grant (`TOK-26`). A client that refreshes whenever its access
@@ -39,6 +43,8 @@ pub(crate) struct Request {
     pub(crate) token: String,
     pub(crate) until: Timestamp,
 }
+
+heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
 
 #[derive(Clone, Debug)]
 struct Code {
@@ -60,11 +66,25 @@ pub(crate) struct Grant {
     pub(crate) scopes: Vec<String>,
     pub(crate) created_at: Timestamp,
     #[serde(default, deserialize_with = "dated")]
-    pub(crate) revoked: Option<(Timestamp, Word)>,
+    pub(crate) revoked: Option<(Timestamp, Interned)>,
     /// Which refresh token is good, from 1.
     generation: u64,
     issued_at: Timestamp,
 }
+
+heap_size!(Code { request, tenant, until, redeemed });
+heap_size!(Grant {
+    id,
+    tenant,
+    client_id,
+    client_name,
+    logo_uri,
+    scopes,
+    created_at,
+    revoked,
+    generation,
+    issued_at
+});
 
 /// What of logins outlives a run.
 #[derive(Deserialize, Serialize)]
@@ -79,22 +99,24 @@ pub(crate) struct Kept {
 
 /// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct OAuthStore {
     key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
     most: usize,
-    inner: Mutex<Changed<Inner>>,
+    most_bytes: usize,
+    inner: Mutex<Dirty<Inner>>,
 }
 
 #[derive(Debug)]
 struct Inner {
-    clients: HashMap<String, OAuthClient>,
+    clients: Counted<OAuthClient>,
     registered: VecDeque<Timestamp>,
-    requests: HashMap<String, Request>,
-    codes: HashMap<String, Code>,
+    requests: Counted<Request>,
+    codes: Counted<Code>,
     grants: Ledger<Grant>,
+    grant_bytes: usize,
     /// Refresh tokens that are or were good, with their grant and generation.
-    tokens: HashMap<String, (Uuid, u64)>,
+    tokens: Counted<(Uuid, u64)>,
     /// The same tokens by grant and generation.
     generations: BTreeMap<(Uuid, u64), String>,
     events: VecDeque<TokenEvent>,
@@ -102,15 +124,57 @@ struct Inner {
 
 impl Inner {
     fn new(seeds: &[OAuthClient]) -> Self {
+        let mut clients = Counted::new();
+        for client in seeds {
+            clients.insert(client.client_id.clone(), client.clone());
+        }
         Self {
-            clients: seeds.iter().map(|client| (client.client_id.clone(), client.clone())).collect(),
+            clients,
             registered: VecDeque::new(),
-            requests: HashMap::new(),
-            codes: HashMap::new(),
+            requests: Counted::new(),
+            codes: Counted::new(),
             grants: Ledger::new(),
-            tokens: HashMap::new(),
+            grant_bytes: 0,
+            tokens: Counted::new(),
             generations: BTreeMap::new(),
             events: VecDeque::new(),
+        }
+    }
+
+    /// The bytes of everything here.
+    fn bytes(&self) -> usize {
+        // Each token is known by its grant, too.
+        let tokens = 2 * self.tokens.bytes();
+        let logins = self.clients.bytes() + self.requests.bytes() + self.codes.bytes() + self.grant_bytes;
+        logins + tokens + self.events.len() * EVENT
+    }
+
+    /// Forgets events, then the oldest grants but this one, then its oldest tokens, until everything takes no more than so many bytes.
+    fn fit(&mut self, most_bytes: usize, grant: Uuid) {
+        while self.bytes() > most_bytes {
+            if self.events.pop_front().is_some() {
+                continue;
+            }
+            let oldest = self.grants.oldest_first().map(|grant| grant.id).find(|id| *id != grant);
+            if let Some(id) = oldest {
+                self.remove_grant(id);
+                continue;
+            }
+            let mut known = self.generations.range((grant, 0)..=(grant, u64::MAX)).map(|(at, _)| *at);
+            let (oldest, newer) = (known.next(), known.next());
+            let (Some(oldest), Some(_)) = (oldest, newer) else { return };
+            self.forget_token(oldest);
+        }
+    }
+
+    fn add_grant(&mut self, grant: Grant) {
+        self.grant_bytes += grant.size();
+        self.grants.insert(grant.id, grant);
+    }
+
+    fn forget_token(&mut self, at: (Uuid, u64)) {
+        if let Some(token) = self.generations.remove(&at) {
+            self.tokens.remove(&token);
         }
     }
 
@@ -123,10 +187,8 @@ impl Inner {
 
     /// Adds a refresh token of a grant and drops the oldest beyond the limit.
     fn add_token(&mut self, token: String, grant: Uuid, generation: u64) {
-        if let Some(old) = generation.checked_sub(MAX_TOKENS)
-            && let Some(old) = self.generations.remove(&(grant, old))
-        {
-            self.tokens.remove(&old);
+        if let Some(old) = generation.checked_sub(MAX_TOKENS) {
+            self.forget_token((grant, old));
         }
         self.generations.insert((grant, generation), token.clone());
         self.tokens.insert(token, (grant, generation));
@@ -134,12 +196,10 @@ impl Inner {
 
     /// Forgets a grant and its refresh tokens.
     fn remove_grant(&mut self, id: Uuid) {
-        self.grants.remove(id);
+        self.grant_bytes -= self.grants.remove(id).map_or(0, |grant| grant.size());
         let known = self.generations.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect::<Vec<_>>();
         for at in known {
-            if let Some(token) = self.generations.remove(&at) {
-                self.tokens.remove(&token);
-            }
+            self.forget_token(at);
         }
     }
 
@@ -156,10 +216,10 @@ pub(crate) struct Refreshed {
     pub(crate) refresh_token: String,
 }
 
-impl Book {
-    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
-        let inner = Mutex::new(Changed::new(Inner::new(&seeds)));
-        Self { key: OnceLock::new(), seeds, most, inner }
+impl OAuthStore {
+    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize, most_bytes: usize) -> Self {
+        let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
+        Self { key: OnceLock::new(), seeds, most, most_bytes, inner }
     }
 
     /// The key that tokens are signed with, made when it is first used: most runs of the sandbox log nobody in.
@@ -188,9 +248,11 @@ impl Book {
         let key = SigningKey::of(kept.pkcs8, kept.key_id)?;
         {
             let mut inner = lock(&self.inner);
-            inner.clients.extend(kept.clients.into_iter().map(|client| (client.client_id.clone(), client)));
+            for client in kept.clients {
+                inner.clients.insert(client.client_id.clone(), client);
+            }
             for grant in kept.grants {
-                inner.grants.insert(grant.id, grant);
+                inner.add_grant(grant);
             }
             let mut tokens = kept.tokens;
             tokens.sort_by_key(|(_, good)| *good);
@@ -217,7 +279,7 @@ impl Book {
         for id in gone {
             inner.remove_grant(id);
         }
-        inner.codes.retain(|_, code| code.tenant != tenant);
+        inner.codes.retain(|code| code.tenant != tenant);
     }
 
     pub(crate) fn client(&self, id: &str) -> Option<OAuthClient> {
@@ -239,6 +301,12 @@ impl Book {
                 "At most {REGISTRATIONS} clients can be registered within an hour."
             )));
         }
+        if inner.bytes() + Counted::size(&client.client_id, &client) > self.most_bytes {
+            return Err(Refusal::too_many(format!(
+                "What this sandbox remembers of logins may take {} bytes of its memory; start it with a larger --max-memory, or reset it.",
+                self.most_bytes
+            )));
+        }
         inner.registered.push_back(now);
         inner.clients.insert(client.client_id.clone(), client);
         Ok(())
@@ -247,8 +315,9 @@ impl Book {
     /// Keeps a request under a name. False if there is no room for it.
     pub(crate) fn keep_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
-        inner.requests.retain(|_, request| now < request.until);
-        if inner.requests.len() >= self.most {
+        inner.requests.retain(|request| now < request.until);
+        let bytes = inner.bytes() + Counted::size(name, &request);
+        if inner.requests.len() >= self.most || bytes > self.most_bytes {
             return false;
         }
         inner.requests.insert(name.to_owned(), request);
@@ -265,14 +334,17 @@ impl Book {
         lock(&self.inner).requests.remove(name).filter(|request| now < request.until)
     }
 
-    /// Keeps a code for a request that somebody of this tenant allowed.
-    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) {
+    /// Keeps a code for a request that somebody of this tenant allowed. False if there is no room for it.
+    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         // A redeemed code is kept as long again, so that a second redemption is told from an invented code.
-        inner.codes.retain(|_, code| now < later(code.until, CODE));
-        inner
-            .codes
-            .insert(code.to_owned(), Code { request, tenant, until: later(now, CODE), redeemed: None });
+        inner.codes.retain(|code| now < later(code.until, CODE));
+        let kept = Code { request, tenant, until: later(now, CODE), redeemed: None };
+        if inner.bytes() + Counted::size(code, &kept) > self.most_bytes {
+            return false;
+        }
+        inner.codes.insert(code.to_owned(), kept);
+        true
     }
 
     /// Redeems a code: makes a grant with its first refresh token (`SPEC.md`, States and transitions).
@@ -304,9 +376,7 @@ impl Book {
             return Err(unknown());
         }
         matches(&found.request)?;
-        if let Some(code) = inner.codes.get_mut(code) {
-            code.redeemed = Some(id);
-        }
+        inner.codes.insert(code.to_owned(), Code { redeemed: Some(id), ..found.clone() });
         let client = inner.clients.get(client_id);
         let grant = Grant {
             id,
@@ -320,7 +390,7 @@ impl Book {
             generation: 1,
             issued_at: now,
         };
-        Ok(open(&mut inner, self.most, grant, refresh_token, now))
+        Ok(open(&mut inner, self, grant, refresh_token, now))
     }
 
     /// Makes a grant without a browser.
@@ -345,7 +415,7 @@ impl Book {
             generation: 1,
             issued_at: now,
         };
-        open(&mut lock(&self.inner), self.most, grant, refresh_token, now)
+        open(&mut lock(&self.inner), self, grant, refresh_token, now)
     }
 
     /// Takes a refresh token and puts another in its place; one that was taken before revokes the grant (`SPEC.md`, Authentication 4).
@@ -386,6 +456,7 @@ impl Book {
         }
         inner.add_token(next.clone(), id, generation);
         inner.note(now, id, TokenEventKind::Rotated { generation });
+        inner.fit(self.most_bytes, id);
         Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
     }
 
@@ -450,14 +521,21 @@ impl Book {
     }
 }
 
-fn open(inner: &mut Inner, most: usize, grant: Grant, refresh_token: String, now: Timestamp) -> Refreshed {
-    while inner.grants.len() >= most.max(1) {
+fn open(
+    inner: &mut Inner,
+    book: &OAuthStore,
+    grant: Grant,
+    refresh_token: String,
+    now: Timestamp,
+) -> Refreshed {
+    while inner.grants.len() >= book.most.max(1) {
         let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
         inner.remove_grant(oldest);
     }
-    inner.grants.insert(grant.id, grant.clone());
+    inner.add_grant(grant.clone());
     inner.add_token(refresh_token.clone(), grant.id, 1);
     inner.note(now, grant.id, TokenEventKind::Issued);
+    inner.fit(book.most_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
 }
 

@@ -4,13 +4,18 @@
 //! HTTP", as clients of this format expect. While the limit is off the headers announce a limit that nobody reaches,
 //! so that a client which learns its pace from them is not slowed.
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
 use crate::wire::problem::Problem;
 
 /// What is announced while there is no limit.
 const UNLIMITED: u32 = 1_000_000;
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
 /// The requests of one tenant in the current second.
 #[derive(Debug, Default)]
@@ -33,17 +38,23 @@ impl Allowance {
         Self { limit, remaining: limit }
     }
 
+    /// Adds the headers that announce it, where the response has none of that name.
     pub(crate) fn announce(self, headers: &mut HeaderMap) {
-        headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
-        headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
-        headers.insert("ratelimit-reset", HeaderValue::from(1));
         let policy = if self.limit == UNLIMITED {
             HeaderValue::from_static("1000000;w=1")
         } else {
             HeaderValue::try_from(format!("{};w=1", self.limit)).unwrap_or(HeaderValue::from(self.limit))
         };
-        headers.insert("ratelimit-policy", policy);
+        headers.entry(LIMIT).or_insert_with(|| number(self.limit));
+        headers.entry(REMAINING).or_insert_with(|| number(self.remaining));
+        headers.entry(RESET).or_insert(HeaderValue::from_static("1"));
+        headers.entry(POLICY).or_insert(policy);
     }
+}
+
+/// Most responses have the number that stands for no limit.
+fn number(number: u32) -> HeaderValue {
+    if number == UNLIMITED { HeaderValue::from_static("1000000") } else { HeaderValue::from(number) }
 }
 
 impl Meter {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::lock::lock;
@@ -52,24 +52,27 @@ impl Size for RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Leaves out what is too large to be kept: the bodies, then the headers, then the address.
-    fn shorten(&mut self, most_bytes: usize) {
-        if self.size() > most_bytes {
+    /// Leaves out what is too large to be kept: the bodies, then the headers, then the address. Returns its size in bytes.
+    fn shorten(&mut self, most_bytes: usize) -> usize {
+        let mut size = self.size();
+        if size > most_bytes {
             (self.body, self.answer_body) = (Bytes::new(), Bytes::new());
             self.bodies_dropped = true;
+            size = self.size();
         }
-        if self.size() > most_bytes {
+        if size > most_bytes {
             (self.headers, self.answer_headers) = (HeaderMap::new(), HeaderMap::new());
+            size = self.size();
         }
-        if self.size() > most_bytes {
+        if size > most_bytes {
             (self.path, self.query) = (String::new(), None);
+            size = self.size();
         }
+        size
     }
 }
 
 /// A log that is bounded in number and in bytes.
-///
-/// Headers are copied into it: those of a connection are parts of its read buffer, all of which they would keep.
 #[derive(Debug)]
 pub(crate) struct Requests {
     kept: Mutex<Kept>,
@@ -79,7 +82,8 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Kept {
-    requests: VecDeque<Arc<RecordedRequest>>,
+    /// Each with its size in bytes.
+    requests: VecDeque<(usize, Arc<RecordedRequest>)>,
     bytes: usize,
     counted: u64,
 }
@@ -90,16 +94,15 @@ impl Requests {
     }
 
     pub(crate) fn record(&self, mut request: RecordedRequest) {
-        request.headers = copy(&request.headers);
-        request.shorten(self.most_bytes);
+        let size = request.shorten(self.most_bytes);
         let mut kept = lock(&self.kept);
-        kept.bytes += request.size();
+        kept.bytes += size;
         kept.counted += 1;
         request.number = kept.counted;
-        kept.requests.push_back(Arc::new(request));
+        kept.requests.push_back((size, Arc::new(request)));
         while kept.requests.len() > self.most || kept.bytes > self.most_bytes {
-            let Some(oldest) = kept.requests.pop_front() else { break };
-            kept.bytes -= oldest.size();
+            let Some((size, _)) = kept.requests.pop_front() else { break };
+            kept.bytes -= size;
         }
     }
 
@@ -110,14 +113,14 @@ impl Requests {
 
     /// As [`all`](Self::all), without copying them.
     pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
-        lock(&self.kept).requests.iter().cloned().collect()
+        lock(&self.kept).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
     /// The one with this number, if it is kept.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let kept = lock(&self.kept);
-        let place = kept.requests.binary_search_by_key(&number, |request| request.number).ok()?;
-        kept.requests.get(place).cloned()
+        let place = kept.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
+        kept.requests.get(place).map(|(_, request)| Arc::clone(request))
     }
 
     pub(crate) fn clear(&self) {
@@ -127,12 +130,40 @@ impl Requests {
     }
 }
 
-fn copy(headers: &HeaderMap) -> HeaderMap {
-    let copied = headers.iter().filter_map(|(name, value)| {
-        let name = HeaderName::from_bytes(name.as_str().as_bytes()).ok()?;
-        let mut copied = HeaderValue::from_bytes(value.as_bytes()).ok()?;
-        copied.set_sensitive(value.is_sensitive());
-        Some((name, copied))
-    });
-    copied.collect()
+/// A copy of headers to be kept, whose values share one allocation. Those of a connection are parts of its read buffer, all of which they would
+/// keep.
+pub(crate) fn packed(headers: &HeaderMap) -> HeaderMap {
+    let mut text = Vec::with_capacity(headers.values().map(HeaderValue::len).sum());
+    headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
+    let mut text = Bytes::from(text);
+    let mut copied = headers.clone();
+    for value in copied.values_mut() {
+        let text = text.split_to(value.len());
+        // It was a value before.
+        if let Ok(mut packed) = HeaderValue::from_maybe_shared(text) {
+            packed.set_sensitive(value.is_sensitive());
+            *value = packed;
+        }
+    }
+    copied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_headers_are_the_same_in_the_same_order() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("b", "1"), ("cookie", "x"), ("b", ""), ("a", "22"), ("cookie", "yy"), ("b", "3")]
+        {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        headers.get_mut("a").expect("it was added").set_sensitive(true);
+        let packed = packed(&headers);
+        assert!(packed.iter().eq(headers.iter()), "{packed:?}");
+        assert!(packed["a"].is_sensitive() && !packed["b"].is_sensitive());
+        assert_eq!(super::packed(&HeaderMap::new()), HeaderMap::new());
+    }
 }

@@ -1,7 +1,9 @@
 //! What is kept, and what has to go: the bound on everything that would otherwise grow for ever.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
+
+use foldhash::HashMap;
 
 /// Counts things and their bytes, oldest first, and says which must be forgotten.
 ///
@@ -17,7 +19,7 @@ pub(crate) struct Retention<K, V> {
 
 impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
-        Self { order: VecDeque::new(), held: HashMap::new(), bytes: 0, most, most_bytes }
+        Self { order: VecDeque::new(), held: HashMap::default(), bytes: 0, most, most_bytes }
     }
 
     /// Notes a new thing and hands back what must go now. The newest always stays, however large it is.

@@ -22,9 +22,10 @@ use crate::model::segment::Segment;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
-use crate::model::webhook_event::Book as ToldBook;
+use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
 use crate::state::ratelimit::Meter;
+use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::table::Table;
 
@@ -49,7 +50,7 @@ pub(crate) struct Tenant {
     pub(crate) topics: Table<Topic>,
     pub(crate) webhooks: Table<Webhook>,
     /// What they were told.
-    pub(crate) told: ToldBook,
+    pub(crate) deliveries: Deliveries,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
     /// The number of the last request, over all tenants.
@@ -57,27 +58,33 @@ pub(crate) struct Tenant {
 }
 
 impl Tenant {
-    pub(crate) fn new(name: &str, most: usize, most_told: usize) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        most: usize,
+        max_deliveries: usize,
+        budget: &Arc<Budget>,
+        answers: &Arc<Budget>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
             received: Mutex::new(Ledger::new()),
-            api_keys: Table::new(most),
-            automations: Table::new(most),
-            runs: Table::new(most),
-            broadcasts: Table::new(most),
-            contacts: Table::new(most),
-            contact_properties: Table::new(most),
-            domains: Table::new(most),
-            events: Table::new(most),
-            segments: Table::new(most),
-            templates: Table::new(most),
-            topics: Table::new(most),
-            webhooks: Table::new(most),
-            told: ToldBook::new(most_told),
-            keys: Keys::default(),
+            api_keys: Table::new(most, budget),
+            automations: Table::new(most, budget),
+            runs: Table::new(most, budget),
+            broadcasts: Table::new(most, budget),
+            contacts: Table::new(most, budget),
+            contact_properties: Table::new(most, budget),
+            domains: Table::new(most, budget),
+            events: Table::new(most, budget),
+            segments: Table::new(most, budget),
+            templates: Table::new(most, budget),
+            topics: Table::new(most, budget),
+            webhooks: Table::new(most, budget),
+            deliveries: Deliveries::new(max_deliveries),
+            keys: Keys::new(Arc::clone(answers)),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
         }

@@ -9,10 +9,11 @@ use uuid::Uuid;
 use crate::lock::{lock, read, write};
 use crate::model::log::Entry;
 use crate::settings::Settings;
-use crate::state::keys::KeyBook;
+use crate::state::keys::ApiKeyIndex;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
+use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 
@@ -21,13 +22,19 @@ use crate::store::size::Size;
 pub(crate) struct Tenants {
     by_name: RwLock<HashMap<String, Arc<Tenant>>>,
     uses: AtomicU64,
-    max_tenants: usize,
-    max_records: usize,
-    max_webhook_events: usize,
+    tenant_limit: usize,
+    record_limit: usize,
+    webhook_event_limit: usize,
+    /// Of all tables of all tenants.
+    budget: Arc<Budget>,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// Webhook events. Their number is bounded per tenant, their bytes over all tenants.
+    events: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// Of all idempotency keys of all tenants.
+    answers: Arc<Budget>,
     pub(crate) requests: Requests,
-    pub(crate) key_book: KeyBook,
+    pub(crate) api_key_index: ApiKeyIndex,
 }
 
 impl Tenants {
@@ -35,13 +42,16 @@ impl Tenants {
         Self {
             by_name: RwLock::default(),
             uses: AtomicU64::new(0),
-            max_tenants: settings.keep_tenants.max(1),
-            max_records: settings.keep_records,
-            max_webhook_events: settings.keep_webhook_events,
+            tenant_limit: settings.keep_tenants.max(1),
+            record_limit: settings.keep_records,
+            webhook_event_limit: settings.keep_webhook_events,
+            budget: Arc::new(Budget::of(settings.record_bytes())),
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
+            events: Mutex::new(Retention::new(usize::MAX, settings.webhook_event_bytes())),
+            answers: Arc::new(Budget::of(settings.share())),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
-            key_book: KeyBook::default(),
+            api_key_index: ApiKeyIndex::default(),
         }
     }
 
@@ -52,8 +62,15 @@ impl Tenants {
 
     /// The tenant of this name, or a blank one that is not kept.
     pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
-        self.find(name)
-            .unwrap_or_else(|| Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events)))
+        self.find(name).unwrap_or_else(|| {
+            Arc::new(Tenant::new(
+                name,
+                self.record_limit,
+                self.webhook_event_limit,
+                &self.budget,
+                &self.answers,
+            ))
+        })
     }
 
     /// Every tenant, the one that was used last first.
@@ -81,7 +98,7 @@ impl Tenants {
         if let Some(tenant) = tenants.get(name) {
             return Arc::clone(tenant);
         }
-        if tenants.len() >= self.max_tenants {
+        if tenants.len() >= self.tenant_limit {
             let silent =
                 tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
             if let Some(silent) = silent {
@@ -89,7 +106,13 @@ impl Tenants {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events));
+        let tenant = Arc::new(Tenant::new(
+            name,
+            self.record_limit,
+            self.webhook_event_limit,
+            &self.budget,
+            &self.answers,
+        ));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }
@@ -107,12 +130,15 @@ impl Tenants {
         write(&self.by_name).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
+        lock(&self.events).clear();
         self.requests.clear();
-        self.key_book.clear();
+        self.api_key_index.clear();
     }
 
     fn forget(&self, tenant: &Tenant) {
-        self.key_book.forget(&tenant.name);
+        for key in tenant.api_keys.all() {
+            self.api_key_index.remove(&key.token);
+        }
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
         let mut held = lock(&self.mails);
@@ -120,6 +146,8 @@ impl Tenants {
             held.forget(id);
         }
         drop(held);
+        let events: Vec<_> = tenant.deliveries.lock().oldest_first().map(|delivery| delivery.id).collect();
+        self.forget_events(&events);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
         let mut held = lock(&self.logs);
         for id in entries {
@@ -152,6 +180,26 @@ impl Tenants {
         forget_mails(gone);
     }
 
+    /// Counts a new event for a webhook, and forgets the oldest ones if there are too many bytes of them now.
+    pub(crate) fn hold_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).hold(id, bytes, Arc::downgrade(tenant));
+        remove_events(gone);
+    }
+
+    /// Counts an event for a webhook anew: its size has changed.
+    pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).resize(id, bytes);
+        remove_events(gone);
+    }
+
+    /// Notes that events for webhooks are gone already.
+    pub(crate) fn forget_events(&self, ids: &[Uuid]) {
+        let mut held = lock(&self.events);
+        for id in ids {
+            held.forget(*id);
+        }
+    }
+
     /// Adds an entry to a tenant's log.
     pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
         let (id, size) = (entry.id, entry.size());
@@ -172,6 +220,14 @@ fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
         let email = lock(&tenant.emails).remove(id);
         if let Some(captured) = email.and_then(|email| email.captured()) {
             lock(&tenant.captured).remove(captured);
+        }
+    }
+}
+
+fn remove_events(gone: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in gone {
+        if let Some(tenant) = tenant.upgrade() {
+            tenant.deliveries.remove(id);
         }
     }
 }

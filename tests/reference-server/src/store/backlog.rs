@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::store::changes;
-    use crate::store::gate::Gate;
+    use crate::store::snapshot_lock::SnapshotLock;
 
     /// With a writer that has written nothing yet.
     fn unwritten() -> Unwritten {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn who_wants_in_at_the_gate_waits_for_the_writer() {
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(SnapshotLock::default());
         gate.backlog().end_write(WRITE_TIME);
         let inside = gate.enter();
         changes::count(FIRST_LIMIT);
@@ -204,7 +204,7 @@ mod tests {
         let (events, happened) = channel();
         let (late, entered) = (Arc::clone(&gate), events.clone());
         let waiting = std::thread::spawn(move || {
-            let _inside = late.enter();
+            let _guard = late.enter();
             entered.send("a change").unwrap();
         });
         assert!(happened.recv_timeout(Duration::from_millis(50)).is_err());

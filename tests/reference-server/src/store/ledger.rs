@@ -1,9 +1,10 @@
 //! Items in the order in which they came, found by id.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use uuid::Uuid;
 
 use super::changes;
@@ -49,7 +50,7 @@ pub(crate) struct Ledger<T> {
 
 impl<T> Ledger<T> {
     pub(crate) fn new() -> Self {
-        Self { items: BTreeMap::new(), places: HashMap::new(), next: 0, touched: None }
+        Self { items: BTreeMap::new(), places: HashMap::default(), next: 0, touched: None }
     }
 
     /// Adds an item. Returns its place.

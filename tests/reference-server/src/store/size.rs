@@ -1,11 +1,14 @@
 //! How much memory a record takes, so that every bound counts every byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use url::Url;
+use uuid::Uuid;
 
 /// What a row costs in the ledgers, indexes and retention lists that know its ID, in bytes.
 const ROW: usize = 256;
@@ -25,6 +28,33 @@ pub(crate) trait Size {
         ROW + size_of::<Self>() + self.heap_size()
     }
 }
+
+/// Implements [`Size`] for a struct by all of its fields: one that is left out doesn't compile.
+macro_rules! heap_size {
+    ($type:ident { $($field:ident),* $(,)? }) => {
+        impl $crate::store::size::Size for $type {
+            fn heap_size(&self) -> usize {
+                let Self { $($field),* } = self;
+                0 $(+ $crate::store::size::Size::heap_size($field))*
+            }
+        }
+    };
+}
+
+/// Implements [`Size`] for types that own nothing outside of themselves.
+macro_rules! no_heap {
+    ($($type:ty),* $(,)?) => {
+        $(impl $crate::store::size::Size for $type {
+            fn heap_size(&self) -> usize {
+                0
+            }
+        })*
+    };
+}
+
+pub(crate) use {heap_size, no_heap};
+
+no_heap!(bool, u16, u64, usize, &'static str, Uuid, Timestamp, SignedDuration);
 
 impl Size for String {
     fn heap_size(&self) -> usize {
@@ -80,5 +110,40 @@ impl Size for HeaderMap {
     fn heap_size(&self) -> usize {
         let texts = self.iter().map(|(name, value)| name.as_str().len() + value.len());
         self.capacity().max(self.len()) * HEADER + texts.sum::<usize>()
+    }
+}
+
+impl<T: Size> Size for BTreeSet<T> {
+    fn heap_size(&self) -> usize {
+        2 * self.len() * size_of::<T>() + self.iter().map(Size::heap_size).sum::<usize>()
+    }
+}
+
+/// What is shared counts for each that shares it.
+impl<T: Size> Size for Arc<T> {
+    fn heap_size(&self) -> usize {
+        size_of::<T>() + T::heap_size(self)
+    }
+}
+
+impl<T: Size> Size for Box<T> {
+    fn heap_size(&self) -> usize {
+        size_of::<T>() + T::heap_size(self)
+    }
+}
+
+impl Size for Value {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Number(_) => 0,
+            Self::String(text) => text.heap_size(),
+            Self::Array(items) => items.heap_size(),
+            Self::Object(fields) => {
+                // An entry has its hash beside it, and both its place in the table, which is half full at least.
+                let entry = size_of::<String>() + size_of::<Self>() + 4 * size_of::<usize>();
+                let texts = fields.iter().map(|(name, value)| name.heap_size() + value.heap_size());
+                2 * fields.len() * entry + texts.sum::<usize>()
+            }
+        }
     }
 }

@@ -10,17 +10,20 @@ use http::StatusCode;
 use uuid::Uuid;
 
 use crate::lock::lock;
+use crate::store::budget::Budget;
+use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
+use crate::store::size::{Size, no_heap};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 
 /// What a table has to know of its records: the key that no two of them share, and the groups that they are looked up by.
-pub(crate) trait Record {
+pub(crate) trait Record: Size {
     /// What they are, for the message when the table is full: `templates`.
     const PLURAL: &'static str;
 
     /// A set of records that is looked up or shown page by page; [`NoGroup`] where there is none.
-    type Group: Clone + Debug + Ord;
+    type Group: Clone + Debug + Ord + Size;
 
     /// What names this record beside its ID. No two records of a table share it.
     fn key(&self) -> Option<&str> {
@@ -55,13 +58,16 @@ pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoGroup {}
 
-/// Records in the order of their creation, and not more of them than the settings allow.
+no_heap!(NoGroup);
+
+/// Records in the order of their creation, and not more of them, nor of their bytes, than the settings allow.
 ///
 /// Every lookup costs O(log n) in the number of records, and every page what the page itself costs. Records are shared while they are read, so
 /// that responses are written without the lock, and copied when they are changed meanwhile.
 #[derive(Debug)]
 pub(crate) struct Table<T: Record> {
     most: usize,
+    budget: Arc<Budget>,
     rows: Mutex<Rows<T>>,
 }
 
@@ -73,6 +79,10 @@ pub(crate) struct Rows<T: Record> {
     keys: HashMap<String, u64>,
     /// The places of the members of each group.
     members: BTreeSet<(T::Group, u64)>,
+    /// The bytes of the record at each place, and of all of them.
+    sizes: HashMap<u64, usize>,
+    bytes: usize,
+    budget: Arc<Budget>,
 }
 
 /// What the indexes have of a record.
@@ -82,8 +92,8 @@ struct Entries<G> {
 }
 
 impl<T: Record> Table<T> {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, rows: Mutex::new(Rows::new()) }
+    pub(crate) fn new(most: usize, budget: &Arc<Budget>) -> Self {
+        Self { most, budget: Arc::clone(budget), rows: Mutex::new(Rows::new(Arc::clone(budget))) }
     }
 
     /// Adds a record.
@@ -93,20 +103,29 @@ impl<T: Record> Table<T> {
     pub(crate) fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
         let mut rows = self.lock();
         rows.check_key(&record, None)?;
-        self.check_room(&rows)?;
+        self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
         Ok(())
     }
 
-    fn check_room(&self, rows: &Rows<T>) -> Result<(), Problem> {
+    fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {
         if rows.len() < self.most {
-            return Ok(());
+            return self.budget.check(0, full_size(record, &Entries::of(record)), T::PLURAL);
         }
-        Err(Problem::new(
+        Err(self.too_many())
+    }
+
+    fn too_many(&self) -> Problem {
+        Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
             format!("This sandbox keeps at most {} {}; delete some first.", self.most, T::PLURAL),
-        ))
+        )
+    }
+
+    /// Refuses what lets a record grow by so many bytes if there is no memory for it.
+    pub(crate) fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
+        self.budget.check(0, bytes, T::PLURAL)
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -180,12 +199,13 @@ impl<T: Record> Table<T> {
 }
 
 impl<T: Record + Clone> Table<T> {
-    /// Changes a record. None if there is none with this ID.
+    /// Changes a record in a way that hardly lets it grow. None if there is none with this ID.
     pub(crate) fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the change fails or takes the key of another; nothing is changed then. None if there is none with this ID.
+    /// Changes a record, unless the change fails, takes the key of another or more memory than there is; nothing is changed then. None if there is none
+    /// with this ID.
     pub(crate) fn try_change<R>(
         &self,
         id: Uuid,
@@ -195,6 +215,9 @@ impl<T: Record + Clone> Table<T> {
         let mut changed = T::clone(rows.get(id)?);
         let made = change(&mut changed).and_then(|made| {
             rows.check_key(&changed, Some(id))?;
+            let before = rows.records.place(id).and_then(|place| rows.sizes.get(&place)).copied();
+            let after = full_size(&changed, &Entries::of(&changed));
+            self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
             rows.replace(id, changed);
             Ok(made)
         });
@@ -213,7 +236,7 @@ impl<T: Record + Clone> Table<T> {
     /// Writes into the record with this key; if there is none, a `blank` one is added first. Returns its ID.
     ///
     /// # Errors
-    /// If a record would have to be added and the table is full.
+    /// If a record would have to be added and the table is full, or the record would take more memory than there is.
     pub(crate) fn put(
         &self,
         key: &str,
@@ -222,21 +245,45 @@ impl<T: Record + Clone> Table<T> {
     ) -> Result<Uuid, Problem> {
         let mut rows = self.lock();
         let known = rows.keys.get(&*T::normalize(key)).and_then(|place| rows.records.at(*place));
-        if let Some(id) = known.map(|(id, _)| *id) {
-            rows.change(id, write);
+        if let Some((id, known)) = known.map(|(id, known)| (*id, known)) {
+            let mut changed = T::clone(known);
+            write(&mut changed);
+            let (before, after) =
+                (full_size(&**known, &Entries::of(&**known)), full_size(&changed, &Entries::of(&changed)));
+            self.budget.check(before, after, T::PLURAL)?;
+            rows.replace(id, changed);
             return Ok(id);
         }
-        self.check_room(&rows)?;
+        if rows.len() >= self.most {
+            return Err(self.too_many());
+        }
         let (id, mut record) = blank();
         write(&mut record);
+        self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
         Ok(id)
     }
 }
 
 impl<T: Record> Rows<T> {
-    fn new() -> Self {
-        Self { records: Ledger::new(), keys: HashMap::new(), members: BTreeSet::new() }
+    fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            records: Ledger::new(),
+            keys: HashMap::new(),
+            members: BTreeSet::new(),
+            sizes: HashMap::new(),
+            bytes: 0,
+            budget,
+        }
+    }
+
+    /// Counts that the record at a place has so many bytes now; 0 once it is gone.
+    fn count(&mut self, place: u64, bytes: usize) {
+        let before = if bytes == 0 { self.sizes.remove(&place) } else { self.sizes.insert(place, bytes) };
+        let before = before.unwrap_or_default();
+        self.bytes = self.bytes - before + bytes;
+        self.budget.count(before, bytes);
+        changes::count(bytes);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -278,13 +325,16 @@ impl<T: Record> Rows<T> {
     /// Adds a record whose key is known to be free.
     pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
+        let size = full_size(&*record, &entries);
         let place = self.records.insert(id, record);
+        self.count(place, size);
         self.index(place, entries);
     }
 
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
         let place = self.records.place(id)?;
         let record = self.records.remove(id)?;
+        self.count(place, 0);
         self.unindex(place, Entries::of(&*record));
         Some(record)
     }
@@ -292,6 +342,7 @@ impl<T: Record> Rows<T> {
     /// Removes the record that was added first.
     pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
         let (place, record) = self.records.take_oldest()?;
+        self.count(place, 0);
         self.unindex(place, Entries::of(&*record));
         Some(record)
     }
@@ -304,7 +355,9 @@ impl<T: Record> Rows<T> {
     fn replace(&mut self, id: Uuid, record: T) {
         if let (Some(place), Some(known)) = (self.records.place(id), self.records.get_mut(id)) {
             let (before, after) = (Entries::of(&**known), Entries::of(&record));
+            let size = full_size(&record, &after);
             *known = Arc::new(record);
+            self.count(place, size);
             self.reindex(place, before, after);
         }
     }
@@ -318,6 +371,8 @@ impl<T: Record> Rows<T> {
         let before = Entries::of(&**record);
         let made = change(Arc::make_mut(record));
         let after = Entries::of(&**record);
+        let size = full_size(&**record, &after);
+        self.count(place, size);
         self.reindex(place, before, after);
         Some(made)
     }
@@ -352,6 +407,20 @@ impl<G> Entries<G> {
     }
 }
 
+/// The bytes of a record with its entries in the indexes.
+fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
+    // A node of the set of members is half full at least.
+    let groups = entries.groups.iter().map(|group| 2 * size_of::<(T::Group, u64)>() + group.heap_size());
+    record.size() + entries.key.heap_size() + groups.sum::<usize>()
+}
+
+/// The records of a tenant that is forgotten count no more.
+impl<T: Record> Drop for Rows<T> {
+    fn drop(&mut self) {
+        self.budget.count(self.bytes, 0);
+    }
+}
+
 impl<T: Record> Persist<T> for Rows<T> {
     fn take_touched(&mut self) -> Option<Vec<u64>> {
         self.records.take_touched()
@@ -366,7 +435,9 @@ impl<T: Record> Persist<T> for Rows<T> {
     }
 
     fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
-        self.index(place, Entries::of(&*record));
+        let entries = Entries::of(&*record);
+        self.count(place, full_size(&*record, &entries));
+        self.index(place, entries);
         self.records.put_back(place, id, record);
     }
 }

@@ -121,57 +121,127 @@ impl Ignored {
 /// a real client is nearly as large, and without a cap one small body could keep the service busy.
 pub(crate) const MAX_ENTRIES: usize = 1_000;
 
+/// Up to so many fields are looked up by comparing their names, which is faster than a hash of each.
+const FEW: usize = 16;
+
 /// The fields of one JSON object, each handed out once.
 pub(crate) struct Fields<'a> {
-    at: String,
-    pointer: String,
+    place: Place<'a>,
     /// In the order of their first appearance; None once it was taken.
-    entries: Vec<Option<(Cow<'a, str>, &'a RawValue)>>,
-    places: HashMap<Cow<'a, str>, usize>,
+    entries: Vec<Entry<'a>>,
+    /// Where each name is among the entries, if there are more than a few.
+    indexes: Option<HashMap<Cow<'a, str>, usize>>,
+}
+
+/// A name and its value as JSON text.
+type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
+
+/// Where an object stands in the body. It is put into words only where something is said about it.
+enum Place<'a> {
+    /// What stands before the names of its fields in messages (`attachments[0].`), and in the list of ignored fields (`/attachments/0`).
+    Named(String, String),
+    /// An element of an array that is a field of another object.
+    Element(&'a Fields<'a>, &'a str, usize),
+    /// An element of the body, which is an array.
+    TopElement(usize),
+}
+
+impl Place<'_> {
+    fn prefix(&self) -> Cow<'_, str> {
+        match self {
+            Self::Named(at, _) => at.into(),
+            Self::Element(parent, field, index) => format!("{}[{index}].", parent.name(field)).into(),
+            Self::TopElement(index) => format!("[{index}].").into(),
+        }
+    }
+
+    fn pointer(&self) -> Cow<'_, str> {
+        match self {
+            Self::Named(_, pointer) => pointer.into(),
+            Self::Element(parent, field, index) => format!("{}/{index}", parent.pointer(field)).into(),
+            Self::TopElement(index) => format!("/{index}").into(),
+        }
+    }
 }
 
 impl<'a> Fields<'a> {
     /// Reads an object. `at` stands before the names of its fields in messages (`attachments[0].`, `[3].`), `pointer`
     /// in the list of ignored fields (`/attachments/0`).
     pub(crate) fn read(json: &'a str, at: String, pointer: String, problems: &mut Problems) -> Option<Self> {
-        let Ok(Object(given)) = serde_json::from_str(json) else {
-            problems.wrong(|| match at.trim_end_matches('.') {
+        Self::placed(json, Place::Named(at, pointer), problems)
+    }
+
+    /// Reads an object that is an element of a field of `parent`.
+    pub(crate) fn read_element(
+        json: &'a str,
+        parent: &'a Fields<'a>,
+        field: &'a str,
+        index: usize,
+        problems: &mut Problems,
+    ) -> Option<Self> {
+        Self::placed(json, Place::Element(parent, field, index), problems)
+    }
+
+    /// Reads an object that is an element of the body.
+    pub(crate) fn read_top_element(json: &'a str, index: usize, problems: &mut Problems) -> Option<Self> {
+        Self::placed(json, Place::TopElement(index), problems)
+    }
+
+    /// Reads a body that must be an object.
+    pub(crate) fn read_body(body: Body<'a>, problems: &mut Problems) -> Option<Self> {
+        let place = Place::Named(String::new(), String::new());
+        match body {
+            Body::Object(entries) => Self::of(entries, place, problems),
+            Body::Other(json) => Self::placed(json.get(), place, problems),
+        }
+    }
+
+    fn placed(json: &'a str, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+        let Ok(Object(entries)) = serde_json::from_str(json) else {
+            problems.wrong(|| match place.prefix().trim_end_matches('.') {
                 "" => format!("The body must be a JSON object; found {}.", kind(json)),
                 at => format!("`{at}` must be an object; found {}.", kind(json)),
             });
             return None;
         };
-        if given.len() > MAX_ENTRIES {
+        Self::of(entries, place, problems)
+    }
+
+    fn of(mut entries: Vec<Entry<'a>>, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+        if entries.len() > MAX_ENTRIES {
             problems.wrong(|| {
-                let object = match at.trim_end_matches('.') {
+                let prefix = place.prefix();
+                let object = match prefix.trim_end_matches('.') {
                     "" => "The body".to_owned(),
                     at => format!("`{at}`"),
                 };
-                format!("{object} must have at most {MAX_ENTRIES} fields; found {}.", given.len())
+                format!("{object} must have at most {MAX_ENTRIES} fields; found {}.", entries.len())
             });
             return None;
         }
-        let mut entries: Vec<Option<(Cow<'a, str>, &RawValue)>> = Vec::with_capacity(given.len());
-        let mut places = HashMap::with_capacity(given.len());
-        for (name, value) in given {
-            let place = *places.entry(name.clone()).or_insert(entries.len());
-            match entries.get_mut(place) {
-                // Of a key that is given twice the last counts.
-                Some(entry) => *entry = Some((name, value)),
-                None => entries.push(Some((name, value))),
+        let mut indexes = (entries.len() > FEW).then(|| HashMap::with_capacity(entries.len()));
+        for index in 0..entries.len() {
+            let Some((name, _)) = &entries[index] else { continue };
+            let first = match &mut indexes {
+                Some(indexes) => *indexes.entry(name.clone()).or_insert(index),
+                None => position(&entries[..index], name).unwrap_or(index),
+            };
+            // Of a key that is given twice the last counts.
+            if first < index {
+                entries[first] = entries[index].take();
             }
         }
-        Some(Self { at, pointer, entries, places })
+        Some(Self { place, entries, indexes })
     }
 
     /// The name of a field as messages write it.
     pub(crate) fn name(&self, field: &str) -> String {
-        format!("{}{}", self.at, &field[..field.floor_char_boundary(LONGEST_NAME)])
+        format!("{}{}", self.place.prefix(), &field[..field.floor_char_boundary(LONGEST_NAME)])
     }
 
     /// The pointer of a field as the list of ignored fields writes it.
     pub(crate) fn pointer(&self, field: &str) -> String {
-        format!("{}/{}", self.pointer, field.replace('~', "~0").replace('/', "~1"))
+        format!("{}/{}", self.place.pointer(), field.replace('~', "~0").replace('/', "~1"))
     }
 
     /// The names of all fields that were not taken yet.
@@ -179,8 +249,15 @@ impl<'a> Fields<'a> {
         self.entries.iter().flatten().map(|(name, _)| name.to_string()).collect()
     }
 
+    fn index(&self, field: &str) -> Option<usize> {
+        match &self.indexes {
+            Some(indexes) => indexes.get(field).copied(),
+            None => position(&self.entries, field),
+        }
+    }
+
     fn look(&self, field: &str) -> Option<&'a str> {
-        let (_, json) = self.entries[*self.places.get(field)?].as_ref()?;
+        let (_, json) = self.entries[self.index(field)?].as_ref()?;
         Some(json.get())
     }
 
@@ -196,7 +273,8 @@ impl<'a> Fields<'a> {
 
     /// Takes a field's JSON text. Absent and `null` are the same.
     pub(crate) fn take(&mut self, field: &str) -> Option<&'a str> {
-        let (_, json) = self.entries[*self.places.get(field)?].take()?;
+        let index = self.index(field)?;
+        let (_, json) = self.entries[index].take()?;
         Some(json.get()).filter(|json| *json != "null")
     }
 
@@ -316,6 +394,10 @@ impl<'a> Fields<'a> {
     }
 }
 
+fn position(entries: &[Entry<'_>], name: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.as_ref().is_some_and(|(known, _)| known == name))
+}
+
 /// What an update does with one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change<T> {
@@ -345,6 +427,10 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
             Ok(Cow::Owned(text.to_owned()))
         }
     }
+    // The error for what is no string would be put into words.
+    if !json.trim_ascii_start().starts_with('"') {
+        return None;
+    }
     serde_json::Deserializer::from_str(json).deserialize_str(Text).ok()
 }
 
@@ -366,6 +452,22 @@ pub(crate) fn has_control(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_control())
 }
 
+/// The body of a request, which is well-formed JSON.
+pub(crate) enum Body<'a> {
+    Object(Vec<Entry<'a>>),
+    Other(&'a RawValue),
+}
+
+impl<'a> Body<'a> {
+    /// Reads it once if it is an object, as it should be.
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
+        match serde_json::from_slice(body) {
+            Ok(Object(entries)) => Ok(Self::Object(entries)),
+            Err(_) => well_formed(body).map(Self::Other),
+        }
+    }
+}
+
 /// The body of a request as JSON text, checked to be well-formed as a whole.
 pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
     if body.is_empty() {
@@ -375,7 +477,7 @@ pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
         .map_err(|error| Problem::unreadable(format!("The request body is not well-formed JSON: {error}.")))
 }
 
-struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+struct Object<'a>(Vec<Entry<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -390,7 +492,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::with_capacity(8);
                 while let Some(Key(key)) = map.next_key()? {
-                    entries.push((key, map.next_value()?));
+                    entries.push(Some((key, map.next_value()?)));
                 }
                 Ok(Object(entries))
             }

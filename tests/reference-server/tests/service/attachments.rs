@@ -189,12 +189,10 @@ fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
     assert_eq!(sandbox.last_event(&id), "queued");
     assert!(sandbox.mails().is_empty());
 
-    let errand = sandbox.service.next_errand().unwrap();
+    let errand = sandbox.service.next_fetch().unwrap();
     let addresses: Vec<_> = errand.addresses().map(|(index, url)| (index, url.to_string())).collect();
     assert_eq!(addresses, [(1, "https://files.acme.test/terms%20of%20use.pdf?v=2".to_owned())]);
-    sandbox
-        .service
-        .finish_errand(errand, Ok(vec![Fetched { index: 1, content: Bytes::from_static(b"pdf") }]));
+    sandbox.service.finish_fetch(errand, Ok(vec![Fetched { index: 1, content: Bytes::from_static(b"pdf") }]));
 
     let mail = sandbox.mail();
     let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
@@ -208,8 +206,8 @@ fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
 fn an_attachment_that_can_t_be_fetched_fails_the_email() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&with(json!([{"path": "https://files.acme.test/gone"}])));
-    let errand = sandbox.service.next_errand().unwrap();
-    sandbox.service.finish_errand(errand, Err("refused".into()));
+    let errand = sandbox.service.next_fetch().unwrap();
+    sandbox.service.finish_fetch(errand, Err("refused".into()));
     assert_eq!(sandbox.last_event(&id), "failed");
     assert!(sandbox.mails().is_empty());
     assert_eq!(sandbox.sent(&email()).len(), 36, "others go on");

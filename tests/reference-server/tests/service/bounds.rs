@@ -136,6 +136,47 @@ fn every_byte_of_a_request_counts() {
 }
 
 #[test]
+fn records_beyond_their_share_of_the_memory_are_refused_until_some_are_deleted() {
+    // A quarter of it is for records.
+    let sandbox = Sandbox::with(&Settings { max_memory: 1 << 20, ..Settings::default() });
+    let template = json!({"name": "t", "html": "x".repeat(50_000)});
+    let answers: Vec<_> = (0..6).map(|_| sandbox.post("/templates", &template)).collect();
+    let made: Vec<_> = answers.iter().filter(|answer| answer.status.is_success()).collect();
+    assert_eq!(made.len(), 5, "{}", answers[5].text());
+    assert_eq!(answers[5].status, 403);
+    for part in ["--max-memory", "262144", "templates", "Delete", "reset"] {
+        assert!(answers[5].text().contains(part), "{part}: {}", answers[5].text());
+    }
+    let first = format!("/templates/{}", made[0].json()["id"].as_str().unwrap());
+    let change =
+        |html: usize| sandbox.ask(Method::PATCH, &first).json(&json!({"html": "x".repeat(html)})).status;
+    assert_eq!([change(90_000), change(100), change(40_000)], [403, 200, 200]);
+    // Another tenant shares the memory; emails have their own.
+    let other = || sandbox.ask(Method::POST, "/templates").key("sb_other").json(&template).status;
+    assert_eq!(other(), 403);
+    sandbox.sent(&email());
+    assert_eq!(sandbox.ask(Method::DELETE, &first).send("").status, 200);
+    assert!(other().is_success());
+    sandbox.service.reset();
+    assert!(sandbox.post("/templates", &template).status.is_success());
+}
+
+#[test]
+fn the_oldest_webhook_events_are_forgotten_when_they_are_too_large_together() {
+    // An eighth of it is for the events, of which only the newest five have a place.
+    let sandbox = Sandbox::with(&Settings { max_memory: 4 << 20, ..Settings::default() });
+    let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]});
+    let webhook = sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
+    for _ in 0..20 {
+        sandbox.sent(&email_with("subject", "x".repeat(100_000)));
+    }
+    let events = sandbox.get(format!("/webhooks/{webhook}/events")).json();
+    assert_eq!(events["data"].as_array().unwrap().len(), 5);
+    let waiting = std::iter::from_fn(|| sandbox.service.next_post()).count();
+    assert_eq!(waiting, 5, "what is forgotten is no longer delivered");
+}
+
+#[test]
 fn the_tenant_that_was_silent_longest_goes_first() {
     let sandbox = Sandbox::with(&Settings { keep_tenants: 2, ..Settings::default() });
     let send = |key: &str| sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use jiff::Timestamp;
-use posthaste_reference_server::{ClockStart, Fetched, ReferenceServer, Service, Settings, keep};
+use posthaste_reference_server::{ClockStart, Fetched, ReferenceServer, Service, Settings, persistence};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -147,9 +147,9 @@ fn email_29_fetched_files_count_among_the_forty_mebibytes() {
         let content = STANDARD.encode(vec![7; given / 4 * 3]);
         let attachments = json!([{"content": content}, {"path": "https://files.acme.test/a"}]);
         let id = sandbox.sent(&email_with("attachments", attachments));
-        let errand = sandbox.service.next_errand().unwrap();
+        let errand = sandbox.service.next_fetch().unwrap();
         let content = Bytes::from(vec![8; fetched / 4 * 3]);
-        sandbox.service.finish_errand(errand, Ok(vec![Fetched { index: 1, content }]));
+        sandbox.service.finish_fetch(errand, Ok(vec![Fetched { index: 1, content }]));
         assert_eq!(sandbox.last_event(&id), event, "{given} and {fetched}");
         if event == "failed" {
             assert_eq!(failure(&sandbox.service), "attachments_too_large");
@@ -220,7 +220,7 @@ fn a_sandbox_that_does_not_fetch_refuses_hosted_attachments() {
         json!([{"content": "YQ=="}, {"path": "https://files.acme.test/a"}]),
     ));
     assert!(answer.message().contains("`attachments[1].path`"), "{}", answer.message());
-    assert!(sandbox.service.next_errand().is_none());
+    assert!(sandbox.service.next_fetch().is_none());
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let open = |fetch_attachments| {
         let settings = Settings { fetch_attachments, clock: ClockStart::Frozen(noon), ..Settings::default() };
-        let (service, keeper) = keep::open(folder.path(), settings, |_| {}).unwrap();
+        let (service, keeper) = persistence::open(folder.path(), settings, |_| {}).unwrap();
         (Sandbox::over(service), keeper)
     };
     let (sandbox, keeper) = open(true);
@@ -244,7 +244,7 @@ fn an_email_that_was_scheduled_before_fetching_was_switched_off_fails() {
     sandbox.advance(120);
     assert_eq!(sandbox.last_event(&id), "failed");
     assert_eq!(failure(&sandbox.service), "fetching_is_off");
-    assert!(sandbox.service.next_errand().is_none());
+    assert!(sandbox.service.next_fetch().is_none());
     assert!(keeper.close());
 }
 
@@ -259,8 +259,8 @@ fn emails_that_wait_for_their_files_are_bounded_in_bytes() {
     assert_eq!(last, [["queued"; 6].as_slice(), &["failed"; 2]].concat());
     assert_eq!(failure(&sandbox.service), "too_many_attachments_to_fetch");
     // One that goes makes room.
-    let errand = sandbox.service.next_errand().unwrap();
-    sandbox.service.finish_errand(errand, Err("refused".into()));
+    let errand = sandbox.service.next_fetch().unwrap();
+    sandbox.service.finish_fetch(errand, Err("refused".into()));
     let id = sandbox.sent(&email);
     assert_eq!(sandbox.last_event(&id), "queued");
 }

@@ -1,7 +1,7 @@
 //! Emails that wait or that failed before they left, in the inbox's list.
 
 use http::Method;
-use posthaste_reference_server::{ReferenceServer, Settings, keep};
+use posthaste_reference_server::{ReferenceServer, Settings, persistence};
 use serde_json::{Value, json};
 
 use crate::inbox_live::{Stream, post};
@@ -129,7 +129,7 @@ fn an_unsent_email_has_a_timeline_its_bodies_and_its_request_until_it_is_a_mail_
 fn unsent_emails_and_their_reasons_outlive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let open = || {
-        let (service, keeper) = keep::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let (service, keeper) = persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
         (Sandbox::over(service), keeper)
     };
     let listed = |sandbox: &Sandbox| -> Vec<(Value, Value)> {

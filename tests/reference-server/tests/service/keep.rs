@@ -4,21 +4,22 @@ use std::path::Path;
 
 use http::Method;
 use jiff::Timestamp;
-use posthaste_reference_server::keep::{self, Keeper, NotKept};
+use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
 use posthaste_reference_server::{ClockStart, Posted, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
 
 /// A service that goes on in this folder; its clock stands still.
-pub(crate) fn open(folder: &Path) -> (Sandbox, Keeper) {
+pub(crate) fn open(folder: &Path) -> (Sandbox, Persistence) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
     let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
-    let (service, keeper) = keep::open(folder, settings, |_| panic!("it could not be written")).unwrap();
+    let (service, keeper) =
+        persistence::open(folder, settings, |_| panic!("it could not be written")).unwrap();
     (Sandbox::over(service), keeper)
 }
 
-pub(crate) fn close(sandbox: Sandbox, keeper: Keeper) {
+pub(crate) fn close(sandbox: Sandbox, keeper: Persistence) {
     assert!(keeper.close());
     drop(sandbox);
 }
@@ -263,8 +264,8 @@ fn links_of_an_earlier_run_still_lead_somewhere() {
 fn a_folder_has_one_user_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, keeper) = open(folder.path());
-    let second = keep::open(folder.path(), Settings::default(), |_| {});
-    assert!(matches!(second, Err(NotKept::InUse)), "{:?}", second.err());
+    let second = persistence::open(folder.path(), Settings::default(), |_| {});
+    assert!(matches!(second, Err(PersistenceError::InUse)), "{:?}", second.err());
     close(sandbox, keeper);
     let (sandbox, keeper) = open(folder.path());
     close(sandbox, keeper);
@@ -290,14 +291,14 @@ fn a_file_that_is_damaged_is_told_and_left_as_it_is() {
     });
     for bytes in truncated.into_iter().chain(flipped) {
         std::fs::write(&file, &bytes).unwrap();
-        match keep::open(folder.path(), Settings::default(), |_| {}) {
+        match persistence::open(folder.path(), Settings::default(), |_| {}) {
             Ok((service, keeper)) => {
                 // A part that nothing stands in.
                 let sandbox = Sandbox::over(service);
                 assert_eq!(differences(&before, &everything(&sandbox, &[])), "");
                 close(sandbox, keeper);
             }
-            Err(NotKept::Damaged(_)) => {
+            Err(PersistenceError::Damaged(_)) => {
                 refused += 1;
                 assert!(std::fs::read(&file).unwrap() == bytes, "it was changed");
             }
@@ -322,10 +323,10 @@ fn a_file_of_another_version_is_refused_and_left_as_it_is() {
             writing.open_table(about).unwrap().insert("format", format.to_be_bytes().as_slice()).unwrap();
             writing.commit().unwrap();
         }
-        let refused = keep::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
+        let refused = persistence::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
         let named = matches!(
             refused,
-            NotKept::Newer { found, known: 2 } | NotKept::Older { found, known: 2 } if found == format
+            PersistenceError::Newer { found, known: 3 } | PersistenceError::Older { found, known: 3 } if found == format
         );
         assert!(named && refused.to_string().contains(said), "{refused}");
         let database = redb::Database::open(&file).unwrap();
@@ -340,8 +341,8 @@ fn a_folder_that_cannot_be_made_is_told_and_one_that_is_made_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let refused = keep::open(&file.join("data"), Settings::default(), |_| {}).err().unwrap();
-    assert!(matches!(refused, NotKept::System(_)), "{refused}");
+    let refused = persistence::open(&file.join("data"), Settings::default(), |_| {}).err().unwrap();
+    assert!(matches!(refused, PersistenceError::System(_)), "{refused}");
     let data = folder.path().join("deep/data");
     let (sandbox, keeper) = open(&data);
     close(sandbox, keeper);
@@ -354,11 +355,11 @@ fn the_oldest_mails_go_first_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let settings = || Settings { keep_mails: 3, ..Settings::default() };
     let send = |sandbox: &Sandbox, n: usize| drop(sandbox.sent(&email_with("subject", n.to_string())));
-    let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
+    let (service, keeper) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
     let sandbox = Sandbox::over(service);
     (0..3).for_each(|n| send(&sandbox, n));
     close(sandbox, keeper);
-    let (service, keeper) = keep::open(folder.path(), settings(), |_| {}).unwrap();
+    let (service, keeper) = persistence::open(folder.path(), settings(), |_| {}).unwrap();
     let sandbox = Sandbox::over(service);
     (3..5).for_each(|n| send(&sandbox, n));
     let subjects: Vec<_> = sandbox.mails().iter().map(|mail| mail.subject.clone()).collect();

@@ -117,9 +117,9 @@ fn an_email_whose_fetched_file_has_too_many_levels_fails() {
         let sandbox = Sandbox::new();
         let file = json!([{"path": "https://files.acme.test/deep.eml", "content_type": "message/rfc822"}]);
         let id = sandbox.sent(&email_with("attachments", file));
-        let errand = sandbox.service.next_errand().unwrap();
+        let errand = sandbox.service.next_fetch().unwrap();
         let content = Bytes::from(mail(nesting, MANY));
-        sandbox.service.finish_errand(errand, Ok(vec![Fetched { index: 0, content }]));
+        sandbox.service.finish_fetch(errand, Ok(vec![Fetched { index: 0, content }]));
         assert_eq!(sandbox.last_event(&id), "failed", "{nesting:?}");
         assert!(sandbox.mails().is_empty());
     }

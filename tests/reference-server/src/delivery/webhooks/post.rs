@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 
-use crate::state::outbox::Job;
+use crate::state::outbox::PendingAttempt;
 
 /// An attempt that is to be made: this body, with these headers, by POST to this address.
 pub struct WebhookPost {
@@ -14,7 +14,7 @@ pub struct WebhookPost {
     pub headers: HeaderMap,
     /// The bytes that are signed.
     pub body: Bytes,
-    job: Job,
+    job: PendingAttempt,
     sent_at: Timestamp,
 }
 
@@ -28,11 +28,11 @@ pub struct Posted {
 }
 
 impl WebhookPost {
-    pub(super) fn new(url: String, headers: HeaderMap, job: Job, sent_at: Timestamp) -> Self {
-        Self { url, headers, body: job.told.payload.clone(), job, sent_at }
+    pub(super) fn new(url: String, headers: HeaderMap, job: PendingAttempt, sent_at: Timestamp) -> Self {
+        Self { url, headers, body: job.delivery.payload.clone(), job, sent_at }
     }
 
-    pub(super) fn into_job(self) -> (Job, Timestamp) {
+    pub(super) fn into_job(self) -> (PendingAttempt, Timestamp) {
         (self.job, self.sent_at)
     }
 }

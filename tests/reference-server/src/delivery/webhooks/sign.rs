@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::Sha256;
 
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 
 /// What a secret begins with.
 pub(crate) const PREFIX: &str = "whsec_";
@@ -17,10 +17,10 @@ pub(crate) const PREFIX: &str = "whsec_";
 /// The headers of one attempt.
 ///
 /// The time that is signed is the system's, not that of the service's clock: the receiver compares it with its own.
-pub(super) fn headers(told: &Told, secrets: &[&str]) -> HeaderMap {
-    let (id, timestamp) = (told.message_id(), Timestamp::now().as_second().to_string());
+pub(super) fn headers(delivery: &WebhookDelivery, secrets: &[&str]) -> HeaderMap {
+    let (id, timestamp) = (delivery.message_id(), Timestamp::now().as_second().to_string());
     let signatures: Vec<_> =
-        secrets.iter().map(|secret| signature(secret, &id, &timestamp, &told.payload)).collect();
+        secrets.iter().map(|secret| signature(secret, &id, &timestamp, &delivery.payload)).collect();
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static("posthaste-sandbox-webhooks"));

@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::store::word::{Word, word};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-pub(crate) use crate::model::automation::definition::action::{Action, Given, Letter, Part};
+pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
 /// The most steps of an automation.
 const MOST_STEPS: usize = 150;
@@ -36,7 +37,7 @@ pub(crate) struct Step {
     pub(crate) key: String,
     /// Its type's name on the wire.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Word,
+    pub(crate) kind: Interned,
     /// Its configuration as it was given.
     pub(crate) config: Value,
     pub(crate) action: Action,
@@ -47,12 +48,17 @@ pub(crate) struct Step {
 pub(crate) struct Connection {
     pub(crate) from: String,
     pub(crate) to: String,
-    pub(crate) kind: Way,
+    pub(crate) kind: BranchKind,
 }
+
+heap_size!(Definition { steps, connections });
+heap_size!(Step { key, kind, config, action });
+heap_size!(Connection { from, to, kind });
+no_heap!(BranchKind);
 
 /// When a connection is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-pub(crate) enum Way {
+pub(crate) enum BranchKind {
     Default,
     ConditionMet,
     ConditionNotMet,
@@ -60,15 +66,15 @@ pub(crate) enum Way {
     EventReceived,
 }
 
-const WAYS: [(&str, Way); 5] = [
-    ("default", Way::Default),
-    ("condition_met", Way::ConditionMet),
-    ("condition_not_met", Way::ConditionNotMet),
-    ("timeout", Way::Timeout),
-    ("event_received", Way::EventReceived),
+const WAYS: [(&str, BranchKind); 5] = [
+    ("default", BranchKind::Default),
+    ("condition_met", BranchKind::ConditionMet),
+    ("condition_not_met", BranchKind::ConditionNotMet),
+    ("timeout", BranchKind::Timeout),
+    ("event_received", BranchKind::EventReceived),
 ];
 
-impl Way {
+impl BranchKind {
     pub(crate) fn as_str(self) -> &'static str {
         WAYS.iter().find(|(_, way)| *way == self).map_or("default", |(name, _)| name)
     }
@@ -159,10 +165,10 @@ impl Definition {
     }
 
     /// The place of the step that follows the one at `place` on this way; the default way leads on where the outcome has none of its own.
-    pub(crate) fn next(&self, place: usize, way: Way) -> Option<usize> {
+    pub(crate) fn next(&self, place: usize, way: BranchKind) -> Option<usize> {
         let from = &self.steps.get(place)?.key;
-        let to = |way: Way| self.connections.iter().find(|one| one.from == *from && one.kind == way);
-        let to = &to(way).or_else(|| to(Way::Default))?.to;
+        let to = |way: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == way);
+        let to = &to(way).or_else(|| to(BranchKind::Default))?.to;
         self.steps.iter().position(|step| step.key == *to)
     }
 }
@@ -239,6 +245,6 @@ impl Connection {
         let to = fields.require_text("to", problems);
         let kind = fields.take_word("type", &WAYS, problems);
         fields.leave(ignored);
-        Some(Self { from: from?, to: to?, kind: kind.unwrap_or(Way::Default) })
+        Some(Self { from: from?, to: to?, kind: kind.unwrap_or(BranchKind::Default) })
     }
 }

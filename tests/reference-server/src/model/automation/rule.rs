@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
 
@@ -15,6 +16,30 @@ pub(crate) enum Rule {
     All(Vec<Rule>),
     Any(Vec<Rule>),
     Field { name: String, asks: Ask },
+}
+
+impl Size for Rule {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::All(rules) | Self::Any(rules) => rules.heap_size(),
+            Self::Field { name, asks } => name.heap_size() + asks.heap_size(),
+        }
+    }
+}
+
+impl Size for Ask {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Is(value) | Self::IsNot(value) => value.heap_size(),
+            Self::Contains(text) | Self::StartsWith(text) | Self::EndsWith(text) => text.heap_size(),
+            Self::Above(_)
+            | Self::AtLeast(_)
+            | Self::Below(_)
+            | Self::AtMost(_)
+            | Self::Exists
+            | Self::IsEmpty => 0,
+        }
+    }
 }
 
 /// What is asked of a field.

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::model::automation::definition::{Action, Definition, EventName, Way};
+use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
-use crate::store::word::{Word, word};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -32,6 +33,23 @@ pub(crate) struct Run {
     waiting: Option<Waiting>,
     waits: u64,
 }
+
+heap_size!(Run {
+    id,
+    automation,
+    contact,
+    event,
+    definition,
+    status,
+    created_at,
+    started_at,
+    completed_at,
+    steps,
+    waiting,
+    waits
+});
+heap_size!(Progress { status, started_at, completed_at, output, error });
+no_heap!(Status, Waiting);
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Waiting {
@@ -58,6 +76,15 @@ pub(crate) enum Group {
     WaitsFor(Uuid, String),
     /// The runs that have ended, of all automations.
     Ended,
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Of(_) | Self::WithStatus(..) | Self::Ended => 0,
+            Self::WaitsFor(_, name) => name.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Run {
@@ -93,7 +120,7 @@ impl Status {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
     #[serde(deserialize_with = "word")]
-    pub(crate) status: Word,
+    pub(crate) status: Interned,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) completed_at: Option<Timestamp>,
     pub(crate) output: Option<Value>,
@@ -103,7 +130,7 @@ pub(crate) struct Progress {
 /// What came of doing a step.
 pub(crate) enum Outcome {
     /// It is done; the run goes on this way.
-    Done(Way, Option<Value>),
+    Done(BranchKind, Option<Value>),
     /// It goes on later: at this time if nothing happens before.
     Waits(Option<Timestamp>),
     /// It can't be done, and this is why.

@@ -10,7 +10,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::model::domain::Setup;
-use crate::store::word::{Word, word};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 
 /// The name behind which the hosts of all regions are.
 const SERVICE: &str = "mail.example";
@@ -20,17 +21,20 @@ const PRIORITY: u16 = 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DnsRecord {
     #[serde(deserialize_with = "word")]
-    record: Word,
+    record: Interned,
     name: String,
     #[serde(rename = "type", deserialize_with = "word")]
-    kind: Word,
+    kind: Interned,
     value: String,
     #[serde(deserialize_with = "word")]
-    ttl: Word,
+    ttl: Interned,
     pub(crate) status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
+
+heap_size!(DnsRecord { record, name, kind, value, ttl, status, priority });
+no_heap!(RecordStatus);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

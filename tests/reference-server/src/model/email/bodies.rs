@@ -21,7 +21,7 @@ pub(crate) enum Bodies {
 impl Bodies {
     /// Bodies as they were given; the text is absent if the sender switched its derivation off.
     pub(crate) fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
-        Self::Written(Arc::new(Written { html, text: Text::Given(text) }))
+        Self::Written(Arc::new(Written { html, text: Text::ValueSource(text) }))
     }
 
     /// HTML, and the text that is derived from it.
@@ -82,8 +82,8 @@ impl Serialize for Bodies {
             }
         };
         let (text, derivation) = match &written.text {
-            Text::Given(text) => (text.clone(), None),
-            Text::Derived(how, _) => (None, Some(how.clone())),
+            Text::ValueSource(text) => (text.clone(), None),
+            Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
         };
         Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
     }
@@ -93,8 +93,8 @@ impl<'de> Deserialize<'de> for Bodies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
         let text = match derivation {
-            Some(how) => Text::Derived(how, OnceLock::new()),
-            None => Text::Given(text),
+            Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
+            None => Text::ValueSource(text),
         };
         Ok(Self::Written(Arc::new(Written { html, text })))
     }

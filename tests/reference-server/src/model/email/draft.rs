@@ -1,5 +1,7 @@
 //! An email that is accepted, as it is to be sent.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,7 +35,7 @@ pub(crate) struct Draft {
     pub(crate) bodies: Bodies,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) tags: Arc<[Tag]>,
     /// The topic whose subscriptions decide who gets it.
     pub(crate) topic: Option<Uuid>,
     pub(crate) scheduled_at: Option<Timestamp>,

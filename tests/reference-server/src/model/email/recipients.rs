@@ -116,7 +116,7 @@ fn take_at_most(
             return Some(mailboxes);
         }
         match Mailbox::parse(&one) {
-            Ok(mailbox) => mailboxes.push(mailbox),
+            Ok(mailbox) => mailboxes = vec![mailbox],
             Err(reason) => {
                 problems.wrong(|| format!("`{}` {reason}: {}.", fields.name(field), quoted(&one)));
             }
@@ -135,6 +135,7 @@ fn take_at_most(
         });
         return Some(mailboxes);
     }
+    mailboxes.reserve_exact(several.len());
     for (index, json) in several.iter().enumerate() {
         let Some(one) = text(json.get()) else {
             problems.wrong(|| {

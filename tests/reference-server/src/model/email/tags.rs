@@ -1,5 +1,7 @@
 //! Tags (`SPEC.md`, POST /emails, Tag rules).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -19,6 +21,13 @@ pub struct Tag {
     pub value: String,
 }
 
+/// Shared by an email and what is needed to send it.
+impl Size for Arc<[Tag]> {
+    fn heap_size(&self) -> usize {
+        size_of_val::<[Tag]>(self) + self.iter().map(Size::heap_size).sum::<usize>()
+    }
+}
+
 impl Size for Tag {
     fn heap_size(&self) -> usize {
         self.name.heap_size() + self.value.heap_size()
@@ -33,9 +42,9 @@ pub(crate) fn read(
 ) -> Vec<Tag> {
     let mut tags = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let at = format!("{}[{index}].", fields.name("tags"));
-        let pointer = format!("{}/{index}", fields.pointer("tags"));
-        let Some(mut tag) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        let Some(mut tag) = Fields::read_element(item.get(), fields, "tags", index, problems) else {
+            continue;
+        };
         let name = part(&mut tag, "name", problems);
         let value = part(&mut tag, "value", problems);
         tag.leave(ignored);

@@ -24,9 +24,9 @@ pub(crate) struct Written {
 
 #[derive(Debug)]
 pub(crate) enum Text {
-    Given(Option<Arc<str>>),
-    /// Derived from the HTML, once it is read.
-    Derived(Derivation, OnceLock<Arc<str>>),
+    ValueSource(Option<Arc<str>>),
+    /// Derived from the HTML, once it is read; for most emails as it stands.
+    Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
 
 /// How a text is derived from its HTML.
@@ -39,6 +39,11 @@ pub(crate) struct Derivation {
 }
 
 impl Derivation {
+    /// None if the text is derived from the HTML as it stands.
+    pub(super) fn into_box(self) -> Option<Box<Self>> {
+        (self.link.is_some() || self.hidden.is_some()).then(|| Box::new(self))
+    }
+
     fn derive(&self, html: &str) -> String {
         let mut html = html.to_owned();
         if let Some(hidden) = self.hidden.clone().filter(|hidden| html.get(hidden.clone()).is_some()) {
@@ -58,19 +63,19 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
 
 impl Written {
     pub(crate) fn derived(html: Arc<str>, how: Derivation) -> Self {
-        Self { html: Some(html), text: Text::Derived(how, OnceLock::new()) }
+        Self { html: Some(html), text: Text::Derived(how.into_box(), OnceLock::new()) }
     }
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
         let (how, made) = match &self.text {
-            Text::Given(text) => return text.clone(),
+            Text::ValueSource(text) => return text.clone(),
             Text::Derived(how, made) => (how, made),
         };
         if let Some(text) = made.get() {
             return Some(Arc::clone(text));
         }
         let html = self.html.as_deref()?;
-        let text: Arc<str> = how.derive(html).into();
+        let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
         // No more is kept than was counted.
         if text.len() <= html.len() {
             return Some(Arc::clone(made.get_or_init(|| text)));
@@ -81,14 +86,14 @@ impl Written {
     pub(crate) fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {
-            Text::Given(text) => html + text.as_ref().map_or(0, |text| text.len()),
+            Text::ValueSource(text) => html + text.as_ref().map_or(0, |text| text.len()),
             Text::Derived(..) => 2 * html,
         }
     }
 
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match &self.text {
-            Text::Given(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
+            Text::ValueSource(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
             Text::Derived(_, made) => match made.get() {
                 Some(text) => has_word(text, word),
                 None => self.html.as_ref().is_some_and(|html| has_word(&html_to_text(html), word)),
@@ -99,6 +104,6 @@ impl Written {
 
 impl From<(Option<Arc<str>>, Option<Arc<str>>)> for Written {
     fn from((html, text): (Option<Arc<str>>, Option<Arc<str>>)) -> Self {
-        Self { html, text: Text::Given(text) }
+        Self { html, text: Text::ValueSource(text) }
     }
 }

@@ -5,6 +5,7 @@ use jiff::civil::{Date, DateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::store::size::{Size, no_heap};
 use crate::wire::validation::{Fields, Ignored, Problems, kind};
 
 /// Fields with their types, in the order in which they were given.
@@ -18,6 +19,14 @@ enum Type {
     Boolean,
     Date,
 }
+
+impl Size for Schema {
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}
+
+no_heap!(Type);
 
 const TYPES: [(&str, Type); 4] =
     [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];

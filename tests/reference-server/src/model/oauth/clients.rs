@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::model::oauth::SCOPES;
+use crate::store::size::heap_size;
 
 /// A program that may log people in: what it is known as, where the browser may come back to, and what it may ask for (`SPEC.md`, OAuth artifacts).
 ///
@@ -27,6 +28,17 @@ pub struct OAuthClient {
     /// A disabled client is unknown to all but the person who disabled it.
     pub disabled: bool,
 }
+
+heap_size!(OAuthClient {
+    client_id,
+    name,
+    redirect_uris,
+    grant_types,
+    scopes_allowed,
+    client_uri,
+    logo_uri,
+    disabled
+});
 
 impl OAuthClient {
     /// A client with both grant types and all scopes, that comes back to this address.

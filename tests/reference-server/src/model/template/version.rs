@@ -11,6 +11,7 @@ use crate::content::placeholders::{LARGEST, Placeholder, fill_within, line, plac
 use crate::model::contact::{Contact, PropertyValue};
 use crate::model::email::bodies::Bodies;
 use crate::model::email::recipients::Mailbox;
+use crate::store::size::{heap_size, no_heap};
 
 /// What an edit makes and a publication fixes. It never changes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -24,6 +25,10 @@ pub(crate) struct Version {
     pub(crate) text: Option<String>,
     pub(crate) variables: Vec<Variable>,
 }
+
+heap_size!(Version { id, from, subject, reply_to, html, text, variables });
+heap_size!(Variable { id, key, r#type, fallback_value, created_at });
+no_heap!(Type);
 
 /// A variable as it is defined.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -11,7 +11,7 @@ use smtp_proto::request::receiver::MAX_LINE_LENGTH;
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
 
 use crate::mount::smtp::data::DataReader;
-use crate::mount::smtp::login::{Login, Turn};
+use crate::mount::smtp::login::{Login, LoginStep};
 use crate::mount::smtp::reply::Reply;
 use crate::mount::smtp::{http, submission};
 use crate::resources::received::{NotReceived, may_receive};
@@ -258,14 +258,14 @@ impl Session {
         }
     }
 
-    fn log_in(&mut self, turn: Turn, out: &mut Vec<u8>) {
+    fn log_in(&mut self, turn: LoginStep, out: &mut Vec<u8>) {
         let reply = match turn {
-            Turn::Ask(what, login) => {
+            LoginStep::Ask(what, login) => {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            Turn::Given { user, password }
-                if keys::credential(&password, &self.service.state().tenants.key_book).is_some() =>
+            LoginStep::ValueSource { user, password }
+                if keys::credential(&password, &self.service.state().tenants.api_key_index).is_some() =>
             {
                 self.key = password.into();
                 self.authenticated = true;
@@ -276,9 +276,9 @@ impl Session {
                     Reply::MAY_SEND
                 }
             }
-            Turn::Given { .. } => Reply::BAD_KEY,
-            Turn::Garbled => Reply::NOT_BASE64,
-            Turn::Unknown => Reply::MECHANISM,
+            LoginStep::ValueSource { .. } => Reply::BAD_KEY,
+            LoginStep::Garbled => Reply::NOT_BASE64,
+            LoginStep::Unknown => Reply::MECHANISM,
         };
         self.say(&reply, out);
     }
@@ -315,7 +315,7 @@ impl Session {
             return Err(Reply::TOO_MANY_RECIPIENTS);
         }
         let credential =
-            keys::credential(&self.key, &self.service.state().tenants.key_book).ok_or(Reply::BAD_KEY)?;
+            keys::credential(&self.key, &self.service.state().tenants.api_key_index).ok_or(Reply::BAD_KEY)?;
         let tenant = self.service.state().tenants.tenant(&credential.tenant);
         if self.purpose == Purpose::Receive && !may_receive(self.service.state(), &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);

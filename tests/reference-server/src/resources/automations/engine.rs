@@ -9,17 +9,18 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock::plus;
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::automation::Group;
-use crate::model::automation::definition::{Action, EventName, Way};
+use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
 use crate::model::automation::run::{Move, Outcome, Run};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::resources::automations::{run, step};
 use crate::state::State;
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
+use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
 /// An event that has happened to a contact.
@@ -50,7 +51,11 @@ pub(crate) fn happened(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            go_on(state, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
+            let outcome = match tenant.runs.check_growth(output.heap_size()) {
+                Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
+                Err(problem) => Outcome::Failed(problem.message),
+            };
+            go_on(state, tenant, run.id, place, outcome, now);
         }
     }
     if !event.triggers {
@@ -70,7 +75,7 @@ pub(crate) fn happened(
         run.begin(trigger, now);
         add(tenant, id, run)?;
         let output = json!({ "event": event.name.as_str() });
-        go_on(state, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
+        go_on(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }
     Ok(())
 }
@@ -114,7 +119,7 @@ pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, 
     let woken = tenant.runs.change(run, |run| {
         let place = run.woken_by_time(number)?;
         let timeout = matches!(run.definition.steps.get(place)?.action, Action::WaitForEvent { .. });
-        Some((place, if timeout { Way::Timeout } else { Way::Default }))
+        Some((place, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
     });
     if let Some((place, way)) = woken.flatten() {
         go_on(state, tenant, run, place, Outcome::Done(way, None), due);
@@ -141,8 +146,8 @@ fn go_on(
                 outcome = act(state, tenant, &run, next, at);
             }
             Some((Move::Pause { until: Some(until), number }, _)) => {
-                let work = Work::WakeRun { tenant: Arc::downgrade(tenant), run: id, number };
-                return state.agenda.note(until, work);
+                let work = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
+                return state.scheduler.schedule(until, work);
             }
             _ => return,
         }
@@ -156,7 +161,7 @@ fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timesta
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
-    let teller = Teller { state, tenant, at };
+    let teller = ContactService { state, tenant, at };
     let done = match &step.action {
         // Nothing leads to a trigger.
         Action::Trigger { .. } => Ok(None),
@@ -166,7 +171,7 @@ fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timesta
         }
         Action::Condition(rule) => {
             let met = rule.holds(&facts);
-            let way = if met { Way::ConditionMet } else { Way::ConditionNotMet };
+            let way = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(way, Some(json!({ "condition_met": met })));
         }
         Action::SendEmail(letter) => step::send_email(state, tenant, run.contact, letter, &facts, at),
@@ -175,7 +180,7 @@ fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timesta
         Action::AddToSegment(segment) => step::add_to_segment(teller, run.contact, *segment),
     };
     match done {
-        Ok(output) => Outcome::Done(Way::Default, output),
+        Ok(output) => Outcome::Done(BranchKind::Default, output),
         Err(message) => Outcome::Failed(message),
     }
 }

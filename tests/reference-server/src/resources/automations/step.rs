@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::delivery;
-use crate::delivery::contacts::Teller;
-use crate::model::automation::definition::{Given, Letter, Part};
+use crate::delivery::contacts::ContactService;
+use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
 use crate::model::contact::{Contact, PropertyValue};
 use crate::model::email::draft::{Draft, Origin};
@@ -51,10 +51,10 @@ fn gone() -> String {
 }
 
 /// The value, or what the run knows; none if it knows nothing.
-fn known(given: &Given, facts: &Facts<'_>) -> Option<Value> {
+fn known(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
     match given {
-        Given::Fixed(value) => Some(value.clone()),
-        Given::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
+        ValueSource::Fixed(value) => Some(value.clone()),
+        ValueSource::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn send_email(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
-    letter: &Letter,
+    letter: &EmailAction,
     facts: &Facts<'_>,
     at: Timestamp,
 ) -> Done {
@@ -112,9 +112,9 @@ enum Change {
 
 /// Changes the contact. What the run doesn't know leaves its part as it is.
 pub(super) fn update_contact(
-    teller: Teller<'_>,
+    teller: ContactService<'_>,
     id: Uuid,
-    parts: &[(Part, Given)],
+    parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
 ) -> Done {
     let mut changes = Vec::new();
@@ -168,13 +168,13 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(teller: Teller<'_>, id: Uuid) -> Done {
+pub(super) fn delete_contact(teller: ContactService<'_>, id: Uuid) -> Done {
     teller.remove(id).ok_or_else(gone)?;
     Ok(None)
 }
 
 /// Adds the contact to a segment.
-pub(super) fn add_to_segment(teller: Teller<'_>, id: Uuid, segment: Uuid) -> Done {
+pub(super) fn add_to_segment(teller: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
     let added = teller.change(id, |contact| contact.join(segment));
     added.ok_or_else(gone)?.map_err(|problem| problem.message)?;

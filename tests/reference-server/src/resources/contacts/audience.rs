@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 
 use crate::context::Context;
 use crate::model::contact::Whole;
-use crate::resources::contacts::{Contact, Deletion, Wish, change, named};
+use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
 use crate::resources::segments;
 use crate::wire::answers;
 use crate::wire::problem::{Problem, json};
@@ -16,10 +16,10 @@ use crate::wire::problem::{Problem, json};
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts`, and the contact is in the audience.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let audience = segments::named(context)?.id;
-    let mut wish = Wish::read(context, true)?;
-    wish.segments.push(audience);
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let mut input = ContactInput::read(context, true)?;
+    input.segments.push(audience);
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery;
@@ -23,10 +24,7 @@ const MOST: usize = 100;
 
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let permissive = read_mode(context)?;
-    let body = well_formed(context.request.body())?.get();
-    let items: Vec<&RawValue> = serde_json::from_str(body).map_err(|_| {
-        Problem::validation(format!("The body must be a JSON array of emails; found {}.", kind(body)))
-    })?;
+    let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MOST {
         return Err(Problem::validation(format!(
             "The body must be an array of 1 to {MOST} emails; found {}.",
@@ -67,10 +65,17 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let data = drafts
         .into_iter()
-        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now).to_string() })
+        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
     Ok(json(StatusCode::OK, &Answer { data, errors }))
+}
+
+fn read_items(body: &[u8]) -> Result<Vec<&RawValue>, Problem> {
+    serde_json::from_slice(body).or_else(|_| {
+        let found = kind(well_formed(body)?.get());
+        Err(Problem::validation(format!("The body must be a JSON array of emails; found {found}.")))
+    })
 }
 
 fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
@@ -93,7 +98,7 @@ struct Answer {
 
 #[derive(Serialize)]
 struct Sent {
-    id: String,
+    id: Uuid,
 }
 
 #[derive(Serialize)]

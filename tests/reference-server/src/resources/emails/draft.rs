@@ -45,11 +45,20 @@ impl Draft {
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
-        let (at, pointer) = match form.place {
-            None => (String::new(), String::new()),
-            Some(index) => (format!("[{index}]."), format!("/{index}")),
+        let fields = match form.place {
+            None => Fields::read(json, String::new(), String::new(), problems),
+            Some(index) => Fields::read_top_element(json, index, problems),
         };
-        let mut fields = Fields::read(json, at, pointer, problems)?;
+        Self::read_all(fields?, form, problems, ignored)
+    }
+
+    /// As [`read`](Self::read), of a body whose fields are known already.
+    pub(crate) fn read_all(
+        mut fields: Fields<'_>,
+        form: &Form<'_>,
+        problems: &mut Problems,
+        ignored: &mut Ignored,
+    ) -> Option<Self> {
         let before = problems.count();
         let draft = Self::read_fields(&mut fields, form, problems, ignored);
         fields.leave(ignored);
@@ -88,7 +97,7 @@ impl Draft {
         let topic = take_topic(fields, form.tenant, problems);
         let headers = headers::take(fields, reply_to.is_some(), problems, ignored);
         let tags = fields.take_array("tags", problems);
-        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored)).unwrap_or_default();
+        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored).into()).unwrap_or_default();
         let attachments = take_attachments(fields, form, problems, ignored);
         let scheduled_at = take_schedule(fields, form, problems);
 

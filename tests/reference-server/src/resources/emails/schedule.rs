@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::{Email, Event};
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
@@ -37,8 +37,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).touch(email.id);
     delivery::schedule(context.state, &context.tenant, &email, due);
-    let moved = What::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
-    context.state.news.tell(&context.tenant.name, moved);
+    let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, moved);
     Ok(reference(&email))
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).touch(email.id);
-    let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
-    context.state.news.tell(&context.tenant.name, canceled);
+    let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 

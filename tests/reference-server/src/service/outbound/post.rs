@@ -28,7 +28,7 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
     let deadline = Instant::now() + service.settings().webhook_patience;
     let answer = async {
         let url = Url::parse(&post.url).map_err(|error| error.to_string())?;
-        let client = service.state().connections.to(&url).map_err(|error| reasons(&error))?;
+        let client = service.state().http_clients.to(&url).map_err(|error| reasons(&error))?;
         let request = client.post(url).headers(post.headers.clone()).body(post.body.clone());
         request.send().await.map_err(|error| reasons(&error))
     };

@@ -12,12 +12,12 @@ use redb::{
     StorageError, TableDefinition, TableError, TransactionError,
 };
 
-use crate::keep::NotKept;
-use crate::keep::batch::Batch;
-use crate::keep::glass::Glass;
+use crate::persistence::PersistenceError;
+use crate::persistence::batch::Batch;
+use crate::persistence::overlay::Overlay;
 
 /// What this version writes.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = 3;
 /// How long opening a folder that is in use is retried, and the pause between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -37,22 +37,24 @@ pub(super) struct Store {
 impl Store {
     /// Opens the file of a folder, or creates it. A folder in use is retried for [`LOCK_TIMEOUT`]: an exiting process releases its locks with a delay,
     /// and a forked child holds those of its parent until it calls `exec`.
-    pub(super) fn open(folder: &Path) -> Result<Self, NotKept> {
+    pub(super) fn open(folder: &Path) -> Result<Self, PersistenceError> {
         let started = Instant::now();
         loop {
             match Self::try_open(folder) {
-                Err(NotKept::InUse) if started.elapsed() < LOCK_TIMEOUT => std::thread::sleep(LOCK_PAUSE),
+                Err(PersistenceError::InUse) if started.elapsed() < LOCK_TIMEOUT => {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
                 opened => return opened,
             }
         }
     }
 
-    fn try_open(folder: &Path) -> Result<Self, NotKept> {
+    fn try_open(folder: &Path) -> Result<Self, PersistenceError> {
         // The database has a lock of its own. This one is held already while the file is looked at.
         let lock = open(&folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(NotKept::InUse),
+            Err(TryLockError::WouldBlock) => return Err(PersistenceError::InUse),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         let path = folder.join("sandbox.redb");
@@ -66,19 +68,20 @@ impl Store {
         match store.about("format")? {
             Some(format) => {
                 let found = format.try_into().map(u64::from_be_bytes);
-                let found = found.map_err(|_| NotKept::Damaged("it does not say its format".to_owned()))?;
+                let found =
+                    found.map_err(|_| PersistenceError::Damaged("it does not say its format".to_owned()))?;
                 if found > FORMAT {
-                    return Err(NotKept::Newer { found, known: FORMAT });
+                    return Err(PersistenceError::Newer { found, known: FORMAT });
                 }
                 if found < FORMAT {
-                    return Err(NotKept::Older { found, known: FORMAT });
+                    return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
             None if fresh => store.set_about("format", &FORMAT.to_be_bytes())?,
             None => {
                 // Stopped before its first word, or somebody else's database.
                 if !store.is_empty()? {
-                    return Err(NotKept::Damaged("it does not say its format".to_owned()));
+                    return Err(PersistenceError::Damaged("it does not say its format".to_owned()));
                 }
                 store.set_about("format", &FORMAT.to_be_bytes())?;
             }
@@ -86,12 +89,12 @@ impl Store {
         Ok(store)
     }
 
-    fn is_empty(&self) -> Result<bool, NotKept> {
+    fn is_empty(&self) -> Result<bool, PersistenceError> {
         Ok(self.database.begin_read()?.list_tables()?.next().is_none())
     }
 
     /// What is kept under a name.
-    pub(super) fn about(&self, name: &str) -> Result<Option<Vec<u8>>, NotKept> {
+    pub(super) fn about(&self, name: &str) -> Result<Option<Vec<u8>>, PersistenceError> {
         let reading = self.database.begin_read()?;
         let table = match reading.open_table(ABOUT) {
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -100,7 +103,7 @@ impl Store {
         Ok(table.get(name)?.map(|value| value.value().to_vec()))
     }
 
-    pub(super) fn set_about(&self, name: &str, value: &[u8]) -> Result<(), NotKept> {
+    pub(super) fn set_about(&self, name: &str, value: &[u8]) -> Result<(), PersistenceError> {
         let writing = self.database.begin_write()?;
         writing.open_table(ABOUT)?.insert(name, value)?;
         Ok(writing.commit()?)
@@ -109,8 +112,8 @@ impl Store {
     /// Shows every record, by tenant, room and place.
     pub(super) fn records(
         &self,
-        mut show: impl FnMut(&str, u8, u64, &[u8]) -> Result<(), NotKept>,
-    ) -> Result<(), NotKept> {
+        mut show: impl FnMut(&str, u8, u64, &[u8]) -> Result<(), PersistenceError>,
+    ) -> Result<(), PersistenceError> {
         let reading = self.database.begin_read()?;
         let table = match reading.open_table(RECORDS) {
             Err(TableError::TableDoesNotExist(_)) => return Ok(()),
@@ -125,11 +128,11 @@ impl Store {
     }
 
     /// Writes changes: all of them, or none.
-    pub(super) fn write(&self, batch: &Batch) -> Result<(), NotKept> {
+    pub(super) fn write(&self, batch: &Batch) -> Result<(), PersistenceError> {
         let mut writing = self.database.begin_write()?;
         writing
             .set_durability(Durability::Immediate)
-            .map_err(|error| NotKept::Unwritten(error.to_string()))?;
+            .map_err(|error| PersistenceError::Unwritten(error.to_string()))?;
         {
             let mut records = writing.open_table(RECORDS)?;
             for tenant in &batch.gone {
@@ -160,18 +163,18 @@ impl Store {
 }
 
 /// Looks whether a file is whole, without changing anything in it. After a crash it is: its last transaction stands.
-fn check(path: &Path) -> Result<(), NotKept> {
-    let glass = Glass::over(File::open(path)?)?;
+fn check(path: &Path) -> Result<(), PersistenceError> {
+    let glass = Overlay::over(File::open(path)?)?;
     // Damage may also show as a panic deep in the crate.
-    let looked = catch_unwind(AssertUnwindSafe(|| -> Result<bool, NotKept> {
+    let looked = catch_unwind(AssertUnwindSafe(|| -> Result<bool, PersistenceError> {
         let mut database = Builder::new().set_cache_size(CACHE).create_with_backend(glass)?;
         Ok(database.check_integrity()?)
     }));
     match looked {
         Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(NotKept::Damaged("a checksum in it is wrong".to_owned())),
+        Ok(Ok(false)) => Err(PersistenceError::Damaged("a checksum in it is wrong".to_owned())),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(NotKept::Damaged("the database in it cannot be read".to_owned())),
+        Err(_) => Err(PersistenceError::Damaged("the database in it cannot be read".to_owned())),
     }
 }
 
@@ -183,7 +186,7 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-impl From<DatabaseError> for NotKept {
+impl From<DatabaseError> for PersistenceError {
     fn from(error: DatabaseError) -> Self {
         match error {
             DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => Self::InUse,
@@ -193,7 +196,7 @@ impl From<DatabaseError> for NotKept {
     }
 }
 
-impl From<StorageError> for NotKept {
+impl From<StorageError> for PersistenceError {
     fn from(error: StorageError) -> Self {
         match error {
             // The crate's word for a file that is something else.
@@ -209,7 +212,7 @@ impl From<StorageError> for NotKept {
     }
 }
 
-impl From<TableError> for NotKept {
+impl From<TableError> for PersistenceError {
     fn from(error: TableError) -> Self {
         match error {
             TableError::Storage(error) => error.into(),
@@ -218,7 +221,7 @@ impl From<TableError> for NotKept {
     }
 }
 
-impl From<TransactionError> for NotKept {
+impl From<TransactionError> for PersistenceError {
     fn from(error: TransactionError) -> Self {
         match error {
             TransactionError::Storage(error) => error.into(),
@@ -227,7 +230,7 @@ impl From<TransactionError> for NotKept {
     }
 }
 
-impl From<CommitError> for NotKept {
+impl From<CommitError> for PersistenceError {
     fn from(error: CommitError) -> Self {
         match error {
             CommitError::Storage(error) => error.into(),

@@ -15,7 +15,7 @@ use crate::lock::lock;
 const PIECE: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Glass(Mutex<Behind>);
+pub(super) struct Overlay(Mutex<Behind>);
 
 #[derive(Debug)]
 struct Behind {
@@ -26,7 +26,7 @@ struct Behind {
     written: HashMap<u64, Box<[u8]>>,
 }
 
-impl Glass {
+impl Overlay {
     pub(super) fn over(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self(Mutex::new(Behind { file, on_disk: length, length, written: HashMap::new() })))
@@ -64,7 +64,7 @@ impl Behind {
     }
 }
 
-impl StorageBackend for Glass {
+impl StorageBackend for Overlay {
     fn len(&self) -> io::Result<u64> {
         Ok(lock(&self.0).length)
     }
@@ -121,7 +121,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let before: Vec<u8> = (0..10_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         file.write_all(&before).unwrap();
-        let glass = Glass::over(file.reopen().unwrap()).unwrap();
+        let glass = Overlay::over(file.reopen().unwrap()).unwrap();
         let mut expected = before.clone();
         for (offset, data) in [(0, vec![1; 3]), (4_090, vec![2; 20]), (9_990, vec![3; 5_000])] {
             glass.write(offset as u64, &data).unwrap();

@@ -19,7 +19,7 @@ use crate::wire::variable::check_key;
 const MOST_VARIABLES: usize = 50;
 
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct TemplateInput {
     name: Option<String>,
     alias: Change<String>,
     from: Change<Mailbox>,
@@ -30,7 +30,7 @@ pub(crate) struct Wish {
     variables: Change<Vec<Variable>>,
 }
 
-impl Wish {
+impl TemplateInput {
     pub(super) fn to_create(context: &Context<'_>) -> Result<Self, Problem> {
         Self::read(context, &["name", "html"])
     }
@@ -82,7 +82,7 @@ impl Wish {
     }
 
     /// Writes what was wished for into a template.
-    pub(super) fn grant(self, template: &mut Template) {
+    pub(super) fn apply(self, template: &mut Template) {
         if let Some(name) = self.name {
             template.name = name;
         }

@@ -12,15 +12,15 @@ const WAITING: usize = 4_096;
 
 /// Something that has just happened.
 #[derive(Clone, Debug)]
-pub(crate) struct News {
+pub(crate) struct BusEvent {
     /// Whom it concerns; none: everybody.
     pub(crate) tenant: Option<Arc<str>>,
-    pub(crate) what: What,
+    pub(crate) what: BusEventKind,
 }
 
 /// What has happened. Whoever wants more asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum BusEventKind {
     /// A mail has left and is in the inbox.
     Mail { id: Uuid, email: Uuid },
     /// Something has happened to an email.
@@ -39,30 +39,30 @@ pub(crate) enum What {
 
 /// Where news is told and heard.
 #[derive(Debug)]
-pub(crate) struct Bus {
-    sender: Sender<News>,
+pub(crate) struct EventBus {
+    sender: Sender<BusEvent>,
 }
 
-impl Bus {
+impl EventBus {
     pub(crate) fn new() -> Self {
         Self { sender: broadcast::channel(WAITING).0 }
     }
 
     /// Tells something of one tenant.
-    pub(crate) fn tell(&self, tenant: &str, what: What) {
+    pub(crate) fn publish(&self, tenant: &str, what: BusEventKind) {
         if self.sender.receiver_count() > 0 {
             // The last listener may go at this very moment.
-            let _ = self.sender.send(News { tenant: Some(tenant.into()), what });
+            let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), what });
         }
     }
 
     /// Tells something of all.
-    pub(crate) fn tell_all(&self, what: What) {
-        let _ = self.sender.send(News { tenant: None, what });
+    pub(crate) fn publish_to_all(&self, what: BusEventKind) {
+        let _ = self.sender.send(BusEvent { tenant: None, what });
     }
 
     /// Hears everything from now on, of every tenant.
-    pub(crate) fn listen(&self) -> Receiver<News> {
+    pub(crate) fn listen(&self) -> Receiver<BusEvent> {
         self.sender.subscribe()
     }
 }

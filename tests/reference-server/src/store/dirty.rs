@@ -6,12 +6,12 @@ use crate::store::changes;
 
 /// Reading it is free; whoever gets it to change it is believed to have done so.
 #[derive(Debug)]
-pub(crate) struct Changed<T> {
+pub(crate) struct Dirty<T> {
     value: T,
     changed: bool,
 }
 
-impl<T> Changed<T> {
+impl<T> Dirty<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { value, changed: true }
     }
@@ -22,7 +22,7 @@ impl<T> Changed<T> {
     }
 }
 
-impl<T> Deref for Changed<T> {
+impl<T> Deref for Dirty<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -30,7 +30,7 @@ impl<T> Deref for Changed<T> {
     }
 }
 
-impl<T> DerefMut for Changed<T> {
+impl<T> DerefMut for Dirty<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.changed = true;
         changes::count(0);

@@ -10,7 +10,7 @@ use crate::model::email::recipients::Mailbox;
 
 /// What happens to an email, and when after it leaves.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Course {
+pub(crate) struct SimulatedOutcome {
     /// Whether there is anybody left to send it to.
     pub(crate) leaves: bool,
     /// In order.
@@ -46,7 +46,7 @@ pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
 }
 
 /// What happens to an email with these recipients.
-pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> Course {
+pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
     let mut events = Vec::with_capacity(2);
     let mut leaves = false;
     for mailbox in recipients {
@@ -62,5 +62,5 @@ pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced
     }
     // Of the same instant the one further along comes last; so an email that left for anybody is `sent`.
     events.sort_unstable();
-    Course { leaves, events }
+    SimulatedOutcome { leaves, events }
 }

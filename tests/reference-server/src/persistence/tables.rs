@@ -2,9 +2,9 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::keep::NotKept;
-use crate::keep::snapshot::Snapshot;
 use crate::lock::lock;
+use crate::persistence::PersistenceError;
+use crate::persistence::snapshot::Snapshot;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
 
@@ -16,13 +16,13 @@ pub(super) const AGENDA: u8 = 101;
 
 /// Goes through the rooms.
 pub(super) trait Visit {
-    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
+    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned;
 }
 
 /// Shows every room. A number is never given to another room: files of earlier versions have it.
-pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), NotKept> {
+pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), PersistenceError> {
     visit.room(1, &mut *lock(&tenant.emails))?;
     visit.room(2, &mut *lock(&tenant.captured))?;
     visit.room(3, &mut *lock(&tenant.received))?;
@@ -38,5 +38,5 @@ pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), NotKe
     visit.room(13, &mut *tenant.templates.lock())?;
     visit.room(14, &mut *tenant.topics.lock())?;
     visit.room(15, &mut *tenant.webhooks.lock())?;
-    visit.room(16, &mut *tenant.told.lock())
+    visit.room(16, &mut *tenant.deliveries.lock())
 }

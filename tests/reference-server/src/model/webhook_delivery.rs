@@ -9,8 +9,10 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::budget::Budget;
+use crate::store::interned::{Interned, word};
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, Rows, Table};
-use crate::store::word::{Word, word};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
@@ -34,12 +36,12 @@ pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
 
 /// One event for one webhook. What is sent never changes; how far it has come does.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct WebhookDelivery {
     pub(crate) id: Uuid,
     pub(crate) webhook: Uuid,
     /// Its type, such as `email.sent`.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Word,
+    pub(crate) kind: Interned,
     pub(crate) created_at: Timestamp,
     /// The email that it speaks of.
     pub(crate) email: Option<Uuid>,
@@ -49,7 +51,7 @@ pub(crate) struct Told {
 }
 
 /// A copy of its own, with the attempts so far. The payload is shared.
-impl Clone for Told {
+impl Clone for WebhookDelivery {
     fn clone(&self) -> Self {
         let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
         let (payload, progress) = (payload.clone(), Mutex::new(lock(progress).clone()));
@@ -132,7 +134,7 @@ impl Attempt {
 /// How many attempts of one event are remembered: those of the plan, and many replays.
 const MOST_ATTEMPTS: usize = 100;
 
-impl Told {
+impl WebhookDelivery {
     pub(crate) fn new(
         id: Uuid,
         webhook: Uuid,
@@ -236,7 +238,18 @@ pub(crate) enum Group {
     Email(Uuid),
 }
 
-impl table::Record for Told {
+no_heap!(Group, Status);
+heap_size!(Attempt { id, http_status_code, response, sent_at });
+heap_size!(Progress { status, attempts, failed, running, next_attempt_at });
+
+impl Size for WebhookDelivery {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, webhook: _, kind: _, created_at: _, email: _, payload, progress } = self;
+        payload.heap_size() + lock(progress).heap_size()
+    }
+}
+
+impl table::Record for WebhookDelivery {
     const PLURAL: &'static str = "webhook events";
 
     type Group = Group;
@@ -248,26 +261,33 @@ impl table::Record for Told {
 
 /// The events of one tenant's webhooks. When there are too many, the oldest are forgotten.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct Deliveries {
     most: usize,
-    events: Table<Told>,
+    events: Table<WebhookDelivery>,
 }
 
-impl Book {
+impl Deliveries {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), events: Table::new(most) }
+        Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
     }
 
-    pub(crate) fn add(&self, told: Arc<Told>) {
+    /// Adds an event; returns the IDs of those that are forgotten for it.
+    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
         let mut events = self.lock();
-        events.insert(told.id, told);
-        while events.len() > self.most {
-            events.remove_oldest();
+        events.insert(delivery.id, delivery);
+        let excess = events.len().saturating_sub(self.most);
+        (0..excess).filter_map(|_| events.remove_oldest()).map(|delivery| delivery.id).collect()
+    }
+
+    /// Forgets an event, for which no more attempts are made.
+    pub(crate) fn remove(&self, id: Uuid) {
+        if let Some(delivery) = self.lock().remove(id) {
+            delivery.give_up();
         }
     }
 
     /// The events themselves, for whoever keeps them.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<Told>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
         self.events.lock()
     }
 
@@ -276,29 +296,30 @@ impl Book {
         self.lock().touch(id);
     }
 
-    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<Told>> {
-        self.events.get(id).filter(|told| told.webhook == webhook)
+    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {
+        self.events.get(id).filter(|delivery| delivery.webhook == webhook)
     }
 
     /// The events of one webhook.
-    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<Told>>, Problem> {
-        self.events.page_of(window, [Group::Webhook(webhook)], |told| told.webhook == webhook)
+    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<WebhookDelivery>>, Problem> {
+        self.events.page_of(window, [Group::Webhook(webhook)], |delivery| delivery.webhook == webhook)
     }
 
     /// The events that speak of an email, oldest first.
-    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<Told>> {
+    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
         self.lock().members(&Group::Email(email)).cloned().collect()
     }
 
-    /// Forgets the events of a webhook that is gone.
-    pub(crate) fn forget(&self, webhook: Uuid) {
+    /// Forgets the events of a webhook that is gone; returns their IDs.
+    pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
         let mut events = self.lock();
-        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|told| told.id).collect();
-        for id in gone {
-            if let Some(told) = events.remove(id) {
-                told.give_up();
+        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
+        for id in &gone {
+            if let Some(delivery) = events.remove(*id) {
+                delivery.give_up();
             }
         }
+        gone
     }
 }
 
@@ -313,11 +334,11 @@ pub(crate) fn attempt_id(id: Uuid) -> String {
 }
 
 view! {
-    pub(crate) Item of told: Told {
-        id: message_id(told.id),
-        type: told.kind,
-        created_at: iso(told.created_at),
-        status: told.progress().status().as_str(),
+    pub(crate) Item of delivery: WebhookDelivery {
+        id: message_id(delivery.id),
+        type: delivery.kind,
+        created_at: iso(delivery.created_at),
+        status: delivery.progress().status().as_str(),
     }
 }
 

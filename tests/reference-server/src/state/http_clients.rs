@@ -16,12 +16,12 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 
 /// The connections of one service to the endpoints of its webhooks.
 #[derive(Default)]
-pub(crate) struct Couriers {
+pub(crate) struct HttpClients {
     near: OnceLock<reqwest::Client>,
     far: OnceLock<reqwest::Client>,
 }
 
-impl Couriers {
+impl HttpClients {
     pub(crate) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
         // A redirect is an answer, and none of the 2xx: the secret speaks to the address that was registered.
         let builder = reqwest::Client::builder().redirect(Policy::none());

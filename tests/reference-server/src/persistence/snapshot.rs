@@ -19,7 +19,7 @@ use crate::model::segment::Segment;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 
 /// A record that can be written later as it is now.
 pub(super) trait Snapshot: Serialize + Send + Sync + Sized + 'static {
@@ -37,7 +37,7 @@ impl Snapshot for Email {
 }
 
 /// Its attempts come to the record itself.
-impl Snapshot for Told {
+impl Snapshot for WebhookDelivery {
     fn snapshot(record: &Arc<Self>) -> Arc<Self> {
         Arc::new(Self::clone(record))
     }

@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::state::tenant::Tenant;
 
 /// Makes the mails of one step of a broadcast.
-pub(crate) struct Letter<'a> {
+pub(crate) struct MessageBuilder<'a> {
     tenant: &'a Tenant,
     common: &'a Arc<Common>,
     fallbacks: Arc<HashMap<String, String>>,
@@ -27,7 +27,7 @@ pub(crate) struct Letter<'a> {
     outlines: Vec<Outline<'a>>,
 }
 
-impl<'a> Letter<'a> {
+impl<'a> MessageBuilder<'a> {
     pub(super) fn of(tenant: &'a Tenant, common: &'a Arc<Common>) -> Self {
         let message = common.message();
         let texts = [message.html.as_deref(), message.text.as_deref(), message.preview_text.as_deref()];
@@ -61,7 +61,7 @@ impl<'a> Letter<'a> {
                 ("List-Unsubscribe-Post".to_owned(), unsubscribe::ONE_CLICK.to_owned()),
             ],
             attachments: Vec::new(),
-            tags: Vec::new(),
+            tags: Arc::default(),
             topic: message.topic,
             scheduled_at: None,
             origin: Origin { broadcast: Some(self.common.broadcast.id), ..Origin::default() },

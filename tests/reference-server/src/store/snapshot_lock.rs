@@ -10,7 +10,7 @@ use crate::store::backlog::Backlog;
 use crate::store::changes;
 
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct SnapshotLock {
     inside: RwLock<()>,
     backlog: Backlog,
 }
@@ -23,14 +23,14 @@ thread_local! {
 
 /// While it lives, its thread may change things.
 #[derive(Debug)]
-pub(crate) struct Inside<'a> {
-    gate: &'a Gate,
+pub(crate) struct ReadGuard<'a> {
+    gate: &'a SnapshotLock,
     /// Where a thread came in that was outside: with what it had counted before.
     open: Option<(RwLockReadGuard<'a, ()>, usize)>,
 }
 
-impl Gate {
-    pub(crate) fn enter(&self) -> Inside<'_> {
+impl SnapshotLock {
+    pub(crate) fn enter(&self) -> ReadGuard<'_> {
         let is_inside = INSIDE.with_borrow_mut(|inside| {
             let is_inside = inside.contains(&self.address());
             inside.push(self.address());
@@ -40,7 +40,7 @@ impl Gate {
             self.backlog.wait();
             (self.inside.read().unwrap_or_else(PoisonError::into_inner), changes::bytes())
         });
-        Inside { gate: self, open }
+        ReadGuard { gate: self, open }
     }
 
     /// A gate doesn't move while a thread is inside.
@@ -59,7 +59,7 @@ impl Gate {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for ReadGuard<'_> {
     fn drop(&mut self) {
         if let Some((_, before)) = self.open {
             self.gate.backlog.add(changes::bytes().wrapping_sub(before));

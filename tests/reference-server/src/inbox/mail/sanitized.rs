@@ -203,7 +203,7 @@ mod tests {
         document(html, || files, &Cancellation::default()).unwrap()
     }
 
-    fn defused(html: &str) -> String {
+    fn sanitized(html: &str) -> String {
         let page = shown(html, "logo", "image/png", Bytes::from_static(b"abc"));
         page.replace(OWN, "|")
     }
@@ -228,7 +228,7 @@ mod tests {
             ("<linked><basefont><link", "|<linked><basefont><link"),
             ("é<ü<l", "|é<ü<l"),
         ] {
-            assert_eq!(defused(html), shown, "{html}");
+            assert_eq!(sanitized(html), shown, "{html}");
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
             ("url(cid:logo)", "|url(data:image/png;base64,YWJj)"),
             ("cid:other cid: cid", "|cid:other cid: cid"),
         ] {
-            assert_eq!(defused(html), shown, "{html}");
+            assert_eq!(sanitized(html), shown, "{html}");
         }
         let script = shown("cid:a", "a", "text/html", Bytes::from_static(b"<b>"));
         assert!(script.ends_with("cid:a"));

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::model::email::attachments::{MOST, base64_size, encoded_size};
 use crate::service::Service;
-use crate::state::fetches::{Errand, FetchError, Fetched};
+use crate::state::fetches::{FetchError, FetchJob, Fetched};
 
 /// How long one file may take.
 const FILE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,22 +20,22 @@ const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
 /// Runs the errands that may run now, each in a task of its own. One that ends makes room for others.
 pub(crate) fn run_all(service: &Arc<Service>) {
     while let Ok(permit) = Arc::clone(&service.state().fetches.running).try_acquire_owned() {
-        let Some(errand) = service.next_errand() else { return };
+        let Some(job) = service.next_fetch() else { return };
         let service = Arc::clone(service);
         tokio::spawn(async move {
-            let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &errand)).await;
+            let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &job)).await;
             let outcome = outcome.unwrap_or_else(|_| Err("the files took too long".into()));
-            service.finish_errand(errand, outcome);
+            service.finish_fetch(job, outcome);
             drop(permit);
             run_all(&service);
         });
     }
 }
 
-async fn fetch(service: &Service, errand: &Errand) -> Result<Vec<Fetched>, FetchError> {
-    let mut left = MOST.saturating_sub(encoded_size(&errand.draft.attachments));
+async fn fetch(service: &Service, job: &FetchJob) -> Result<Vec<Fetched>, FetchError> {
+    let mut left = MOST.saturating_sub(encoded_size(&job.draft.attachments));
     let mut files = Vec::new();
-    for (index, url) in errand.addresses() {
+    for (index, url) in job.addresses() {
         let content = fetch_one(service, url, left).await?;
         left -= base64_size(content.len());
         files.push(Fetched { index, content });
@@ -47,7 +47,7 @@ async fn fetch(service: &Service, errand: &Errand) -> Result<Vec<Fetched>, Fetch
 /// to one that only this machine reaches.
 async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
     let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));
-    let client = service.state().connections.to(url).map_err(|error| unreachable(&error))?;
+    let client = service.state().http_clients.to(url).map_err(|error| unreachable(&error))?;
     let answer = client.get(url.clone()).timeout(FILE_TIMEOUT).send().await;
     let mut answer = answer.map_err(|error| unreachable(&error))?;
     if !answer.status().is_success() {

@@ -1,6 +1,6 @@
 //! One mail as the page shows it, whether it left or came in: its source, its bodies and the files in it.
 
-pub(super) mod defused;
+pub(super) mod sanitized;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::wire::timestamp::database;
 
 /// Where a mail is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tray {
+pub(super) enum Folder {
     /// `/_/messages/…`
     Sent,
     /// `/_/received/…`
@@ -32,21 +32,21 @@ pub(super) enum Tray {
 }
 
 /// One mail.
-pub(super) enum Letter {
+pub(super) enum MailView {
     Sent(Arc<Mail>),
     /// An email that has not left: it has bodies, and neither source nor files.
     Unsent(Arc<Email>),
     Received(Arc<Received>),
 }
 
-impl Letter {
-    pub(super) fn find(tenant: &Tenant, tray: Tray, id: &str) -> Result<Self, Problem> {
+impl MailView {
+    pub(super) fn find(tenant: &Tenant, tray: Folder, id: &str) -> Result<Self, Problem> {
         match tray {
-            Tray::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
+            Folder::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
                 let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
                 email.map(Self::Unsent).ok_or(missing)
             }),
-            Tray::Received => Uuid::try_parse(id)
+            Folder::Received => Uuid::try_parse(id)
                 .ok()
                 .and_then(|id| lock(&tenant.received).get(id).cloned())
                 .map(Self::Received)
@@ -98,13 +98,13 @@ impl Letter {
     /// The HTML body as a document that can do nothing: no script, nothing from elsewhere; what it shows of the mail's own parts is in it.
     pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
         let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
-        let page = defused::document(&html, || self.pictures(), canceled);
-        page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
+        let page = sanitized::document(&html, || self.pictures(), canceled);
+        page.map(sanitized::response).ok_or_else(|| Problem::application("The client has gone."))
     }
 
     /// What the HTML may refer to. Of a mail that is not parsed the pictures stay away.
-    fn pictures(&self) -> defused::Pictures {
-        let mut pictures = defused::Pictures::new();
+    fn pictures(&self) -> sanitized::Pictures {
+        let mut pictures = sanitized::Pictures::new();
         for (file, bytes) in
             self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
         {
@@ -294,7 +294,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{Service, Settings, keep};
+    use crate::{Service, Settings, persistence};
 
     const KEY: &str = "sb_test";
 
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_mail_over_the_limits_that_was_stored_earlier_is_not_parsed_but_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let open = || keep::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
         let (service, keeper) = open();
         let id = stored(&service);
         assert!(keeper.close());

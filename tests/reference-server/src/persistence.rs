@@ -11,12 +11,12 @@
 //! Not kept are requests and logs, faults, logins that were half made, and attachments that were being fetched: such an email has failed.
 
 mod batch;
-mod glass;
+mod job;
+mod overlay;
 mod restore;
-mod rooms;
 mod snapshot;
 mod store;
-mod work;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -40,7 +40,7 @@ const RETRY: Duration = Duration::from_secs(2);
 /// Why state could not be kept, or not be found again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotKept {
+pub enum PersistenceError {
     /// Another process has it.
     #[error("another sandbox is using it")]
     InUse,
@@ -74,7 +74,7 @@ pub enum NotKept {
 }
 
 /// Writes what changes, until it is [closed](Self::close) or dropped.
-pub struct Keeper {
+pub struct Persistence {
     shared: Arc<Shared>,
     work: Option<JoinHandle<()>>,
 }
@@ -94,12 +94,12 @@ struct Shared {
 pub fn open(
     folder: &Path,
     settings: Settings,
-    told: impl Fn(Result<(), &NotKept>) + Send + 'static,
-) -> Result<(Arc<Service>, Keeper), NotKept> {
+    delivery: impl Fn(Result<(), &PersistenceError>) + Send + 'static,
+) -> Result<(Arc<Service>, Persistence), PersistenceError> {
     make(folder)?;
     let store = Store::open(folder)?;
     let service = restore::service(&store, settings)?;
-    service.state().set_kept();
+    service.state().set_persistent();
     let shared =
         Arc::new(Shared { stop: Mutex::new(false), wake: Condvar::new(), failing: AtomicBool::new(false) });
     let known = service.state().tenants.all().iter().map(|tenant| tenant.name.clone()).collect();
@@ -112,12 +112,12 @@ pub fn open(
         pending: Batch::default(),
         clock: Vec::new(),
         shared: Arc::clone(&shared),
-        told: Box::new(told),
+        delivery: Box::new(delivery),
     };
     // What came of finding it again is written before anybody is served.
     writer.write();
     let work = std::thread::Builder::new().name("keeper".to_owned()).spawn(move || writer.run())?;
-    Ok((service, Keeper { shared, work: Some(work) }))
+    Ok((service, Persistence { shared, work: Some(work) }))
 }
 
 /// Makes the folder, for its owner alone: there are keys and mails in it.
@@ -129,7 +129,7 @@ fn make(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-impl Keeper {
+impl Persistence {
     /// Writes what is left, and answers whether that went well.
     pub fn close(mut self) -> bool {
         self.stop();
@@ -146,20 +146,20 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Persistence {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for Persistence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keeper").finish_non_exhaustive()
     }
 }
 
 /// Hears when nothing can be written any more, and when it can be again.
-type Told = dyn Fn(Result<(), &NotKept>) + Send;
+type WebhookDelivery = dyn Fn(Result<(), &PersistenceError>) + Send;
 
 /// The thread that writes.
 struct Writer {
@@ -176,15 +176,17 @@ struct Writer {
     /// The clock as it is written.
     clock: Vec<u8>,
     shared: Arc<Shared>,
-    told: Box<Told>,
+    delivery: Box<WebhookDelivery>,
 }
 
 impl Writer {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         loop {
-            let is_behind =
-                self.service.upgrade().is_some_and(|service| service.state().gate.backlog().is_full());
+            let is_behind = self
+                .service
+                .upgrade()
+                .is_some_and(|service| service.state().snapshot_lock.backlog().is_full());
             let stopped = {
                 let stop = lock(&shared.stop);
                 let pause = if is_behind { Duration::ZERO } else { PAUSE };
@@ -211,24 +213,24 @@ impl Writer {
         match collected.and_then(|()| self.commit()) {
             Ok(()) => {
                 self.retry_at = None;
-                service.state().gate.backlog().end_write(started.elapsed());
+                service.state().snapshot_lock.backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
-                    (self.told)(Ok(()));
+                    (self.delivery)(Ok(()));
                 }
             }
             Err(error) => {
                 self.store = None;
                 self.retry_at = Some(Instant::now() + RETRY);
-                service.state().gate.backlog().give_up();
+                service.state().snapshot_lock.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
-                    (self.told)(Err(&error));
+                    (self.delivery)(Err(&error));
                 }
             }
         }
         true
     }
 
-    fn commit(&mut self) -> Result<(), NotKept> {
+    fn commit(&mut self) -> Result<(), PersistenceError> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -241,10 +243,10 @@ impl Writer {
         Ok(())
     }
 
-    fn collect(&mut self, service: &Service) -> Result<(), NotKept> {
-        let closed = service.state().gate.close();
+    fn collect(&mut self, service: &Service) -> Result<(), PersistenceError> {
+        let closed = service.state().snapshot_lock.close();
         let mut batch = Batch::collect(service, &mut self.known);
-        service.state().gate.backlog().begin_write();
+        service.state().snapshot_lock.backlog().begin_write();
         drop(closed);
         let clock = encode(&service.clock().kept())?;
         if clock != self.clock {
@@ -260,7 +262,7 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(service) = self.service.upgrade() {
-            service.state().gate.backlog().give_up();
+            service.state().snapshot_lock.backlog().give_up();
         }
     }
 }

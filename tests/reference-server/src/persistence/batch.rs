@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::keep::NotKept;
-use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
-use crate::keep::snapshot::Snapshot;
-use crate::keep::work::KeptWork;
+use crate::persistence::PersistenceError;
+use crate::persistence::job::StoredJob;
+use crate::persistence::snapshot::Snapshot;
+use crate::persistence::tables::{self, AGENDA, KEYS, Visit};
 use crate::service::Service;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
@@ -19,11 +19,11 @@ pub(super) type Key = (String, u8, u64);
 
 /// A record that is encoded when it is written.
 pub(super) trait Encode: Send {
-    fn encode(&self) -> Result<Vec<u8>, NotKept>;
+    fn encode(&self) -> Result<Vec<u8>, PersistenceError>;
 }
 
 impl<T: Serialize + Send> Encode for T {
-    fn encode(&self) -> Result<Vec<u8>, NotKept> {
+    fn encode(&self) -> Result<Vec<u8>, PersistenceError> {
         encode(self)
     }
 }
@@ -60,8 +60,8 @@ impl Batch {
         for tenant in &tenants {
             batch.tenant(tenant);
         }
-        service.state().agenda.changes(|turn, work| {
-            let kept = work.and_then(KeptWork::of).map(|work| Box::new((turn.0, work)) as Box<dyn Encode>);
+        service.state().scheduler.changes(|turn, work| {
+            let kept = work.and_then(StoredJob::of).map(|work| Box::new((turn.0, work)) as Box<dyn Encode>);
             batch.records.insert((String::new(), AGENDA, turn.1), kept);
         });
         batch.logins = service.state().oauth.changes().map(|kept| Box::new(kept) as Box<dyn Encode>);
@@ -70,7 +70,7 @@ impl Batch {
 
     fn tenant(&mut self, tenant: &Arc<Tenant>) {
         // Collecting can't fail.
-        let _ = rooms::every(tenant, &mut Collect { batch: self, tenant: &tenant.name });
+        let _ = tables::every(tenant, &mut Collect { batch: self, tenant: &tenant.name });
         let first = tenant.keys.changes(|number, kept| {
             let kept = kept.map(|kept| Box::new(kept) as Box<dyn Encode>);
             self.records.insert((tenant.name.clone(), KEYS, number), kept);
@@ -99,7 +99,7 @@ struct Collect<'a> {
 }
 
 impl Visit for Collect<'_> {
-    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
+    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
     {
@@ -119,10 +119,10 @@ impl Visit for Collect<'_> {
 }
 
 /// With the names of the fields, so that a later version may add some.
-pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, NotKept> {
-    rmp_serde::to_vec_named(value).map_err(|error| NotKept::Unwritten(error.to_string()))
+pub(super) fn encode(value: &impl Serialize) -> Result<Vec<u8>, PersistenceError> {
+    rmp_serde::to_vec_named(value).map_err(|error| PersistenceError::Unwritten(error.to_string()))
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, NotKept> {
-    rmp_serde::from_slice(bytes).map_err(|error| NotKept::Damaged(error.to_string()))
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, PersistenceError> {
+    rmp_serde::from_slice(bytes).map_err(|error| PersistenceError::Damaged(error.to_string()))
 }

@@ -8,23 +8,23 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use crate::delivery::{self, webhooks};
-use crate::keep::NotKept;
-use crate::keep::batch::decode;
-use crate::keep::rooms::{self, AGENDA, KEYS, Visit};
-use crate::keep::snapshot::Snapshot;
-use crate::keep::store::Store;
-use crate::keep::work::KeptWork;
 use crate::lock::lock;
 use crate::model::email::Event;
-use crate::scheduler::Turn;
+use crate::persistence::PersistenceError;
+use crate::persistence::batch::decode;
+use crate::persistence::job::StoredJob;
+use crate::persistence::snapshot::Snapshot;
+use crate::persistence::store::Store;
+use crate::persistence::tables::{self, AGENDA, KEYS, Visit};
+use crate::scheduler::JobKey;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::idempotency;
+use crate::state::job::Job;
 use crate::state::links::Links;
-use crate::state::oauth::Book;
-use crate::state::outbox::Job;
+use crate::state::oauth::OAuthStore;
+use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
 use crate::store::ledger::Persist;
 use crate::store::size::Size;
 
@@ -32,29 +32,31 @@ use crate::store::size::Size;
 type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
 
 /// A service with everything that is in the file.
-pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, NotKept> {
+pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
     let mut links = Links::new(settings.seed);
     match store.about("links")? {
         Some(key) => {
-            let key = key.try_into().map_err(|_| NotKept::Damaged("the key of its links".to_owned()))?;
+            let key =
+                key.try_into().map_err(|_| PersistenceError::Damaged("the key of its links".to_owned()))?;
             links = links.with_key(key);
         }
         None => store.set_about("links", links.key())?,
     }
-    let mut logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+    let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
     if let Some(kept) = store.about("logins")? {
-        let unfit = || NotKept::Damaged("the key of its logins".to_owned());
+        let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
         logins = logins.go_on(decode(&kept)?).ok_or_else(unfit)?;
     }
     let service = Service::with(settings, links, logins);
     if let Some(clock) = store.about("clock")? {
         service.clock().stand(&decode(&clock)?);
     }
-    let agenda = tenants(&service, store)?;
+    let scheduler = tenants(&service, store)?;
     count_mails(&service);
-    for (turn, work) in agenda {
+    count_events(&service);
+    for (turn, work) in scheduler {
         if let Some(work) = work.revive(&service.state().tenants) {
-            service.state().agenda.put_back(turn, work);
+            service.state().scheduler.put_back(turn, work);
         }
     }
     for tenant in service.state().tenants.all() {
@@ -64,13 +66,13 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
 }
 
 /// Fills the tenants, one after the other as they stand in the file; answers the agenda, which speaks of all of them.
-fn tenants(service: &Service, store: &Store) -> Result<Vec<(Turn, KeptWork)>, NotKept> {
-    let mut agenda = Vec::new();
+fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
+    let mut scheduler = Vec::new();
     let mut current: Option<(String, Records)> = None;
     store.records(|tenant, room, place, bytes| {
         if room == AGENDA {
-            let (due, work): (Timestamp, KeptWork) = decode(bytes)?;
-            agenda.push(((due, place), work));
+            let (due, work): (Timestamp, StoredJob) = decode(bytes)?;
+            scheduler.push(((due, place), work));
             return Ok(());
         }
         if current.as_ref().is_none_or(|(name, _)| name != tenant)
@@ -86,18 +88,18 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(Turn, KeptWork)>, No
     if let Some((name, records)) = current {
         fill(service, &name, records)?;
     }
-    Ok(agenda)
+    Ok(scheduler)
 }
 
-fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), NotKept> {
+fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
     let tenant = service.state().tenants.tenant(name);
     for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
         tenant.keys.put_back(number, decode::<idempotency::Kept>(&bytes)?);
     }
-    rooms::every(&tenant, &mut Fill { records })?;
+    tables::every(&tenant, &mut Fill { records })?;
     for key in tenant.api_keys.all() {
         let (token, credential) = key.credential(name);
-        service.state().tenants.key_book.add(token, credential);
+        service.state().tenants.api_key_index.add(token, credential);
     }
     Ok(())
 }
@@ -107,7 +109,7 @@ struct Fill {
 }
 
 impl Visit for Fill {
-    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), NotKept>
+    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
     {
@@ -139,20 +141,34 @@ fn count_mails(service: &Service) {
     }
 }
 
+/// Counts the events of the webhooks of all tenants, so that the oldest go first when they are too large together.
+fn count_events(service: &Service) {
+    let mut events: Vec<(Timestamp, Uuid, usize, Arc<Tenant>)> = Vec::new();
+    for tenant in service.state().tenants.all() {
+        for delivery in tenant.deliveries.lock().oldest_first() {
+            events.push((delivery.created_at, delivery.id, delivery.size(), Arc::clone(&tenant)));
+        }
+    }
+    events.sort_by_key(|(at, ..)| *at);
+    for (_, id, size, tenant) in events {
+        service.state().tenants.hold_event(&tenant, id, size);
+    }
+}
+
 /// Takes up what was under way.
 fn take_up(service: &Service, tenant: &Arc<Tenant>) {
     let now = service.clock().now();
-    let told: Vec<_> = tenant.told.lock().oldest_first().cloned().collect();
-    for told in told {
-        match told.take_up(now) {
+    let delivery: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
+    for delivery in delivery {
+        match delivery.take_up(now) {
             Some((number, due)) if due > now => {
-                let (tenant, told) = (Arc::downgrade(tenant), Arc::downgrade(&told));
-                service.state().agenda.note(due, Work::TellWebhook { tenant, told, number });
+                let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
+                service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery, number });
             }
             Some(_) => {
                 webhooks::enqueue(
                     service.state(),
-                    Job { tenant: Arc::downgrade(tenant), told, planned: true },
+                    PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true },
                 );
             }
             None => {}

@@ -1,0 +1,48 @@
+//! How many bytes the records of all tables of a service take, and may take.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::StatusCode;
+
+use crate::wire::problem::Problem;
+
+/// A bound on bytes that many tables share. Threads that add at the same moment may exceed it by a record each.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn of(most: usize) -> Self {
+        Self { most, used: AtomicUsize::new(0) }
+    }
+
+    /// Refuses a record of so many bytes in place of one that had `before`. What shrinks is never refused.
+    pub(crate) fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
+        let used = self.used.load(Ordering::Relaxed);
+        if after <= before || used.saturating_sub(before).saturating_add(after) <= self.most {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!(
+                "The records of this sandbox may take {} bytes of its memory (a quarter of --max-memory) and take {used}; {} bytes more for its {plural} \
+                 are too many. Delete records, reset the sandbox, or start it with a larger --max-memory.",
+                self.most,
+                after - before
+            ),
+        ))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.most
+    }
+
+    /// Counts a record of so many bytes in place of one that had `before`.
+    pub(crate) fn count(&self, before: usize, after: usize) {
+        self.used.fetch_add(after, Ordering::Relaxed);
+        self.used.fetch_sub(before, Ordering::Relaxed);
+    }
+}
