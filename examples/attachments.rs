@@ -4,7 +4,7 @@ use std::path::Path;
 
 use posthaste::{Accepted, Attachment, Client, Email};
 
-async fn story(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
+async fn run(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
     let logo =
         Attachment::from_bytes("logo.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>").content_id("logo");
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Your report")
@@ -22,7 +22,7 @@ async fn story(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
 async fn main() -> posthaste::Result<()> {
     let report = std::env::args().nth(1).unwrap_or_else(|| "report.csv".to_owned());
-    println!("{}", story(&Client::from_env()?, report.as_ref()).await?.id);
+    println!("{}", run(&Client::from_env()?, report.as_ref()).await?.id);
     Ok(())
 }
 
@@ -40,7 +40,7 @@ mod tests {
         std::fs::write(&report, "apples,17\n".repeat(50_000)).unwrap();
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        story(&client, &report).await.unwrap();
+        run(&client, &report).await.unwrap();
         let mail = &server.service().mails("sb_test")[0];
         let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
         let attached: Vec<_> =

@@ -2,7 +2,7 @@
 
 use posthaste::{AcceptedBatch, BatchEmail, Client};
 
-async fn story(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<AcceptedBatch> {
+async fn run(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<AcceptedBatch> {
     let invitation = |(name, address): &(&str, &str)| {
         BatchEmail::new("Acme <hi@acme.test>", *address, format!("{name}, you are invited"))
             .text("Friday, 7 pm")
@@ -14,8 +14,7 @@ async fn story(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<Ac
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what became of the batch is the program's result")]
 async fn main() -> posthaste::Result<()> {
-    let sent =
-        story(&Client::from_env()?, &[("Ada", "ada@example.com"), ("Bob", "bob@@example.com")]).await?;
+    let sent = run(&Client::from_env()?, &[("Ada", "ada@example.com"), ("Bob", "bob@@example.com")]).await?;
     for email in &sent.data {
         println!("accepted {}", email.id);
     }
@@ -37,7 +36,7 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let people = [("Ada", "ada@example.com"), ("Bob", "bob@@example.com"), ("Cyd", "cyd@example.com")];
-        let sent = story(&client, &people).await.unwrap();
+        let sent = run(&client, &people).await.unwrap();
         assert_eq!((sent.data.len(), sent.errors[0].index), (2, 1));
         assert_eq!(server.service().mails("sb_test").len(), 2);
     }

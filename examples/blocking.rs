@@ -2,7 +2,7 @@
 
 use posthaste::{Accepted, Client, Email};
 
-fn story(client: &Client) -> posthaste::Result<(Accepted, Vec<String>)> {
+fn run(client: &Client) -> posthaste::Result<(Accepted, Vec<String>)> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     let accepted = client.emails().send(&email).blocking()?;
     let subjects = client.emails().list().blocking_iter().map(|email| Ok(email?.subject));
@@ -11,7 +11,7 @@ fn story(client: &Client) -> posthaste::Result<(Accepted, Vec<String>)> {
 
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
 fn main() -> posthaste::Result<()> {
-    let (accepted, subjects) = story(&Client::from_env()?)?;
+    let (accepted, subjects) = run(&Client::from_env()?)?;
     println!("{}, {} emails so far", accepted.id, subjects.len());
     Ok(())
 }
@@ -27,7 +27,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let server = runtime.block_on(ReferenceServer::start());
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        let (accepted, subjects) = story(&client).unwrap();
+        let (accepted, subjects) = run(&client).unwrap();
         assert_eq!(subjects, ["Hello"]);
         let record = client.emails().get(&accepted.id).blocking().unwrap();
         assert_eq!(record.id, accepted.id);
@@ -41,6 +41,6 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         let server = runtime.block_on(ReferenceServer::start());
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        runtime.block_on(async { story(&client).unwrap() });
+        runtime.block_on(async { run(&client).unwrap() });
     }
 }

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use posthaste::{Client, ContactPatch, NewContact};
 
 /// Returns the names of the segments that the contact was in.
-async fn story(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
+async fn run(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
     let weekly = client.segments().create("Readers of the weekly").await?.id;
 
     // Creating a contact twice is harmless: an address identifies one contact.
@@ -22,7 +22,7 @@ async fn story(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the segments are the program's result")]
 async fn main() -> posthaste::Result<()> {
-    for name in story(&Client::from_env()?, "ada@example.com").await? {
+    for name in run(&Client::from_env()?, "ada@example.com").await? {
         println!("left {name}");
     }
     Ok(())
@@ -39,7 +39,7 @@ mod tests {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let email = "ada+news@example.com";
-        assert_eq!(story(&client, email).await.unwrap(), ["Readers of the weekly"]);
+        assert_eq!(run(&client, email).await.unwrap(), ["Readers of the weekly"]);
         let ada = client.contacts().get(email).await.unwrap();
         assert_eq!((ada.first_name.as_deref(), ada.last_name.as_deref()), (Some("Ada"), Some("Lovelace")));
         assert!(client.contacts().segments(&ada).await.unwrap().data.is_empty());

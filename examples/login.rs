@@ -21,7 +21,7 @@ async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> pos
 }
 
 /// Sends an email, with an access token that is refreshed on demand, and logs out.
-async fn story(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Accepted> {
+async fn run(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Accepted> {
     let session = log_in(base_url, "posthaste-cli", open).await?;
     let client = Client::builder().base_url(base_url).session(session.clone()).build()?;
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
@@ -34,7 +34,7 @@ async fn story(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Acc
 #[expect(clippy::print_stdout, reason = "the address is for the person to open")]
 async fn main() -> posthaste::Result<()> {
     let base_url = std::env::var("POSTHASTE_BASE_URL").unwrap_or_else(|_| "http://127.0.0.1:4010".to_owned());
-    let accepted = story(&base_url, |page| println!("Open {page}")).await?;
+    let accepted = run(&base_url, |page| println!("Open {page}")).await?;
     println!("accepted {}", accepted.id);
     Ok(())
 }
@@ -58,7 +58,7 @@ mod tests {
                 person.goes_back(&back).await
             });
         };
-        story(&server.base_url(), open).await.unwrap();
+        run(&server.base_url(), open).await.unwrap();
         assert_eq!(server.service().mails("sb_test").len(), 1);
         let events = server.service().token_events();
         assert_eq!(events.len(), 1, "{events:?}");

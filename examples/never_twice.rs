@@ -6,27 +6,27 @@ use posthaste::{Client, Email, Outcome};
 enum Verdict {
     Done,
     /// Queue the job again: the same key makes the retry safe.
-    TryLater,
+    Retry,
     /// A retry won't help; a developer has to look.
-    Bury(String),
+    DeadLetter(String),
 }
 
-async fn story(client: &Client, job: u64, address: &str) -> Verdict {
+async fn run(client: &Client, job: u64, address: &str) -> Verdict {
     let email =
         Email::new("Acme <hi@acme.test>", address, "Your order").text(format!("Order {job} is on its way."));
     match client.emails().send(&email).idempotency_key(format!("order-{job}-shipped")).await {
         Ok(_) => Verdict::Done,
         // The service accepted the email, but its response could not be read: sending again would change nothing.
         Err(error) if error.outcome() == Outcome::Accepted => Verdict::Done,
-        Err(error) if error.is_retryable() => Verdict::TryLater,
-        Err(error) => Verdict::Bury(error.to_string()),
+        Err(error) if error.is_retryable() => Verdict::Retry,
+        Err(error) => Verdict::DeadLetter(error.to_string()),
     }
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the verdict is the program's result")]
 async fn main() -> posthaste::Result<()> {
-    println!("{:?}", story(&Client::from_env()?, 17, "ada@example.com").await);
+    println!("{:?}", run(&Client::from_env()?, 17, "ada@example.com").await);
     Ok(())
 }
 
@@ -48,9 +48,9 @@ mod tests {
             .build()
             .unwrap();
         server.service().faults().next(Action::DropAfter);
-        assert_eq!(story(&client, 17, "ada@example.com").await, Verdict::TryLater);
-        assert_eq!(story(&client, 17, "ada@example.com").await, Verdict::Done);
+        assert_eq!(run(&client, 17, "ada@example.com").await, Verdict::Retry);
+        assert_eq!(run(&client, 17, "ada@example.com").await, Verdict::Done);
         assert_eq!(server.service().mails("sb_test").len(), 1);
-        assert!(matches!(story(&client, 18, "nobody").await, Verdict::Bury(_)));
+        assert!(matches!(run(&client, 18, "nobody").await, Verdict::DeadLetter(_)));
     }
 }

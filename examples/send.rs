@@ -2,7 +2,7 @@
 
 use posthaste::{Accepted, Client, Email};
 
-async fn story(client: &Client) -> posthaste::Result<Accepted> {
+async fn run(client: &Client) -> posthaste::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello")
         .html("<p>It <em>works</em>.</p>")
         .tag("kind", "greeting");
@@ -12,7 +12,7 @@ async fn story(client: &Client) -> posthaste::Result<Accepted> {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
 async fn main() -> posthaste::Result<()> {
-    let accepted = story(&Client::from_env()?).await?;
+    let accepted = run(&Client::from_env()?).await?;
     println!("{}", accepted.id);
     Ok(())
 }
@@ -27,7 +27,7 @@ mod tests {
     async fn the_email_arrives() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
-        let accepted = story(&client).await.unwrap();
+        let accepted = run(&client).await.unwrap();
         assert_eq!(client.emails().get(accepted.id).await.unwrap().subject, "Hello");
     }
 }

@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 /// ```
 ///
 /// They never contain an address, a body or a credential.
-async fn story(client: &Client) -> posthaste::Result<Accepted> {
+async fn run(client: &Client) -> posthaste::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await
 }
@@ -26,7 +26,7 @@ async fn main() -> posthaste::Result<()> {
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(std::io::stderr)
         .init();
-    let accepted = story(&Client::from_env()?).await?;
+    let accepted = run(&Client::from_env()?).await?;
     println!("{}", accepted.id);
     Ok(())
 }
@@ -84,7 +84,7 @@ mod tests {
             .with_writer(move || writer.clone())
             .finish();
         let _default = tracing::subscriber::set_default(subscriber);
-        story(&client).await.unwrap();
+        run(&client).await.unwrap();
 
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("posthaste{")).collect();

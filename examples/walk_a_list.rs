@@ -3,7 +3,7 @@
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, LastEvent};
 
-async fn story(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
+async fn run(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
     let (mut seen, mut bounced) = (0, Vec::new());
     let mut emails = client.emails().list().stream();
     while let Some(email) = emails.try_next().await? {
@@ -18,7 +18,7 @@ async fn story(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the count is the program's result")]
 async fn main() -> posthaste::Result<()> {
-    let (seen, bounced) = story(&Client::from_env()?).await?;
+    let (seen, bounced) = run(&Client::from_env()?).await?;
     println!("{seen} emails, {} bounced: {}", bounced.len(), bounced.join(", "));
     Ok(())
 }
@@ -48,6 +48,6 @@ mod tests {
             .await
             .unwrap();
         server.service().clock().advance(Duration::from_mins(1));
-        assert_eq!(story(&client).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
+        assert_eq!(run(&client).await.unwrap(), (226, vec!["bounced@x.test".to_owned()]));
     }
 }

@@ -20,7 +20,7 @@ async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> posthaste:
     Ok(segment)
 }
 
-async fn story(client: &Client, segment: &SegmentId) -> posthaste::Result<BroadcastId> {
+async fn run(client: &Client, segment: &SegmentId) -> posthaste::Result<BroadcastId> {
     let broadcast =
         NewBroadcast::new(segment, "Acme <news@acme.test>", "{{{contact.first_name|Your}}}: the week")
             .html(LETTER)
@@ -36,7 +36,7 @@ async fn story(client: &Client, segment: &SegmentId) -> posthaste::Result<Broadc
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let segment = readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await?;
-    let id = story(&client, &segment).await?;
+    let id = run(&client, &segment).await?;
     let broadcast = client.broadcasts().get(&id).await?;
     println!("{id} is {:?}, for {:?}", broadcast.status, broadcast.scheduled_at);
     Ok(())
@@ -60,7 +60,7 @@ mod tests {
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let segment =
             readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await.unwrap();
-        let id = story(&client, &segment).await.unwrap();
+        let id = run(&client, &segment).await.unwrap();
         let status = async || client.broadcasts().get(&id).await.unwrap().status.unwrap();
         assert_eq!(status().await, BroadcastStatus::Scheduled);
 

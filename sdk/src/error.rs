@@ -44,9 +44,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
 /// | [`File`](Self::File) | no | make the file readable, and don't change it during the send |
 /// | [`Write`](Self::Write) | it was a read | make the writer accept the download |
-/// | [`Auth`](Self::Auth) | no, nothing was sent | by [`AuthError`](crate::auth::AuthError): log in, or try again later |
+/// | [`Auth`](Self::Auth) | no, nothing was sent | depends on [`AuthError`](crate::auth::AuthError): log in, or retry later |
 /// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
-/// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | try again later |
+/// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | retry later |
 /// | [`Api`](Self::Api) | no, the service rejected it; after a 5xx, unknown | depends on [`ApiError::kind`] |
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
 /// | [`Decode`](Self::Decode) | yes, but the response could not be read | retry with the idempotency key, or get the record |
@@ -58,7 +58,7 @@ pub enum Error {
     /// The input breaks rules of the specification; nothing was sent.
     #[error("{}; nothing was sent", count(.0))]
     Invalid(#[source] Problems),
-    /// A setting of the client is missing or wrong; nothing was sent.
+    /// A setting of the client is missing or invalid; nothing was sent.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// An attachment's file can't be read; nothing was sent.
@@ -219,7 +219,7 @@ fn count(problems: &Problems) -> String {
 pub struct RateLimitError {
     /// The client's current rate, in requests per second; `None` while the service's limit is unknown.
     pub per_second: Option<f64>,
-    /// The time until the slot of a call made now.
+    /// The time after which a call made now would be sent.
     pub available_in: Duration,
 }
 
@@ -243,7 +243,7 @@ pub enum PagingError {
 #[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
 #[non_exhaustive]
 pub struct WaitTimeout {
-    /// The last status that the service reported, as it spells it.
+    /// The last status that the service reported, in its own spelling.
     pub state: Option<String>,
     /// The duration of the wait.
     pub waited: Duration,

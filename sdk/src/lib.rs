@@ -78,7 +78,7 @@
 //! # Login
 //!
 //! A client authenticates with an API key, an access token, or an OAuth [`Session`](auth::Session), which refreshes its access token on
-//! demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) shows it as a whole.
+//! demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) has a complete example.
 //!
 //! # Runtime, transport and features
 //!

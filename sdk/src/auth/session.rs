@@ -30,6 +30,7 @@
 //!    tombstone is written, so that no later process retries. Every other error leaves the tokens unchanged.
 //! 7. **A logout is final.** It holds the store's lock, and anything that was read or started in memory before it belongs to an earlier epoch, which
 //!    changes nothing in the next one (`state`).
+//!
 //! One case remains: a response that is lost after the service has acted, by the network or by a kill of the process at that point. That session is
 //! lost whatever a client does (W2), and the error says so. `model_check` searches all interleavings of the protocol for anything else, and
 //! `state_check` those of the state in memory.

@@ -106,7 +106,7 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
-    /// Learns the service's limit. This is the default.
+    /// Adapts to the service's limit. This is the default.
     ///
     /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client
     /// sends at 97.5 % of it. While the service announces none, the client sends without limit until a 429, then

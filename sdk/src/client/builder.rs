@@ -43,7 +43,7 @@ impl Client {
         ClientBuilder::from_env().build()
     }
 
-    /// Starts building a client with other settings than the defaults.
+    /// Returns a builder for a client with custom settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }

@@ -23,11 +23,11 @@ open_enum! {
         InvalidGrant = "invalid_grant",
         /// A parameter is missing or malformed.
         InvalidRequest = "invalid_request",
-        /// A scope is unknown, or more than the client or the grant may have.
+        /// A scope is unknown, or exceeds those of the client or the grant.
         InvalidScope = "invalid_scope",
         /// The service failed.
         ServerError = "server_error",
-        /// The service is too busy.
+        /// The service is overloaded.
         TemporarilyUnavailable = "temporarily_unavailable",
         /// The client may not use this grant type.
         UnauthorizedClient = "unauthorized_client",
@@ -78,7 +78,7 @@ pub enum AuthError {
     /// The call's timeout passed while the login was being refreshed. The refresh continues in the background.
     #[error("timed out waiting for the login's refresh, which continues in the background")]
     RefreshTimeout,
-    /// The response to a refresh was lost, and it is too early to repeat it.
+    /// The response to a refresh was lost, and it is too early for a retry.
     #[error("the response to a refresh of the login was lost; try again in {} s", .retry_after.as_secs())]
     OutcomeUnknown {
         /// The time until a retry is safe.

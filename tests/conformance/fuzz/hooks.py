@@ -15,13 +15,13 @@ def holds_null(value):
 
 @schemathesis.check
 def what_breaks_the_contract_is_refused_or_tolerated_on_purpose(ctx, response, case):
-    # An unknown field is passed over, and said to be.
+    # An unknown field is ignored and counted.
     if "x-sandbox-ignored-fields" in response.headers:
         return None
-    # A null where none belongs is read as an absent value.
+    # An invalid null counts as an absent value.
     if holds_null(case.body):
         return None
-    # The answer may be the one that the same key got before, when the rest of the request was right.
+    # The response may be the stored one of the same key, if the rest of the request was valid.
     if "Idempotency-Key" in (case.headers or {}) and response.status_code < 300:
         return None
     return negative_data_rejection(ctx, response, case)

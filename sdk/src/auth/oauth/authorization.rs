@@ -21,7 +21,7 @@ const VERIFIER_BYTES: u32 = 64;
 const MAX_PARAMETER: usize = 2048;
 
 impl AuthorizationServer {
-    /// Starts building an authorization request for a client and a redirect URI.
+    /// Returns a builder for an authorization request with this client ID and redirect URI.
     ///
     /// `redirect_uri` must be registered for the client; the port of a loopback address may differ.
     pub fn authorize(

@@ -35,7 +35,7 @@ impl Session {
         Self::builder().start(store, tokens).await
     }
 
-    /// Starts building a session with other settings than the defaults.
+    /// Returns a builder for a session with custom settings.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::default()
     }

@@ -12,7 +12,7 @@ use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 /// An implementation guarantees:
 ///
 /// - [`lock`](Self::lock) excludes every other holder, including other processes and, if several share the store, other machines. The
-///   lock ends with the process that holds it, however that ends, and never by age.
+///   lock is released when the process that holds it ends, in whatever way, and never expires.
 /// - [`LockedStore::write`] completes once the record would survive the end of the process (and, on a disk, of the machine); if it fails,
 ///   the previous record is intact.
 /// - Every read after a write returns the written record.

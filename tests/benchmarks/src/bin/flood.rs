@@ -1,5 +1,5 @@
-//! Sends as fast as a service takes it, over many connections at once: `flood REQUEST COUNT CONNECTIONS BASE_URL [PID]`. Prints the requests and the
-//! emails a second and, of the process with this ID, its memory. Which requests there are: [`Exchange::named`].
+//! Sends at the maximum rate over many concurrent connections: `flood REQUEST COUNT CONNECTIONS BASE_URL [PID]`. Prints requests and emails per
+//! second, and the memory use of the process with this ID. [`Exchange::named`] lists the requests.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-// An application with npm `resend` that configures nothing: everything comes from the environment.
+// An application with npm `resend` without configuration: everything comes from the environment.
 import { Resend } from 'resend';
 
 const resend = new Resend(process.env.RESEND_API_KEY);

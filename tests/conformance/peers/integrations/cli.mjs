@@ -1,4 +1,4 @@
-// The official program, `resend-cli`, run as a script runs it: with a key in the environment and JSON as output.
+// The official program, `resend-cli`, run as in a script: with a key in the environment and JSON output.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -117,7 +117,7 @@ run('contact-properties delete', property, '--yes');
 run('topics delete', topic, '--yes');
 run('segments delete', segment, '--yes');
 
-// Its whole tree, less what speaks to the vendor's pages or keeps running.
+// Its whole command tree, except for commands that open the vendor's pages or keep running.
 const nouns = ['emails', 'broadcasts', 'automations', 'events', 'templates', 'contacts', 'contact-properties', 'segments', 'topics', 'domains', 'logs', 'api-keys', 'webhooks'];
 const leaves = ({ name, subcommands }, at) => (subcommands.length ? subcommands.flatMap((child) => leaves(child, [...at, name])) : [[...at, name].join(' ')]);
 const tree = JSON.parse(execFileSync(process.execPath, [program, 'commands'], { env, encoding: 'utf8' }));

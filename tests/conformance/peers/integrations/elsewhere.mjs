@@ -1,4 +1,4 @@
-// Two integrations write the address of the service into their code: what they ask of it goes to the sandbox. Everything else stays as it is.
+// Two integrations hard-code the URL of the service: their requests are redirected to the sandbox, and nothing else is changed.
 const asked = globalThis.fetch;
 globalThis.fetch = (resource, options) =>
   asked(resource === 'https://api.resend.com/emails' ? `${process.env.PEER_BASE_URL}/emails` : resource, options);

@@ -1,4 +1,4 @@
-// Libraries that send through the service on behalf of others, each as its documentation sets it up.
+// Libraries that send through the service, each set up as in its documentation.
 import assert from 'node:assert/strict';
 import './elsewhere.mjs';
 import { resendAdapter } from '@payloadcms/email-resend';
@@ -8,7 +8,7 @@ import nodemailer from 'nodemailer';
 
 const base = process.env.PEER_BASE_URL;
 
-// What the sandbox has sent for a key, newest first.
+// The mails that the sandbox captured for an API key, newest first.
 async function sent(apiKey) {
   const answer = await fetch(`${base}/emails?limit=100`, { headers: { authorization: `Bearer ${apiKey}` } });
   const { data } = await answer.json();

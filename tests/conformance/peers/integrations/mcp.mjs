@@ -1,4 +1,4 @@
-// The official MCP server, `resend-mcp`: every tool that has no need of the vendor's editor, called as an assistant calls them.
+// The official MCP server, `resend-mcp`: every tool that doesn't need the vendor's editor, called as an assistant calls it.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
@@ -10,7 +10,7 @@ await client.connect(transport);
 const { tools } = await client.listTools();
 
 const ok = new Set();
-// The answer's text; ids in it are what later calls need.
+// The text of the response; later calls need the IDs in it.
 async function call(name, args = {}) {
   const answer = await client.callTool({ name, arguments: args });
   const text = answer.content.map((part) => part.text).join('\n');
@@ -29,7 +29,7 @@ await call('update-email', { id: later, scheduledAt: new Date(Date.now() + 7200e
 await call('cancel-email', { id: later });
 await call('send-batch-emails', { emails: [{ to, subject: 'Batch', text: 'It works' }] });
 
-// How mail gets in is the sandbox's own affair.
+// Only the sandbox defines how mail arrives.
 const arrived = await fetch(`${env.RESEND_BASE_URL}/_/received`, {
   method: 'POST',
   headers: { authorization: `Bearer ${env.RESEND_API_KEY}`, 'content-type': 'application/json' },

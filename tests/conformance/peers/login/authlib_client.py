@@ -9,7 +9,7 @@ from authlib.common.security import generate_token
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
-# What it does over plain http to this machine it would do over https to any other.
+# Allows plain http for loopback; other hosts would use https.
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 base = os.environ["PEER_BASE_URL"]
 redirect = "http://127.0.0.1:4711/callback"
@@ -46,7 +46,7 @@ after = session.refresh_token(metadata["token_endpoint"], refresh_token=before)
 assert after["refresh_token"] != before
 assert session.get(f"{base}/emails").status_code == 200
 
-# The strict rule: an old token that comes back takes the whole grant with it.
+# Refresh token reuse revokes the whole grant.
 try:
     session.refresh_token(metadata["token_endpoint"], refresh_token=before)
     raise AssertionError("a refresh token was good twice")

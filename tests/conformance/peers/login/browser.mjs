@@ -1,9 +1,9 @@
-// A person with a browser: opens an address, fills in every form on the way with what is in it already (or a name), presses the first button, and
-// follows each redirect to its end, which is the page of the program that asked. `visit` is for scripts; as a program it takes the address.
+// A user with a browser: opens a URL, submits every form on the way with its default values (or a name) by its first button, and
+// follows the redirects to the end, which is the page of the program. `visit` is for scripts; as a program it takes the URL.
 import { request } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
-// One request as a browser makes it for a page. (`fetch` says that a script asks, and a careful receiver refuses that.)
+// A request like that of a browser navigation. (`fetch` marks itself as a script, which a careful receiver rejects.)
 function ask(url, headers, body) {
   const kind = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
   const options = { method: body === undefined ? 'GET' : 'POST', headers: { ...headers, ...kind } };
@@ -22,7 +22,7 @@ function attribute(tag, name) {
   return found?.[1] ?? found?.[2];
 }
 
-// Cookies by host and port, as far as a flow of one minute needs them.
+// Cookies by host and port, sufficient for a flow of one minute.
 class Browser {
   jars = new Map();
 
@@ -32,7 +32,7 @@ class Browser {
     return this.jars.get(host);
   }
 
-  // Goes to an address and on from there; `stop` says where the way ends without a visit.
+  // Opens a URL and follows it; `stop` is where it ends without a request.
   async go(url, form, stop) {
     if (stop?.(String(url))) return { url: String(url) };
     const jar = this.jar(url);

@@ -1,4 +1,4 @@
-// The npm client `openid-client`, as its documentation uses it: discovery, the code flow with PKCE, a refresh, a revocation.
+// The npm client `openid-client`, used as in its documentation: discovery, the code flow with PKCE, a refresh, a revocation.
 import assert from 'node:assert/strict';
 import * as oauth from 'openid-client';
 import { visit } from './browser.mjs';

@@ -1,5 +1,5 @@
-// A certified authorization server that this project did not write, with an API of one route behind it: refresh tokens rotate at
-// every use, one that was used before ends its grant, and the API takes an access token once, as if it had run out in between.
+// A certified third-party authorization server, with an API of one route: refresh tokens rotate at every use, reuse revokes the grant, and
+// the API accepts an access token once, as if it had expired in between.
 import Provider from 'oidc-provider';
 
 const provider = new Provider('http://127.0.0.1', {
@@ -47,7 +47,7 @@ provider.use(async (context, next) => {
 
 const server = provider.listen(0, '127.0.0.1', () => {
   const url = `http://127.0.0.1:${server.address().port}`;
-  // The port is known only now, and tokens name their issuer.
+  // The port is known only now, and tokens contain their issuer.
   Object.defineProperty(provider, 'issuer', { value: url });
   console.log(url);
 });

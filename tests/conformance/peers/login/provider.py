@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as home:
         for _ in range(4):
             send()
         assert run("auth", "token") not in ("", first)
-        # The first one with the token of the login, each other one after a 401 and a renewal; no old refresh token came back.
+        # The first request has the token of the login, each further one follows a 401 and a refresh; no refresh token was reused.
         assert counted() == {"refreshed": 3, "sent": 4}, counted()
         run("auth", "logout")
         run("auth", "status", code=4)

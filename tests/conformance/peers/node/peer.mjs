@@ -1,15 +1,15 @@
-// The npm client `resend`, unchanged but for its base address: the calls that it documents, a file a resource, each with a key of
-// its own and so with a sandbox of its own.
+// The npm client `resend`, with only its base URL changed: the calls in its documentation, a file per resource, each with its own API key
+// and therefore its own sandbox account.
 import { Resend } from 'resend';
 
 const stories = ['emails', 'templates', 'domains', 'contacts', 'broadcasts', 'automations', 'receiving', 'account'];
 
 const called = new Set();
 const methods = new Set();
-// What TypeScript calls private.
+// Private in TypeScript.
 const hidden = /^(append|build)|(Passthrough|Wrapped)$/;
 
-// Notes which methods are called, of a client or of a part of it.
+// Records the called methods of a client or of a part of it.
 function counting(part, name = '') {
   const own = Object.getOwnPropertyNames(Object.getPrototypeOf(part));
   for (const method of own.filter((one) => name && !hidden.test(one) && one !== 'constructor' && typeof part[one] === 'function')) methods.add(`${name}${method}`);

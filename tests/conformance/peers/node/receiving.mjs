@@ -10,7 +10,7 @@ const mail = {
 };
 
 export default async (client) => {
-  // How mail gets in is the sandbox's own affair.
+  // Only the sandbox defines how mail arrives.
   const arrived = await fetch(`${client.baseUrl}/_/received`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },

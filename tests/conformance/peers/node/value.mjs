@@ -1,4 +1,4 @@
-// What every story needs.
+// Shared helpers.
 import assert from 'node:assert/strict';
 
 /** The data of an answer that is no error. */

@@ -77,7 +77,7 @@ async def emails(call):
     else:
         raise AssertionError("not refused")
 
-    # How mail gets in is the sandbox's own affair.
+    # Only the sandbox defines how mail arrives.
     mail = {**email("A question"), "attachments": [{"filename": "a.txt", "content": base64.b64encode(b"a").decode()}]}
     headers = {"authorization": f"Bearer {resend.api_key}"}
     got = requests.post(f"{resend.api_url}/_/received", json=mail, headers=headers, timeout=10).json()["id"]
@@ -115,7 +115,7 @@ async def audience(call):
     await call(resend.Contacts.Segments, "remove", {"contact_id": person, "segment_id": segment})
     await call(resend.Contacts, "remove", email="ada@example.com")
 
-    # By the former routes.
+    # The deprecated routes.
     old = (await call(resend.Audiences, "create", {"name": "Old"}))["id"]
     assert (await call(resend.Audiences, "get", old))["name"] == "Old"
     assert len((await call(resend.Audiences, "list"))["data"]) == 2

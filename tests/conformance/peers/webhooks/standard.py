@@ -51,7 +51,7 @@ def refused(verifier, body, headers):
     raise AssertionError("not refused")
 
 
-# Theirs verifies ours.
+# The library verifies the sandbox's signatures.
 receiver = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
 threading.Thread(target=receiver.serve_forever, daemon=True).start()
 types = ask("GET", "/_/events")["data"]
@@ -60,9 +60,9 @@ made = ask("POST", "/webhooks", {"endpoint": endpoint, "events": types})
 first = Webhook(made["signing_secret"])
 for kind in types:
     ask("POST", "/_/events", {"type": kind, "data": {"note": "é 漢 🚀 <&>"}})
-told = [arrived.get(timeout=10) for _ in types]
-assert sorted(first.verify(body, headers)["type"] for body, headers in told) == sorted(types)
-body, headers = told[0]
+deliveries = [arrived.get(timeout=10) for _ in types]
+assert sorted(first.verify(body, headers)["type"] for body, headers in deliveries) == sorted(types)
+body, headers = deliveries[0]
 refused(first, body[:-1] + b" }", headers)
 refused(Webhook("whsec_AAAA"), body, headers)
 
@@ -73,7 +73,7 @@ for secret in (made["signing_secret"], rotated["signing_secret"]):
     assert Webhook(secret).verify(body, headers)["type"] == "email.opened"
 receiver.shutdown()
 
-# Ours verifies theirs, with the names of the standard.
+# `posthaste` verifies the library's signatures, with the standard's header names.
 theirs = Webhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 work = Path(tempfile.mkdtemp())
 (work / "secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")

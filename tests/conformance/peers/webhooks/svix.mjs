@@ -1,4 +1,4 @@
-// npm `svix`, as its documentation uses it: it verifies what the sandbox signs, and `posthaste` verifies what it signs.
+// npm `svix`, used as in its documentation: it verifies the sandbox's signatures, and `posthaste` verifies its signatures.
 // Usage: svix.mjs PROGRAM
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ async function ask(method, path, body) {
   return answer.json();
 }
 
-// Theirs verifies ours: every type of event, an email that was really sent, and both secrets of a rotation.
+// The library verifies the sandbox's signatures: every event type, an email that was really sent, and both secrets of a rotation.
 const arrived = [];
 let wake = () => {};
 const receiver = createServer(async (request, response) => {
@@ -49,9 +49,9 @@ const endpoint = `http://127.0.0.1:${receiver.address().port}/`;
 const made = await ask('POST', '/webhooks', { endpoint, events: types });
 const first = new Webhook(made.signing_secret);
 for (const type of types) await ask('POST', '/_/events', { type, data: { note: 'é 漢 \u{1f680} <&>' } });
-const told = await arrivals(types.length);
-assert.deepEqual(told.map((delivery) => event(first, delivery).type).sort(), [...types].sort());
-const { headers, body } = told[0];
+const deliveries = await arrivals(types.length);
+assert.deepEqual(deliveries.map((delivery) => event(first, delivery).type).sort(), [...types].sort());
+const { headers, body } = deliveries[0];
 const tampered = Buffer.from(body);
 tampered[body.length - 2] ^= 1;
 assert.throws(() => first.verify(tampered, headers));
@@ -70,7 +70,7 @@ for (const secret of [first, second]) assert.equal(event(secret, both).type, 'em
 receiver.closeAllConnections();
 receiver.close();
 
-// Ours verifies theirs: from files, and over a socket.
+// `posthaste` verifies the library's signatures: from files, and over a socket.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const theirs = new Webhook(secret);
 const file = (name, content) => {

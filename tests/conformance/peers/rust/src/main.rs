@@ -1,4 +1,4 @@
-//! The crate `resend-rs`, unchanged but for its base address.
+//! The crate `resend-rs`, with only its base URL changed.
 
 use resend_rs::{
     ConfigBuilder, Error, Resend,

@@ -1,4 +1,4 @@
-//! An application with the crate `resend-rs` that configures nothing: everything comes from the environment.
+//! An application with the crate `resend-rs` without configuration: everything comes from the environment.
 
 use resend_rs::{Error, Resend, types::CreateEmailBaseOptions};
 
