@@ -19,7 +19,7 @@ pub(super) enum LoginStep {
     /// This is asked for, already in Base64.
     Ask(&'static str, Login),
     /// Both were given.
-    ValueSource {
+    Complete {
         user: String,
         password: String,
     },
@@ -53,12 +53,12 @@ impl Login {
             // Whom to act for, who asks, the password; NUL between them.
             Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
                 [_, user, password] => {
-                    LoginStep::ValueSource { user: (*user).to_owned(), password: (*password).to_owned() }
+                    LoginStep::Complete { user: (*user).to_owned(), password: (*password).to_owned() }
                 }
                 _ => LoginStep::Garbled,
             },
             Self::UserName => LoginStep::Ask(PASSWORD, Self::Password(text)),
-            Self::Password(user) => LoginStep::ValueSource { user, password: text },
+            Self::Password(user) => LoginStep::Complete { user, password: text },
         }
     }
 }
@@ -67,35 +67,35 @@ impl Login {
 mod tests {
     use super::*;
 
-    fn given(user: &str, password: &str) -> LoginStep {
-        LoginStep::ValueSource { user: user.into(), password: password.into() }
+    fn complete(user: &str, password: &str) -> LoginStep {
+        LoginStep::Complete { user: user.into(), password: password.into() }
     }
 
     #[test]
-    fn plain_is_read_with_and_without_a_first_answer() {
+    fn auth_plain_works_with_and_without_an_initial_response() {
         let answer = STANDARD.encode("\0anybody\0sb_mine");
-        assert_eq!(Login::begin(AUTH_PLAIN, &answer), given("anybody", "sb_mine"));
+        assert_eq!(Login::begin(AUTH_PLAIN, &answer), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, ""), LoginStep::Ask("", Login::Plain));
-        assert_eq!(Login::Plain.answer(answer.as_bytes()), given("anybody", "sb_mine"));
+        assert_eq!(Login::Plain.answer(answer.as_bytes()), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, "="), LoginStep::Garbled);
         assert_eq!(Login::Plain.answer(b"sb_mine"), LoginStep::Garbled);
     }
 
     #[test]
-    fn login_asks_for_the_user_name_and_then_for_the_password() {
+    fn auth_login_prompts_for_user_name_and_password() {
         assert_eq!(Login::begin(AUTH_LOGIN, ""), LoginStep::Ask("VXNlcm5hbWU6", Login::UserName));
         assert_eq!(
             Login::begin(AUTH_LOGIN, "YQ=="),
             LoginStep::Ask("UGFzc3dvcmQ6", Login::Password("a".into()))
         );
         let answer = STANDARD.encode("sb_mine");
-        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), given("a", "sb_mine"));
+        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), complete("a", "sb_mine"));
         assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
         assert_eq!(STANDARD.decode(PASSWORD).unwrap(), b"Password:");
     }
 
     #[test]
-    fn other_mechanisms_are_unknown() {
+    fn other_mechanisms_are_rejected() {
         assert_eq!(Login::begin(smtp_proto::AUTH_CRAM_MD5, ""), LoginStep::Unknown);
     }
 }
