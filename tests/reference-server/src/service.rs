@@ -210,7 +210,7 @@ impl Service {
                         Ok(()) => {
                             if let Some(created_key) = created_key {
                                 tenant.api_keys.change(created_key.id, |key| {
-                                    key.last_used_at = Some(self.state.clock.now())
+                                    key.last_used_at = Some(self.state.clock.now());
                                 });
                             }
                             self.call(request, tenant, route, created_key)

@@ -134,8 +134,8 @@ impl Route {
             Account(handler) => handler(call, &tenant(state, request)?),
             MailView(handler) => {
                 let viewer = view::viewer(state, request)?;
-                let tray = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
-                handler(call, &viewer, &mail::MailView::find(&viewer, tray, call.segment(1))?)
+                let folder = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
+                handler(call, &viewer, &mail::MailView::find(&viewer, folder, call.segment(1))?)
             }
         }
     }

@@ -39,7 +39,7 @@ impl Size for Entry {
 }
 
 /// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
-pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
+pub(crate) fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > MAX_BODY {
         return None;
     }

@@ -89,9 +89,9 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         object: &'static str,
         event: &'a str,
     }
-    let (name, whom, payload) = context.body(|fields, problems, _| {
+    let (name, recipient, payload) = context.body(|fields, problems, _| {
         let name = take_name(fields, "event", problems);
-        let whom = Recipient::take(fields, problems);
+        let recipient = Recipient::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
             && let Some(event) = context.tenant.events.by_key(name)
@@ -99,10 +99,10 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         {
             schema.check(payload, problems);
         }
-        Some((name?, whom?, payload?))
+        Some((name?, recipient?, payload?))
     })?;
     let payload = Arc::new(Value::Object(payload));
-    let contact = match whom {
+    let contact = match recipient {
         Recipient::Contact(id) => {
             context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
                 Problem::validation(format!(

@@ -76,7 +76,7 @@ impl RecordedRequest {
 #[derive(Debug)]
 pub(crate) struct Requests {
     entries: Mutex<Entries>,
-    max_requests: usize,
+    max_count: usize,
     max_bytes: usize,
 }
 
@@ -89,8 +89,8 @@ struct Entries {
 }
 
 impl Requests {
-    pub(crate) fn new(max_requests: usize, max_bytes: usize) -> Self {
-        Self { entries: Mutex::default(), max_requests, max_bytes }
+    pub(crate) fn new(max_count: usize, max_bytes: usize) -> Self {
+        Self { entries: Mutex::default(), max_count, max_bytes }
     }
 
     pub(crate) fn record(&self, mut request: RecordedRequest) {
@@ -100,7 +100,7 @@ impl Requests {
         entries.counted += 1;
         request.number = entries.counted;
         entries.requests.push_back((size, Arc::new(request)));
-        while entries.requests.len() > self.max_requests || entries.bytes > self.max_bytes {
+        while entries.requests.len() > self.max_count || entries.bytes > self.max_bytes {
             let Some((size, _)) = entries.requests.pop_front() else { break };
             entries.bytes -= size;
         }
@@ -119,8 +119,8 @@ impl Requests {
     /// Finds the request with this number, unless it was evicted.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let entries = lock(&self.entries);
-        let place = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
-        entries.requests.get(place).map(|(_, request)| Arc::clone(request))
+        let index = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
+        entries.requests.get(index).map(|(_, request)| Arc::clone(request))
     }
 
     pub(crate) fn clear(&self) {

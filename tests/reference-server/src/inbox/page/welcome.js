@@ -20,7 +20,7 @@ export function welcome(tray) {
       : "Emails to any address can be received here: with a command, or by SMTP."),
     others,
     sent ? [
-      isKey && h("button.first", { type: "button", onclick: sample }, "Send a sample email"),
+      isKey && h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
       step("With posthaste", `${shell.variables}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
       step("With curl", `curl ${base}/emails \\\n  -H ${shell.header} -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
     ] : [

@@ -411,7 +411,7 @@ mod tests {
             (rule("eq", json!([1])), "`rule.value` must be a string, a number, a boolean or null"),
             (rule("gt", json!("1")), "`rule.value` must be a number for `gt`"),
             (rule("contains", json!(1)), "`rule.value` must be a string for `contains`"),
-            (rule("exists", json!(1)), "`rule.value` goes with no value"),
+            (rule("exists", json!(1)), "`rule.value` must be absent"),
         ] {
             assert!(refused(&rule).contains(words), "{rule}: {}", refused(&rule));
         }

@@ -16,7 +16,7 @@ pub(super) enum Login {
 /// The result of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LoginStep {
-    /// This is asked for, already in Base64.
+    /// The prompt for the next input, already in Base64.
     Ask(&'static str, Login),
     /// Both were given.
     Complete {
@@ -31,7 +31,7 @@ const USER_NAME: &str = "VXNlcm5hbWU6";
 const PASSWORD: &str = "UGFzc3dvcmQ6";
 
 impl Login {
-    /// The command `AUTH`, perhaps with the first answer in it.
+    /// The command `AUTH`, possibly with an initial response.
     pub(super) fn begin(mechanism: u64, first: &str) -> LoginStep {
         match (mechanism, first) {
             (AUTH_PLAIN, "") => LoginStep::Ask("", Self::Plain),
@@ -42,15 +42,15 @@ impl Login {
         }
     }
 
-    /// The client's answer to what was asked.
+    /// Processes the client's response to a prompt.
     pub(super) fn answer(self, line: &[u8]) -> LoginStep {
-        // `=` stands for an empty first answer (RFC 4954, 4).
+        // `=` stands for an empty initial response (RFC 4954, 4).
         let bytes = if line == b"=" { Ok(Vec::new()) } else { STANDARD.decode(line.trim_ascii()) };
         let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return LoginStep::Garbled;
         };
         match self {
-            // Whom to act for, who asks, the password; NUL between them.
+            // Authorization identity, user name, password; separated by NUL.
             Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
                 [_, user, password] => {
                     LoginStep::Complete { user: (*user).to_owned(), password: (*password).to_owned() }

@@ -45,7 +45,7 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
     while body.len() < MAX_RESPONSE {
         match timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(chunk))) => {
-                body.extend_from_slice(&chunk[..chunk.len().min(MAX_RESPONSE - body.len())])
+                body.extend_from_slice(&chunk[..chunk.len().min(MAX_RESPONSE - body.len())]);
             }
             _ => break,
         }

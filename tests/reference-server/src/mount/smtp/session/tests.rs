@@ -228,7 +228,7 @@ fn recipients_are_limited_and_non_ascii_addresses_need_smtputf8() {
 fn client_is_disconnected_after_repeated_rejections() {
     let (answers, _) = converse("WIZ\r\n".repeat(60).as_bytes(), 5, Settings::default());
     assert_eq!(answers.lines().count(), MAX_REFUSALS + 2);
-    assert!(answers.ends_with("421 4.7.0 Too many commands that were refused\r\n"), "{answers}");
+    assert!(answers.ends_with("421 4.7.0 Too many rejected commands\r\n"), "{answers}");
 }
 
 proptest! {
