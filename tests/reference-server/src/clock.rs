@@ -23,7 +23,7 @@ struct Reading {
     /// The time that it showed at the last change.
     shown: Timestamp,
     /// The system's time at the last change.
-    touched: Timestamp,
+    changed_at: Timestamp,
     /// Seconds on this clock per second of the system's, while it runs.
     scale: f64,
     frozen: bool,
@@ -31,29 +31,29 @@ struct Reading {
 
 /// A persisted clock. Without an instant it follows the system's time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredClock {
     shown: Option<Timestamp>,
-    touched: Timestamp,
+    changed_at: Timestamp,
     scale: f64,
     frozen: bool,
 }
 
 impl Reading {
     fn at(shown: Timestamp, frozen: bool) -> Self {
-        Self { shown, touched: Timestamp::now(), scale: 1.0, frozen }
+        Self { shown, changed_at: Timestamp::now(), scale: 1.0, frozen }
     }
 
     fn now(self) -> Timestamp {
         if self.frozen {
             return self.shown;
         }
-        let passed = Timestamp::now().duration_since(self.touched);
-        plus(self.shown, scaled(passed, self.scale))
+        let passed = Timestamp::now().duration_since(self.changed_at);
+        saturating_add(self.shown, scaled(passed, self.scale))
     }
 
     /// The same clock, showing this instant from now on.
     fn showing(self, shown: Timestamp) -> Self {
-        Self { shown, touched: Timestamp::now(), ..self }
+        Self { shown, changed_at: Timestamp::now(), ..self }
     }
 }
 
@@ -100,7 +100,7 @@ impl Clock {
     /// Moves the clock forward, and runs the jobs that become due, in order.
     pub fn advance(&self, by: Duration) {
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
-        self.change(|reading| reading.showing(plus(reading.now(), by)));
+        self.change(|reading| reading.showing(saturating_add(reading.now(), by)));
     }
 
     /// Sets the clock to an instant, also to an earlier one. A running clock continues from there.
@@ -129,25 +129,25 @@ impl Clock {
     }
 
     /// The clock relative to the system's, for persistence.
-    pub(crate) fn kept(&self) -> Kept {
+    pub(crate) fn stored(&self) -> StoredClock {
         let reading = *lock(&self.reading);
         // Within a second it counts as the system's own.
         let own = !reading.frozen
             && reading.scale.total_cmp(&1.0).is_eq()
             && reading.now().duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(1);
-        Kept {
+        StoredClock {
             shown: (!own).then_some(reading.shown),
-            touched: reading.touched,
+            changed_at: reading.changed_at,
             scale: reading.scale,
             frozen: reading.frozen,
         }
     }
 
     /// Restores a persisted clock; a running clock has advanced meanwhile.
-    pub(crate) fn stand(&self, kept: &Kept) {
-        if let Some(shown) = kept.shown {
+    pub(crate) fn restore(&self, stored: &StoredClock) {
+        if let Some(shown) = stored.shown {
             *lock(&self.reading) =
-                Reading { shown, touched: kept.touched, scale: kept.scale, frozen: kept.frozen };
+                Reading { shown, changed_at: stored.changed_at, scale: stored.scale, frozen: stored.frozen };
         }
     }
 
@@ -169,7 +169,7 @@ impl std::fmt::Debug for Clock {
 }
 
 /// Adds a duration, saturating at the last valid timestamp.
-pub(crate) fn plus(instant: Timestamp, by: SignedDuration) -> Timestamp {
+pub(crate) fn saturating_add(instant: Timestamp, by: SignedDuration) -> Timestamp {
     instant.checked_add(by).unwrap_or(if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX })
 }
 

@@ -13,7 +13,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::delivery::contacts::ContactService;
-use crate::model::credential::Made;
+use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
@@ -27,7 +27,7 @@ pub(crate) struct Context<'a> {
     pub(crate) request: &'a Request<Bytes>,
     pub(crate) tenant: Arc<Tenant>,
     /// The ID of the credential, if `POST /api-keys` created it.
-    pub(crate) key: Option<Made>,
+    pub(crate) key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
     pattern: &'static str,
     ignored: &'a RefCell<Ignored>,
@@ -45,11 +45,11 @@ impl<'a> Context<'a> {
     }
 
     /// A path parameter by its index, decoded.
-    pub(crate) fn parameter(&self, place: usize) -> Cow<'_, str> {
+    pub(crate) fn parameter(&self, index: usize) -> Cow<'_, str> {
         let mut parameters = segments(self.pattern)
             .zip(segments(self.request.uri().path()))
             .filter(|(pattern, _)| pattern.starts_with('{'));
-        let text = parameters.nth(place).map_or("", |(_, text)| text);
+        let text = parameters.nth(index).map_or("", |(_, text)| text);
         percent_decode_str(text).decode_utf8_lossy()
     }
 
@@ -59,8 +59,8 @@ impl<'a> Context<'a> {
     }
 
     /// A path parameter by its index, which must be an ID.
-    pub(crate) fn id_at(&self, place: usize, what: &str) -> Result<Uuid, Problem> {
-        let text = self.parameter(place);
+    pub(crate) fn id_at(&self, index: usize, what: &str) -> Result<Uuid, Problem> {
+        let text = self.parameter(index);
         Uuid::try_parse(&text).map_err(|_| {
             Problem::invalid_parameter(format!("The id of {what} must be a UUID; found {}.", quoted(&text)))
         })
@@ -83,14 +83,14 @@ impl<'a> Context<'a> {
     ) -> Result<T, Problem> {
         let body = Body::read(self.request.body())?;
         let (mut problems, mut ignored) = (Problems::default(), self.ignored());
-        let made = Fields::read_body(body, &mut problems).and_then(|mut fields| {
-            let made = read(&mut fields, &mut problems, &mut ignored);
-            fields.leave(&mut ignored);
-            made
+        let input = Fields::read_body(body, &mut problems).and_then(|mut fields| {
+            let input = read(&mut fields, &mut problems, &mut ignored);
+            fields.report_ignored(&mut ignored);
+            input
         });
-        match (made, problems.into_problem()) {
+        match (input, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
-            (Some(made), None) => Ok(made),
+            (Some(input), None) => Ok(input),
             (None, None) => Err(Problem::application("A request was refused without a reason.")),
         }
     }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::lock::lock;
 use crate::model::domain::Tls;
 use crate::model::email::attachments::{self, Content};
@@ -63,20 +63,20 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
     lock(&tenant.emails).insert(id, Arc::clone(&email));
-    state.tenants.hold_mail(tenant, id, email.size());
+    state.tenants.count_mail(tenant, id, email.size());
     match due {
         Some(due) => {
             record_event(state, tenant, &email, now, Event::Scheduled, None);
             schedule(state, tenant, &email, due);
         }
-        None => depart(state, tenant, &email, now),
+        None => dispatch(state, tenant, &email, now),
     }
     id
 }
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
 pub(crate) fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    let work = Job::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
+    let work = Job::SendEmail { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
     state.scheduler.schedule(due, work);
 }
 
@@ -90,14 +90,14 @@ pub(crate) fn record_event(
     detail: Option<&Value>,
 ) {
     email.note(at, event);
-    lock(&tenant.emails).touch(email.id);
+    lock(&tenant.emails).mark_changed(email.id);
     state.tenants.grow_mail(email.id, size_of::<(Timestamp, Event)>());
     state
         .event_bus
         .publish(&tenant.name, BusEventKind::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
         webhooks::notify(state, tenant, at, kind, Some(email.id), || {
-            webhooks::payload::email(email, event, detail, at, &state.links.own())
+            webhooks::payload::email(email, event, detail, at, &state.links.prefix())
         });
         // As a job, so that a chain of automations needs no deeper stack than one.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
@@ -108,9 +108,9 @@ pub(crate) fn record_event(
 }
 
 /// Sends an email, or first fetches its hosted attachments.
-pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
+pub(crate) fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
-    if !topics::judge(tenant, &mut draft) {
+    if !topics::drop_opted_out(tenant, &mut draft) {
         // No recipient remains: the request was answered with an ID anyway (`SPEC.md`, Other API errors).
         fail(state, tenant, email, at, "recipients_opted_out");
         return;
@@ -129,7 +129,7 @@ pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at
         }
         return;
     }
-    leave(state, tenant, email, draft, at);
+    deliver(state, tenant, email, draft, at);
 }
 
 /// Continues with an email whose hosted attachments were fetched, or failed to be.
@@ -141,7 +141,7 @@ pub(crate) fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>,
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
             fail(state, &tenant, &email, now, "attachment_too_complex");
         }
-        Ok(()) => leave(state, &tenant, &email, draft, now),
+        Ok(()) => deliver(state, &tenant, &email, draft, now),
     }
 }
 
@@ -153,7 +153,7 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
         }
     }
     let size = attachments::encoded_size(&draft.attachments);
-    if size > attachments::MOST { Err(FetchError::TooLarge) } else { Ok(()) }
+    if size > attachments::MAX_BASE64 { Err(FetchError::TooLarge) } else { Ok(()) }
 }
 
 /// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
@@ -163,33 +163,33 @@ pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: 
     state.tenants.resize_mail(email.id, email.size());
 }
 
-fn leave(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
+fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
-    let course = crate::model::mail::simulation::course(draft.recipients(), enforced);
-    for (after, event) in course.events {
+    let outcome = crate::model::mail::simulation::outcome(draft.recipients(), enforced);
+    for (after, event) in outcome.events {
         if after.is_zero() {
             record_event(state, tenant, email, at, event, None);
         } else {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.scheduler.schedule(plus(at, after), Job::Note { tenant, email, event });
+            state.scheduler.schedule(saturating_add(at, after), Job::RecordEvent { tenant, email, event });
         }
     }
-    if !course.leaves {
+    if !outcome.is_sent {
         state.tenants.resize_mail(email.id, email.size());
         return;
     }
-    let tracking = domain.and_then(|domain| Tracking::of(&domain, state.links.own()));
+    let tracking = domain.and_then(|domain| Tracking::of(&domain, state.links.prefix()));
     let id = state.next_id();
     let mail = Arc::new(Mail::new(id, email, draft, enforced, tracking, at));
     // Captured emails live as long as the email itself.
     let remembered = lock(&tenant.emails).contains(email.id);
     if remembered {
         email.set_captured(id);
-        lock(&tenant.emails).touch(email.id);
+        lock(&tenant.emails).mark_changed(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         state.tenants.resize_mail(email.id, email.size() + mail.held());
         state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
     }
-    state.note_captured(mail);
+    state.queue_captured(mail);
 }

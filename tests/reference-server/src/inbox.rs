@@ -105,10 +105,10 @@ fn filtered<T: filter::Mail>(
     canceled: &Cancellation,
 ) -> Result<Page<Arc<T>>, Problem> {
     if filter.is_open() {
-        return window.look(&lock(ledger), |_| true);
+        return window.page_where(&lock(ledger), |_| true);
     }
     let walk = window.walk(&lock(ledger))?;
-    let page = walk.look(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
+    let page = walk.page_where(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
     canceled.check().map(|()| page)
 }
 
@@ -116,7 +116,7 @@ type Outcome = Result<Response<Bytes>, Problem>;
 
 /// The name of the tenant whose key or account ID the request contains. Send-only keys are accepted: there is nothing here to protect.
 fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
-    let account = account::bearer(request.headers()).and_then(|word| account::named(state, word));
+    let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
     match account {
         Some(tenant) => Ok(tenant?.name.clone()),
         None => Ok(state.credential(request.headers())?.tenant.into_owned()),

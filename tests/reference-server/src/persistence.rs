@@ -34,9 +34,9 @@ use crate::service::Service;
 use crate::settings::Settings;
 
 /// The delay between two writes.
-const PAUSE: Duration = Duration::from_millis(100);
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 /// The delay between a failed write and the next attempt.
-const RETRY: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Why the state could not be persisted or restored.
 #[derive(Debug, thiserror::Error)]
@@ -160,7 +160,7 @@ impl std::fmt::Debug for Persistence {
 }
 
 /// Is called when writing fails, and when it succeeds again.
-type WebhookDelivery = dyn Fn(Result<(), &PersistenceError>) + Send;
+type StatusCallback = dyn Fn(Result<(), &PersistenceError>) + Send;
 
 /// The thread that writes.
 struct Writer {
@@ -177,7 +177,7 @@ struct Writer {
     /// The clock as written.
     clock: Vec<u8>,
     shared: Arc<Shared>,
-    delivery: Box<WebhookDelivery>,
+    delivery: Box<StatusCallback>,
 }
 
 impl Writer {
@@ -190,7 +190,7 @@ impl Writer {
                 .is_some_and(|service| service.state().snapshot_lock.backlog().is_full());
             let stopped = {
                 let stop = lock(&shared.stop);
-                let pause = if is_behind { Duration::ZERO } else { PAUSE };
+                let pause = if is_behind { Duration::ZERO } else { WRITE_INTERVAL };
                 let waited = shared.wake.wait_timeout_while(stop, pause, |stop| !*stop);
                 *waited.unwrap_or_else(std::sync::PoisonError::into_inner).0
             };
@@ -221,7 +221,7 @@ impl Writer {
             }
             Err(error) => {
                 self.store = None;
-                self.retry_at = Some(Instant::now() + RETRY);
+                self.retry_at = Some(Instant::now() + RETRY_DELAY);
                 service.state().snapshot_lock.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
                     (self.delivery)(Err(&error));
@@ -249,7 +249,7 @@ impl Writer {
         let mut batch = Batch::collect(service, &mut self.known);
         service.state().snapshot_lock.backlog().begin_write();
         drop(closed);
-        let clock = encode(&service.clock().kept())?;
+        let clock = encode(&service.clock().stored())?;
         if clock != self.clock {
             self.clock.clone_from(&clock);
             batch.clock = Some(clock);

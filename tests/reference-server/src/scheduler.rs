@@ -19,27 +19,27 @@ pub(crate) struct Scheduler<W> {
 pub(crate) type JobKey = (Timestamp, u64);
 
 struct Waiting<W> {
-    work: BTreeMap<JobKey, W>,
-    noted: u64,
+    jobs: BTreeMap<JobKey, W>,
+    scheduled: u64,
     /// The number of jobs above which those that are no longer needed are dropped.
     purge_above: usize,
     /// The keys of added and removed jobs, once persistence has subscribed.
-    touched: Option<Vec<JobKey>>,
+    changed: Option<Vec<JobKey>>,
 }
 
 impl<W> Scheduler<W> {
     pub(crate) fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
-        let waiting = Waiting { work: BTreeMap::new(), noted: 0, purge_above: 1_024, touched: None };
+        let waiting = Waiting { jobs: BTreeMap::new(), scheduled: 0, purge_above: 1_024, changed: None };
         Self { waiting: Mutex::new(waiting), is_needed }
     }
 
-    pub(crate) fn schedule(&self, due: Timestamp, work: W) {
+    pub(crate) fn schedule(&self, due: Timestamp, jobs: W) {
         let mut waiting = lock(&self.waiting);
-        let turn = (due, waiting.noted);
-        waiting.noted += 1;
-        waiting.touch(turn);
-        waiting.work.insert(turn, work);
-        if waiting.work.len() > waiting.purge_above {
+        let key = (due, waiting.scheduled);
+        waiting.scheduled += 1;
+        waiting.mark_changed(key);
+        waiting.jobs.insert(key, jobs);
+        if waiting.jobs.len() > waiting.purge_above {
             waiting.purge(self.is_needed);
         }
     }
@@ -47,49 +47,49 @@ impl<W> Scheduler<W> {
     /// Takes the next job that is due at `now`, with its key.
     pub(crate) fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
         let mut waiting = lock(&self.waiting);
-        let next = waiting.work.first_entry().filter(|next| next.key().0 <= now)?;
-        let (turn, work) = next.remove_entry();
-        waiting.touch(turn);
-        Some((turn, work))
+        let next = waiting.jobs.first_entry().filter(|next| next.key().0 <= now)?;
+        let (key, jobs) = next.remove_entry();
+        waiting.mark_changed(key);
+        Some((key, jobs))
     }
 
     /// Puts the remainder of a job back under its old key.
-    pub(crate) fn go_on(&self, turn: JobKey, rest: W) {
+    pub(crate) fn requeue(&self, key: JobKey, remainder: W) {
         let mut waiting = lock(&self.waiting);
-        waiting.touch(turn);
-        waiting.work.insert(turn, rest);
+        waiting.mark_changed(key);
+        waiting.jobs.insert(key, remainder);
     }
 
     /// Whether any job is due at `now`.
     pub(crate) fn is_due(&self, now: Timestamp) -> bool {
-        lock(&self.waiting).work.first_key_value().is_some_and(|(turn, _)| turn.0 <= now)
+        lock(&self.waiting).jobs.first_key_value().is_some_and(|(key, _)| key.0 <= now)
     }
 
     pub(crate) fn clear(&self) {
         let mut waiting = lock(&self.waiting);
-        let all: Vec<_> = waiting.work.keys().copied().collect();
-        for turn in all {
-            waiting.touch(turn);
+        let all: Vec<_> = waiting.jobs.keys().copied().collect();
+        for key in all {
+            waiting.mark_changed(key);
         }
-        waiting.work.clear();
+        waiting.jobs.clear();
     }
 
     /// Reports what was added or removed since the last call: a key, and the job if it still waits. The first call reports everything.
     pub(crate) fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
         let mut waiting = lock(&self.waiting);
-        let touched = waiting.touched.replace(Vec::new());
-        let touched = touched.unwrap_or_else(|| waiting.work.keys().copied().collect());
-        for turn in touched {
-            show(turn, waiting.work.get(&turn));
+        let changed = waiting.changed.replace(Vec::new());
+        let changed = changed.unwrap_or_else(|| waiting.jobs.keys().copied().collect());
+        for key in changed {
+            show(key, waiting.jobs.get(&key));
         }
     }
 
     /// Restores a persisted job, which doesn't count as a change.
-    pub(crate) fn put_back(&self, (due, order): JobKey, work: W) {
+    pub(crate) fn restore(&self, (due, number): JobKey, jobs: W) {
         let mut waiting = lock(&self.waiting);
-        waiting.touched.get_or_insert_default();
-        waiting.noted = waiting.noted.max(order + 1);
-        waiting.work.insert((due, order), work);
+        waiting.changed.get_or_insert_default();
+        waiting.scheduled = waiting.scheduled.max(number + 1);
+        waiting.jobs.insert((due, number), jobs);
     }
 }
 
@@ -97,18 +97,18 @@ impl<W> Waiting<W> {
     /// Drops the jobs that are no longer needed, once they may be half of all.
     fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
         let gone: Vec<JobKey> =
-            self.work.iter().filter(|(key, job)| !is_needed(key.0, job)).map(|(key, _)| *key).collect();
+            self.jobs.iter().filter(|(key, job)| !is_needed(key.0, job)).map(|(key, _)| *key).collect();
         for key in gone {
-            self.work.remove(&key);
-            self.touch(key);
+            self.jobs.remove(&key);
+            self.mark_changed(key);
         }
-        self.purge_above = 2 * self.work.len() + 1_024;
+        self.purge_above = 2 * self.jobs.len() + 1_024;
     }
 
-    fn touch(&mut self, turn: JobKey) {
-        if let Some(touched) = &mut self.touched {
+    fn mark_changed(&mut self, key: JobKey) {
+        if let Some(changed) = &mut self.changed {
             changes::count(0);
-            touched.push(turn);
+            changed.push(key);
         }
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_without_a_seed_differ_and_those_of_one_seed_agree() {
+    fn unseeded_sources_differ_and_equal_seeds_agree() {
         let take = |ids: &Ids| (0..100).map(|_| ids.next()).collect::<Vec<_>>();
         let (one, other) = (take(&Ids::new(None, 0)), take(&Ids::new(None, 0)));
         assert!(one.iter().all(|id| !other.contains(id) && id.get_version_num() == 4));

@@ -23,7 +23,7 @@ use http::{HeaderValue, Method, Request, Response, header};
 use self::due::DueWorker;
 use crate::clock::Clock;
 use crate::lock::{lock, read, write};
-use crate::model::credential::Made;
+use crate::model::credential::CreatedKey;
 use crate::model::mail::{CapturedMail, Mail};
 use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route, wrong_method};
@@ -62,7 +62,7 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// ```
 pub struct Service {
     state: Arc<State>,
-    turns: DueWorker,
+    due_worker: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
 }
@@ -79,7 +79,7 @@ impl Service {
         let settings = settings.within_memory();
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
-            turns: DueWorker::default(),
+            due_worker: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
         });
@@ -147,14 +147,14 @@ impl Service {
                 Allowance::uncounted(self.state.settings.rate_limit),
             );
         }
-        let (met, delay) = self.state.faults.meet(request.method(), path);
+        let (fault, delay) = self.state.faults.apply(request.method(), path);
         let mut wire = Wire { delay, ..Wire::default() };
-        let (mut response, allowance) = match met {
+        let (mut response, allowance) = match fault {
             // `Faults` returns a delay separately, never as the fault itself.
             None | Some(Action::Delay(_)) => self.serve(request),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
-                self.unserved(lost())
+                self.unserved(dropped_connection())
             }
             Some(Action::DropAfter) => {
                 wire.cut = Some(None);
@@ -162,7 +162,7 @@ impl Service {
             }
             Some(Action::Stall) => {
                 wire.stalled = true;
-                self.unserved(lost())
+                self.unserved(dropped_connection())
             }
             Some(Action::Truncate(bytes)) => {
                 wire.cut = Some(Some(bytes));
@@ -203,17 +203,17 @@ impl Service {
             (Found::Nothing, _) => routes::no_such_route(path).into_response(),
             (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
             (Found::Route(route), tenant) => {
-                let checked =
-                    credential.and_then(|credential| credential.check(route.scope).map(|()| credential.made));
+                let checked = credential
+                    .and_then(|credential| credential.check(route.scope).map(|()| credential.created_key));
                 match (checked, tenant) {
-                    (Ok(made), Some(tenant)) => match self.count(tenant, &mut allowance) {
+                    (Ok(created_key), Some(tenant)) => match self.count(tenant, &mut allowance) {
                         Ok(()) => {
-                            if let Some(made) = made {
-                                tenant
-                                    .api_keys
-                                    .change(made.id, |key| key.last_used_at = Some(self.state.clock.now()));
+                            if let Some(created_key) = created_key {
+                                tenant.api_keys.change(created_key.id, |key| {
+                                    key.last_used_at = Some(self.state.clock.now());
+                                });
                             }
-                            self.call(request, tenant, route, made)
+                            self.call(request, tenant, route, created_key)
                         }
                         Err(problem) => {
                             let mut response = problem.into_response();
@@ -245,22 +245,22 @@ impl Service {
         request: &Request<Bytes>,
         tenant: &Arc<Tenant>,
         route: &'static Route,
-        made: Option<Made>,
+        created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
         let key = if route.keyed { idempotency::read(request.headers()) } else { Ok(None) };
-        let turn = key.and_then(|key| {
+        let lookup = key.and_then(|key| {
             let Some(key) = key else { return Ok(None) };
             tenant
                 .keys
                 .begin(&route.method, route.path, key, request.body(), self.state.clock.now())
                 .map(Some)
         });
-        match turn {
+        match lookup {
             Err(problem) => problem.into_response(),
             Ok(Some(KeyLookup::Replay(answer))) => answer,
-            Ok(turn) => {
-                let response = self.act(request, tenant, route, made);
-                if let Some(KeyLookup::First(claim)) = turn {
+            Ok(lookup) => {
+                let response = self.run_handler(request, tenant, route, created_key);
+                if let Some(KeyLookup::First(claim)) = lookup {
                     claim.finish(&response);
                 }
                 response
@@ -268,21 +268,21 @@ impl Service {
         }
     }
 
-    fn act(
+    fn run_handler(
         &self,
         request: &Request<Bytes>,
         tenant: &Arc<Tenant>,
         route: &'static Route,
-        made: Option<Made>,
+        created_key: Option<CreatedKey>,
     ) -> Response<Bytes> {
         let ignored = RefCell::new(Ignored::default());
         let mut context = Context::new(&self.state, request, Arc::clone(tenant), route.path, &ignored);
-        context.key = made;
+        context.key = created_key;
         let mut response = (route.handler)(&context).unwrap_or_else(Problem::into_response);
         if let Some(names) = ignored.borrow().header() {
             response.headers_mut().insert("x-sandbox-ignored-fields", names);
         }
-        self.tell();
+        self.notify_listeners();
         response
     }
 
@@ -367,7 +367,7 @@ impl Service {
         self.state.reset();
     }
 
-    fn tell(&self) {
+    fn notify_listeners(&self) {
         loop {
             let Some(mail) = self.state.next_captured() else { return };
             let listeners = read(&self.listeners).clone();
@@ -403,6 +403,6 @@ impl std::fmt::Debug for Service {
 }
 
 /// A response in place of one whose connection is dropped.
-fn lost() -> Response<Bytes> {
+fn dropped_connection() -> Response<Bytes> {
     Problem::application("This fault drops the connection, which needs the HTTP mount.").into_response()
 }

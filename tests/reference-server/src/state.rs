@@ -60,7 +60,7 @@ pub(crate) struct State {
     pub(crate) http_clients: HttpClients,
     pub(crate) event_bus: EventBus,
     /// Captured emails that the listeners have not received yet.
-    unheard: Mutex<VecDeque<Arc<Mail>>>,
+    uncaptured: Mutex<VecDeque<Arc<Mail>>>,
     /// Entered by every thread that changes something.
     pub(crate) snapshot_lock: SnapshotLock,
     kept: AtomicBool,
@@ -86,7 +86,7 @@ impl State {
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             event_bus: EventBus::new(),
-            unheard: Mutex::default(),
+            uncaptured: Mutex::default(),
             snapshot_lock: SnapshotLock::default(),
             kept: AtomicBool::new(false),
             settings,
@@ -112,13 +112,13 @@ impl State {
     }
 
     /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.
-    pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
-        lock(&self.unheard).push_back(mail);
+    pub(crate) fn queue_captured(&self, mail: Arc<Mail>) {
+        lock(&self.uncaptured).push_back(mail);
     }
 
     /// Takes the next captured email for the listeners.
     pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
-        lock(&self.unheard).pop_front()
+        lock(&self.uncaptured).pop_front()
     }
 
     /// Marks the state as persistent.
@@ -136,7 +136,7 @@ impl State {
         self.scheduler.clear();
         self.fetches.clear();
         self.outbox.clear();
-        lock(&self.unheard).clear();
+        lock(&self.uncaptured).clear();
         self.faults.clear();
         self.tenants.reset();
         self.oauth.reset();

@@ -135,7 +135,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 /// The maximum size of a filled subject or body, in bytes. The specification doesn't define it; it equals the limit of attachments.
-pub(crate) const LARGEST: usize = 40 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 40 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn values_take_the_place_of_names_and_fallbacks_are_told() {
+    fn placeholders_are_replaced_and_fallbacks_are_passed_on() {
         assert_eq!(filled("Hello {{{NAME}}}, {{{ NAME }}}!"), "Hello Ada, Ada!");
         assert_eq!(filled("from {{{contact.city|your town}}}"), "from your town");
         assert_eq!(filled("from {{{contact.city}}}."), "from .");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_stays_as_it_was_written() {
+    fn malformed_placeholders_stay_unchanged() {
         // TPL-15
         for text in [
             "",
@@ -191,19 +191,19 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_not_read_again() {
+    fn placeholders_in_values_are_not_expanded() {
         assert_eq!(filled("{{{BRACES}}}"), "{{{NAME}}}");
     }
 
     #[test]
-    fn all_of_a_text_are_found_in_order() {
+    fn placeholders_are_listed_in_order() {
         let found: Vec<_> =
             placeholders("{{{A}}}{{{b.c|d}}} {{{A}}}").map(|found| (found.name, found.fallback)).collect();
         assert_eq!(found, [("A", None), ("b.c", Some("d")), ("A", None)]);
     }
 
     #[test]
-    fn a_hostile_text_costs_no_more_than_its_length() {
+    fn parsing_is_linear_for_hostile_text() {
         // Each brace might open a placeholder, and none does: the search for the end must not repeat.
         for text in [
             "{".repeat(300_000),
@@ -215,7 +215,7 @@ mod tests {
         }
     }
     #[test]
-    fn a_text_that_would_grow_too_large_is_not_made() {
+    fn filling_stops_at_the_size_limit() {
         let value = |_: Placeholder<'_>| Some("v".repeat(1_000).into());
         let text = "{{{A}}}".repeat(100);
         assert_eq!(fill_within(&text, 100_000, value).map(|filled| filled.len()), Some(100_000));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_begins_no_header_of_its_own() {
+    fn line_breaks_in_values_cannot_inject_headers() {
         assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
@@ -256,12 +256,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn without_values_every_text_stays_as_it_was_written(text in hostile()) {
+        fn text_without_values_stays_unchanged(text in hostile()) {
             prop_assert_eq!(fill(&text, |_| None), text);
         }
 
         #[test]
-        fn what_is_found_is_what_is_filled(text in hostile()) {
+        fn listed_placeholders_are_exactly_the_filled_ones(text in hostile()) {
             let mut filled = Vec::new();
             let shorter = fill(&text, |placeholder| {
                 filled.push((placeholder.name.to_owned(), placeholder.fallback.map(str::to_owned)));
@@ -278,13 +278,13 @@ mod tests {
         }
 
         #[test]
-        fn an_outline_knows_the_size_of_the_filled_text(text in hostile(), value in prop::option::of("[{}a|é]{0,9}")) {
+        fn outline_predicts_the_size_of_the_filled_text(text in hostile(), value in prop::option::of("[{}a|é]{0,9}")) {
             let of = |one: Placeholder<'_>| value.clone().filter(|_| one.name != "NAME").map(Cow::Owned);
             prop_assert_eq!(Outline::of(&text).filled(of), fill(&text, of).len());
         }
 
         #[test]
-        fn every_placeholder_between_other_text_takes_its_value(
+        fn placeholders_between_arbitrary_text_are_replaced(
             pieces in prop::collection::vec(("[^{}]{0,8}", "[A-Za-z0-9_]{1,8}", prop::option::of("[^{}|]{0,8}")), 0..8),
             value in "[{}a|\n]{0,12}",
         ) {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn very_deep_html_is_stripped_instead_of_laid_out() {
+    fn deeply_nested_html_is_stripped_instead_of_laid_out() {
         let deep = format!("{}deep &amp; down{}", "<div class=x>".repeat(100_000), "</p>".repeat(10));
         assert_eq!(derive(&deep), "deep &amp; down");
         let flat = "<p>one</p><br>".repeat(100);

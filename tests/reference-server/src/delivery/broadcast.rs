@@ -15,21 +15,21 @@ use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use self::message::MessageBuilder;
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::delivery::accept;
 use crate::model::broadcast::Status;
-use crate::model::email::personal::Common;
+use crate::model::email::personalized::SharedContent;
 use crate::state::State;
 use crate::state::job::{BroadcastJob, Job};
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
 /// The number of emails per step.
-const STEP: usize = 1_000;
+const STEP_SIZE: usize = 1_000;
 /// The number of emails that are created at a time within a step.
-const SLICE: usize = 25;
+const BATCH_SIZE: usize = 25;
 /// The delay between two steps.
-const PAUSE: SignedDuration = SignedDuration::from_millis(100);
+const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
 /// Sends a draft, now or when it is due.
 pub(crate) fn send(
@@ -48,59 +48,65 @@ pub(crate) fn send(
         return Ok(());
     }
     // The first step is part of the request.
-    let mut rest = depart(state, tenant, id, now);
-    while let Some(departure) = rest {
-        rest = go_on(state, departure, now);
+    let mut remaining = start(state, tenant, id, now);
+    while let Some(job) = remaining {
+        remaining = send_next(state, job, now);
     }
     Ok(())
 }
 
 /// Sends a scheduled broadcast, unless it was canceled or rescheduled.
-pub(crate) fn fall_due(
+pub(crate) fn send_scheduled(
     state: &State,
     tenant: &Weak<Tenant>,
     id: Uuid,
     due: Timestamp,
 ) -> Option<BroadcastJob> {
     let tenant = tenant.upgrade()?;
-    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due))?;
-    is_due.then(|| depart(state, &tenant, id, due)).flatten()
+    let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.start_sending(due))?;
+    is_due.then(|| start(state, &tenant, id, due)).flatten()
 }
 
-fn depart(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastJob> {
+fn start(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastJob> {
     let broadcast = tenant.broadcasts.get(id)?;
     let contacts = audience::members(tenant, broadcast.message.segment);
-    go_on(state, BroadcastJob::new(tenant, id, contacts), at)
+    send_next(state, BroadcastJob::new(tenant, id, contacts), at)
 }
 
 /// Sends the next emails, and returns the remainder of the same step.
-pub(crate) fn go_on(state: &State, mut departure: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
-    let tenant = departure.tenant.upgrade()?;
-    let broadcast = tenant.broadcasts.get(departure.broadcast)?;
+pub(crate) fn send_next(state: &State, mut job: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
+    let tenant = job.tenant.upgrade()?;
+    let broadcast = tenant.broadcasts.get(job.broadcast)?;
     if broadcast.status != Status::Queued {
         return None;
     }
-    let common = departure.common.get_or_insert_with(|| Arc::new(Common::of(broadcast)));
-    let turn = departure.contacts.split_off(departure.contacts.len().saturating_sub(SLICE));
-    leave(state, &tenant, common, &turn, at);
-    if departure.contacts.is_empty() {
-        tenant.broadcasts.change(departure.broadcast, |broadcast| broadcast.finish(at));
+    let shared = job.shared.get_or_insert_with(|| Arc::new(SharedContent::of(broadcast)));
+    let batch = job.contacts.split_off(job.contacts.len().saturating_sub(BATCH_SIZE));
+    send_batch(state, &tenant, shared, &batch, at);
+    if job.contacts.is_empty() {
+        tenant.broadcasts.change(job.broadcast, |broadcast| broadcast.finish(at));
         return None;
     }
-    departure.left += turn.len();
-    if departure.left < STEP {
-        return Some(departure);
+    job.sent += batch.len();
+    if job.sent < STEP_SIZE {
+        return Some(job);
     }
-    departure.left = 0;
-    state.scheduler.schedule(plus(at, PAUSE), Job::ContinueBroadcast(departure));
+    job.sent = 0;
+    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::ContinueBroadcast(job));
     None
 }
 
-fn leave(state: &State, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {
-    let letter = MessageBuilder::of(tenant, common);
-    for contact in turn.iter().rev() {
-        let Some(contact) = audience::addressee(tenant, *contact, common.topic()) else { continue };
-        if let Some(draft) = letter.to(contact, state) {
+fn send_batch(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    shared: &Arc<SharedContent>,
+    batch: &[Uuid],
+    at: Timestamp,
+) {
+    let builder = MessageBuilder::of(tenant, shared);
+    for contact in batch.iter().rev() {
+        let Some(contact) = audience::eligible_contact(tenant, *contact, shared.topic()) else { continue };
+        if let Some(draft) = builder.to(contact, state) {
             accept(state, tenant, draft, at);
         }
     }

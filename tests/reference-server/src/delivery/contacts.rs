@@ -23,11 +23,11 @@ pub(crate) struct ContactService<'a> {
 
 impl ContactService<'_> {
     /// Creates or updates the contact with this address. Returns its ID.
-    pub(crate) fn put(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
-        let made = Cell::new(false);
+    pub(crate) fn upsert(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
+        let created = Cell::new(false);
         let mut known = None;
         let new = || {
-            made.set(true);
+            created.set(true);
             let id = self.state.next_id();
             (id, blank(id, address.to_owned(), self.at))
         };
@@ -36,11 +36,11 @@ impl ContactService<'_> {
             write(contact);
             self.date(contact, known.as_ref());
         })?;
-        if made.get() {
-            self.tell_of("contact.created", id);
-            self.tell_of_topics(id, |contact| !contact.topics.is_empty());
+        if created.get() {
+            self.notify("contact.created", id);
+            self.notify_topics(id, |contact| !contact.topics.is_empty());
         } else if let Some(known) = known {
-            self.tell_what_changed(id, &known);
+            self.notify_changes(id, &known);
         }
         Ok(id)
     }
@@ -52,22 +52,22 @@ impl ContactService<'_> {
         change: impl FnOnce(&mut Contact) -> R,
     ) -> Option<Result<R, Problem>> {
         let mut known = None;
-        let made = self.tenant.contacts.try_change(id, |contact| {
+        let created = self.tenant.contacts.try_change(id, |contact| {
             known = Some(contact.clone());
-            let made = change(contact);
+            let created = change(contact);
             self.date(contact, known.as_ref());
-            Ok(made)
+            Ok(created)
         })?;
-        if let (Ok(_), Some(known)) = (&made, known) {
-            self.tell_what_changed(id, &known);
+        if let (Ok(_), Some(known)) = (&created, known) {
+            self.notify_changes(id, &known);
         }
-        Some(made)
+        Some(created)
     }
 
     /// Deletes a contact.
     pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
-        self.tell_with("contact.deleted", &contact);
+        self.notify_with("contact.deleted", &contact);
         Some(contact)
     }
 
@@ -77,7 +77,7 @@ impl ContactService<'_> {
         }
     }
 
-    fn tell_what_changed(self, id: Uuid, known: &Contact) {
+    fn notify_changes(self, id: Uuid, known: &Contact) {
         let Some(contact) = self.tenant.contacts.get(id) else { return };
         let like_known = Contact {
             topics: known.topics.clone(),
@@ -85,23 +85,23 @@ impl ContactService<'_> {
             ..Contact::clone(&contact)
         };
         if like_known != *known {
-            self.tell_of("contact.updated", id);
+            self.notify("contact.updated", id);
         }
-        self.tell_of_topics(id, |contact| contact.topics != known.topics);
+        self.notify_topics(id, |contact| contact.topics != known.topics);
     }
 
-    fn tell_of(self, kind: &'static str, id: Uuid) {
+    fn notify(self, kind: &'static str, id: Uuid) {
         if let Some(contact) = self.tenant.contacts.get(id) {
-            self.tell_with(kind, &contact);
+            self.notify_with(kind, &contact);
         }
     }
 
-    fn tell_with(self, kind: &'static str, contact: &Contact) {
+    fn notify_with(self, kind: &'static str, contact: &Contact) {
         let data = || payload::contact(contact, self.tenant.default_audience());
         notify(self.state, self.tenant, self.at, kind, None, data);
     }
 
-    fn tell_of_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
+    fn notify_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
         if let Some(contact) = self.tenant.contacts.get(id).filter(|contact| changed(contact)) {
             let kind = "contact.topics.updated";
             notify(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));

@@ -23,7 +23,7 @@ pub(crate) fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Cont
 }
 
 /// Drops the recipients that opted out. Returns whether any remain in `to`.
-pub(crate) fn judge(tenant: &Tenant, draft: &mut Draft) -> bool {
+pub(crate) fn drop_opted_out(tenant: &Tenant, draft: &mut Draft) -> bool {
     let Some(topic) = draft.topic else { return true };
     draft.to.retain(|one| allows(tenant, topic, &one.address));
     for copies in [&mut draft.cc, &mut draft.bcc] {

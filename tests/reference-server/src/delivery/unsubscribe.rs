@@ -38,8 +38,8 @@ pub(crate) fn link(state: &State, tenant: &Tenant, contact: Uuid, topic: Option<
 }
 
 /// Decodes a link. Returns `None` if its signature is invalid or the tenant no longer exists.
-pub(crate) fn open(state: &State, word: &str) -> Option<UnsubscribeRequest> {
-    let bytes = state.links.open(PURPOSE, word)?;
+pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
+    let bytes = state.links.open(PURPOSE, token)?;
     let (tenant, rest) = bytes.split_at_checked(16)?;
     let (contact, topic) = rest.split_at_checked(16)?;
     let tenant = state.tenants.find_by(|one| tag(state, one) == tenant)?;
@@ -65,9 +65,9 @@ impl UnsubscribeRequest {
     }
 
     /// Unsubscribes. Repeating it has no further effect.
-    pub(crate) fn end(&self, state: &State) {
-        let teller = ContactService { state, tenant: &self.tenant, at: state.clock.now() };
-        teller.change(self.contact, |contact| match self.topic {
+    pub(crate) fn apply(&self, state: &State) {
+        let contacts = ContactService { state, tenant: &self.tenant, at: state.clock.now() };
+        contacts.change(self.contact, |contact| match self.topic {
             Some(topic) => drop(contact.topics.insert(topic, Subscription::OptOut)),
             None => contact.unsubscribed = true,
         });

@@ -42,20 +42,20 @@ pub(crate) fn notify(
     email: Option<Uuid>,
     data: impl FnOnce() -> Value,
 ) -> Vec<(Uuid, Uuid)> {
-    let wanted: Vec<_> = {
+    let subscribed: Vec<_> = {
         let webhooks = tenant.webhooks.lock();
         webhooks.members(&Subscribed(kind.into())).map(|webhook| webhook.id).collect()
     };
-    if wanted.is_empty() {
+    if subscribed.is_empty() {
         return Vec::new();
     }
     let payload = json!({ "type": kind, "created_at": iso(at), "data": data() }).to_string();
     let payload = Bytes::from(payload.into_bytes());
-    let delivery = wanted.into_iter().map(|webhook| {
+    let delivery = subscribed.into_iter().map(|webhook| {
         let id = state.next_id();
         let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
         state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
-        state.tenants.hold_event(tenant, id, delivery.size());
+        state.tenants.count_event(tenant, id, delivery.size());
         enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true });
         state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
@@ -64,12 +64,7 @@ pub(crate) fn notify(
 }
 
 /// Makes the next scheduled attempt.
-pub(crate) fn fall_due(
-    state: &State,
-    tenant: &Weak<Tenant>,
-    delivery: &Weak<WebhookDelivery>,
-    number: usize,
-) {
+pub(crate) fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>, number: usize) {
     if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.awaits(number)) {
         enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
     }
@@ -96,10 +91,10 @@ pub(crate) fn enqueue(state: &State, job: PendingAttempt) {
 fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     if job.planned {
         job.delivery.give_up();
-        tenant.deliveries.touch(job.delivery.id);
+        tenant.deliveries.mark_changed(job.delivery.id);
     }
-    let news = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
-    state.event_bus.publish(&tenant.name, news);
+    let event = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
+    state.event_bus.publish(&tenant.name, event);
 }
 
 /// Creates the request of an attempt. Returns `None` if the webhook is disabled or deleted, or the attempt is no longer needed.
@@ -113,7 +108,7 @@ pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost>
     if !job.delivery.begin(job.planned) {
         return None;
     }
-    tenant.deliveries.touch(job.delivery.id);
+    tenant.deliveries.mark_changed(job.delivery.id);
     let now = state.clock.now();
     let headers = sign::headers(&job.delivery, &webhook.secrets_at(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
@@ -137,7 +132,7 @@ pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
             .schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery, number });
     }
     if let Some(tenant) = job.tenant.upgrade() {
-        tenant.deliveries.touch(job.delivery.id);
+        tenant.deliveries.mark_changed(job.delivery.id);
         state.tenants.resize_event(job.delivery.id, job.delivery.size());
         state.event_bus.publish(
             &tenant.name,

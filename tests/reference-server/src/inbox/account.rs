@@ -10,14 +10,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header;
 
 use crate::state::State;
-use crate::state::keys::USUAL_KEY;
+use crate::state::keys::DEFAULT_KEY;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
 /// The prefix of an ID, which no API key has.
 const PREFIX: &str = "account_";
 /// The number of characters of a key in its label.
-const SHOWN: usize = 6;
+const LABEL_LENGTH: usize = 6;
 
 /// The ID of a tenant's account, constant during the life of the sandbox's state.
 pub(super) fn id(state: &State, tenant: &str) -> String {
@@ -27,24 +27,24 @@ pub(super) fn id(state: &State, tenant: &str) -> String {
 
 /// The beginning of a tenant's key. The sandbox's default key is no secret and is shown completely.
 pub(super) fn label(tenant: &str) -> String {
-    if tenant == USUAL_KEY {
+    if tenant == DEFAULT_KEY {
         return tenant.to_owned();
     }
-    format!("{}…", tenant.chars().take(SHOWN).collect::<String>())
+    format!("{}…", tenant.chars().take(LABEL_LENGTH).collect::<String>())
 }
 
 /// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
-pub(super) fn named(state: &State, word: &str) -> Option<Result<Arc<Tenant>, Problem>> {
-    if !word.starts_with(PREFIX) {
+pub(super) fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
+    if !text.starts_with(PREFIX) {
         return None;
     }
     let mut tenants = state.tenants.all().into_iter();
-    let tenant = tenants.find(|tenant| id(state, &tenant.name) == word);
+    let tenant = tenants.find(|tenant| id(state, &tenant.name) == text);
     Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist (any more).")))
 }
 
 /// The token of the `Authorization` header.
 pub(super) fn bearer(headers: &http::HeaderMap) -> Option<&str> {
-    let (scheme, word) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| word.trim())
+    let (scheme, text) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }

@@ -10,7 +10,7 @@ use crate::wire::problem::Problem;
 use crate::wire::validation::well_formed;
 
 /// The maximum number of reported problems.
-const MOST: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 
 /// The fields of a body, and its problems.
 pub(super) struct Body {
@@ -53,25 +53,25 @@ impl Body {
     }
 
     /// Takes an integer within these bounds.
-    pub(super) fn whole(&mut self, field: &str, least: u64, most: u64) -> Option<u64> {
+    pub(super) fn integer(&mut self, field: &str, min: u64, max: u64) -> Option<u64> {
         let value = self.take(field)?;
-        match value.as_u64().filter(|number| (least..=most).contains(number)) {
+        match value.as_u64().filter(|number| (min..=max).contains(number)) {
             Some(number) => Some(number),
-            None => self.refuse(field, &format!("a whole number from {least} to {most}"), &value),
+            None => self.refuse(field, &format!("a whole number from {min} to {max}"), &value),
         }
     }
 
     /// Takes an optional boolean, false by default.
-    pub(super) fn yes(&mut self, field: &str) -> bool {
+    pub(super) fn flag(&mut self, field: &str) -> bool {
         match self.take(field) {
             None => false,
-            Some(Value::Bool(yes)) => yes,
+            Some(Value::Bool(flag)) => flag,
             Some(other) => self.refuse(field, "a boolean", &other).unwrap_or(false),
         }
     }
 
     pub(super) fn refuse<T>(&mut self, field: &str, rule: &str, found: &Value) -> Option<T> {
-        self.wrong(format!("`{field}` must be {rule}; found {}.", shown(found)));
+        self.wrong(format!("`{field}` must be {rule}; found {}.", formatted(found)));
         None
     }
 
@@ -83,8 +83,8 @@ impl Body {
         if self.problems.is_empty() {
             return Ok(());
         }
-        let more = self.problems.len().saturating_sub(MOST);
-        self.problems.truncate(MOST);
+        let more = self.problems.len().saturating_sub(MAX_PROBLEMS);
+        self.problems.truncate(MAX_PROBLEMS);
         let mut message = self.problems.join(" ");
         if more > 0 {
             // Writing to a string can't fail.
@@ -95,7 +95,7 @@ impl Body {
 }
 
 /// Formats a value for a message.
-fn shown(value: &Value) -> String {
+fn formatted(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Number(_) | Value::Bool(_) => value.to_string(),

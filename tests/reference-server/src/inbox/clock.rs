@@ -14,10 +14,10 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::iso;
 
-const KNOWN: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
+const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
 /// The maximum speed: a day in less than a second.
-const FASTEST: f64 = 100_000.0;
-const SLOWEST: f64 = 0.001;
+const MAX_SCALE: f64 = 100_000.0;
+const MIN_SCALE: f64 = 0.001;
 
 pub(super) fn show(state: &State) -> Response<Bytes> {
     let clock = &state.clock;
@@ -33,7 +33,7 @@ pub(super) fn change(state: &State, body: &[u8]) -> Result<Response<Bytes>, Prob
     let clock = &state.clock;
     let both = body.has("set") && body.has("advance");
     if !["set", "advance", "scale", "freeze", "run"].iter().any(|field| body.has(field)) {
-        body.wrong(format!("The body must have at least one of {KNOWN}."));
+        body.wrong(format!("The body must have at least one of {FIELDS}."));
     }
     let set = body.text("set").and_then(|text| instant(&text, &mut body));
     if both {
@@ -41,11 +41,11 @@ pub(super) fn change(state: &State, body: &[u8]) -> Result<Response<Bytes>, Prob
     }
     let advance = body.text("advance").and_then(|text| later(clock.now(), &text, &mut body));
     let scale = body.take("scale").and_then(|value| scale(&value, &mut body));
-    let (freeze, run) = (body.yes("freeze"), body.yes("run"));
+    let (freeze, run) = (body.flag("freeze"), body.flag("run"));
     if freeze && run {
         body.wrong("Only one of `freeze` and `run` may be given.");
     }
-    body.finish(KNOWN)?;
+    body.finish(FIELDS)?;
     if freeze {
         clock.freeze();
     }
@@ -114,6 +114,6 @@ fn within(field: &str, instant: Timestamp, body: &mut Body) -> Option<Timestamp>
 }
 
 fn scale(value: &Value, body: &mut Body) -> Option<f64> {
-    let scale = value.as_f64().filter(|scale| (SLOWEST..=FASTEST).contains(scale));
-    scale.or_else(|| body.refuse("scale", &format!("a number from {SLOWEST} to {FASTEST}"), value))
+    let scale = value.as_f64().filter(|scale| (MIN_SCALE..=MAX_SCALE).contains(scale));
+    scale.or_else(|| body.refuse("scale", &format!("a number from {MIN_SCALE} to {MAX_SCALE}"), value))
 }

@@ -14,7 +14,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::inbox::filter::Filter;
-use crate::inbox::messages::{Whole, whole_of};
+use crate::inbox::messages::{Detail, detail_of};
 use crate::lock::lock;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
@@ -24,9 +24,9 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
 /// The maximum number of bytes of messages per response.
-const MOST: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// The maximum number of IDs per request.
-const MOST_IDS: usize = 1_000;
+const MAX_IDS: usize = 1_000;
 
 #[derive(Clone, Copy)]
 enum Format {
@@ -43,15 +43,15 @@ pub(super) fn answer(
     let format = format(query)?;
     let mails = mails(tenant, query, canceled)?;
     let mut body = Vec::new();
-    let mut left = MOST;
+    let mut remaining = MAX_BYTES;
     for (place, mail) in mails.iter().enumerate() {
         canceled.check()?;
         let bodies = mail.bodies();
         let raw = mail.render(&bodies);
-        left = left.checked_sub(raw.len()).ok_or_else(|| too_large(mails.len()))?;
+        remaining = remaining.checked_sub(raw.len()).ok_or_else(|| too_large(mails.len()))?;
         match format {
             Format::Mbox => mbox(&mut body, mail, &raw),
-            Format::Json => json(&mut body, place, &whole_of(tenant, mail, bodies, &raw))?,
+            Format::Json => json(&mut body, place, &detail_of(tenant, mail, bodies, &raw))?,
         }
     }
     let (content_type, name) = match format {
@@ -87,9 +87,9 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
             Problem::validation(format!("`id` must be the id of a message; found {}.", quoted(&value)))
         })?);
     }
-    if ids.len() > MOST_IDS {
+    if ids.len() > MAX_IDS {
         return Err(Problem::validation(format!(
-            "At most {MOST_IDS} messages can be requested by id; found {}.",
+            "At most {MAX_IDS} messages can be requested by id; found {}.",
             ids.len()
         )));
     }
@@ -108,7 +108,7 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
 
 fn too_large(mails: usize) -> Problem {
     Problem::validation(format!(
-        "These {mails} mails exceed the limit of {MOST} bytes per response; narrow the filter, or use `posthaste sandbox export`.",
+        "These {mails} mails exceed the limit of {MAX_BYTES} bytes per response; narrow the filter, or use `posthaste sandbox export`.",
     ))
 }
 
@@ -138,7 +138,7 @@ fn sender(from: &str) -> String {
 }
 
 /// Appends an email to a JSON array that is still open.
-fn json(written: &mut Vec<u8>, place: usize, mail: &Whole<'_>) -> Result<(), Problem> {
+fn json(written: &mut Vec<u8>, place: usize, mail: &Detail<'_>) -> Result<(), Problem> {
     written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
     serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))
 }

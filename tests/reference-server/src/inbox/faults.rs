@@ -20,11 +20,11 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
 /// The maximum number of rules.
-const MOST: usize = 1_000;
+const MAX_RULES: usize = 1_000;
 /// The maximum delay of a response, in milliseconds.
-const LONGEST: u64 = 60 * 60 * 1_000;
+const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
-const KNOWN: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
+const FIELDS: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
     `percent`, `always`, `after`";
 
 pub(super) fn index(state: &State) -> Response<Bytes> {
@@ -34,9 +34,9 @@ pub(super) fn index(state: &State) -> Response<Bytes> {
 
 pub(super) fn add(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let rule = read(body)?;
-    if state.faults.pending() >= MOST {
+    if state.faults.pending() >= MAX_RULES {
         return Err(Problem::validation(format!(
-            "At most {MOST} rules can be scripted; remove some with DELETE /_/faults."
+            "At most {MAX_RULES} rules can be scripted; remove some with DELETE /_/faults."
         )));
     }
     let id = state.faults.add(rule.clone());
@@ -48,7 +48,7 @@ pub(super) fn show(state: &State, id: &str) -> Result<Response<Bytes>, Problem> 
     found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
 }
 
-pub(super) fn take_back(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn remove(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
     let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
     Ok(problem::json(
         StatusCode::OK,
@@ -118,13 +118,13 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     let path = body.text("path").and_then(|text| path(text, &mut body));
     let action = action(&mut body);
     let share = share(&mut body);
-    let after = body.whole("after", 0, 1_000_000).unwrap_or(0);
+    let after = body.integer("after", 0, 1_000_000).unwrap_or(0);
     if let (Some(method), Some(path)) = (&method, &path)
         && !routes::all().any(|(known, pattern)| known == *method && overlaps(path, pattern))
     {
         body.wrong(format!("No route of the service is {method} {path}, so this rule would never apply."));
     }
-    body.finish(KNOWN)?;
+    body.finish(FIELDS)?;
     // Without an action there is a problem already.
     let action = action.ok_or_else(|| Problem::validation("Missing `action` field."))?;
     let mut rule = Rule::new(action).after(usize::try_from(after).unwrap_or(usize::MAX));
@@ -191,14 +191,14 @@ fn action(body: &mut Body) -> Option<Action> {
         "lose" => Some(Action::DropAfter),
         "stall" => Some(Action::Stall),
         "truncate" => {
-            let bytes = body.whole("bytes", 0, 1 << 30).unwrap_or(0);
+            let bytes = body.integer("bytes", 0, 1 << 30).unwrap_or(0);
             Some(Action::Truncate(usize::try_from(bytes).unwrap_or(usize::MAX)))
         }
         "slow" => {
             if !body.has("delay_ms") {
                 body.wrong("Missing `delay_ms` field; `slow` needs it.");
             }
-            body.whole("delay_ms", 0, LONGEST).map(Duration::from_millis).map(Action::Delay)
+            body.integer("delay_ms", 0, MAX_DELAY_MS).map(Duration::from_millis).map(Action::Delay)
         }
         "rate_limit" => Some(Action::TooMany { retry_after: retry_after(body) }),
         other => {
@@ -227,17 +227,17 @@ fn retry_after(body: &mut Body) -> Option<String> {
 
 /// A scripted response. Missing fields have the service's own values.
 fn answer(body: &mut Body) -> Option<Action> {
-    let status = if body.has("status") { body.whole("status", 200, 599) } else { Some(500) };
+    let status = if body.has("status") { body.integer("status", 200, 599) } else { Some(500) };
     let name = body.text("name");
     let message = body.text("message").unwrap_or_else(|| "The sandbox was told to answer this.".to_owned());
-    let whole = body.take("body");
-    if whole.is_some() && name.is_some() {
+    let body_text = body.take("body");
+    if body_text.is_some() && name.is_some() {
         body.wrong("Only one of `name` and `body` may be given.");
     }
     let pause = retry_after(body);
     let status = StatusCode::from_u16(u16::try_from(status?).ok()?).ok()?;
-    let name = name.unwrap_or_else(|| usual_name(status).to_owned());
-    let bytes = match whole {
+    let name = name.unwrap_or_else(|| default_name(status).to_owned());
+    let bytes = match body_text {
         None => json!({"statusCode": status.as_u16(), "name": name, "message": message}).to_string(),
         // Any text, not necessarily JSON.
         Some(Value::String(text)) => text,
@@ -256,7 +256,7 @@ fn answer(body: &mut Body) -> Option<Action> {
 }
 
 /// The service's error name for this status.
-fn usual_name(status: StatusCode) -> &'static str {
+fn default_name(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "invalid_access_token",
         403 => "invalid_api_key",
@@ -271,9 +271,9 @@ fn usual_name(status: StatusCode) -> &'static str {
 
 fn share(body: &mut Body) -> Share {
     let given = ["times", "percent", "always"].into_iter().filter(|field| body.has(field)).count();
-    let times = body.whole("times", 1, 1_000_000);
-    let percent = body.whole("percent", 1, 100);
-    let always = body.yes("always");
+    let times = body.integer("times", 1, 1_000_000);
+    let percent = body.integer("percent", 1, 100);
+    let always = body.flag("always");
     if given > 1 {
         body.wrong("Only one of `times`, `percent` and `always` may be given.");
     }
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_overlap_if_one_path_fits_both() {
+    fn patterns_overlap_if_a_path_matches_both() {
         for (one, other, expected) in [
             ("/emails", "/emails", true),
             ("/emails/", "/emails", true),

@@ -2,7 +2,7 @@
 
 use url::form_urlencoded;
 
-use crate::model::email::{Email, written};
+use crate::model::email::{Email, html_and_text};
 use crate::model::mail::{Mail as SentMail, Tag};
 use crate::model::received::Received;
 use crate::wire::paging::quoted;
@@ -87,7 +87,7 @@ impl Mail for Received {
     }
 
     fn has_in_text(&self, word: &str) -> bool {
-        self.text.as_deref().is_some_and(|text| written::has_word(text, word))
+        self.text.as_deref().is_some_and(|text| html_and_text::has_word(text, word))
     }
 }
 

@@ -26,11 +26,11 @@ use crate::state::event_bus::{BusEvent, BusEventKind};
 use crate::wire::timestamp::database;
 
 /// The minimum delay between two messages: a sandbox that captures thousands of emails per second reports them in batches.
-const PAUSE: Duration = Duration::from_millis(50);
+const MIN_INTERVAL: Duration = Duration::from_millis(50);
 /// The interval of keep-alive messages, which detect closed connections.
-const PULSE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The maximum number of emails per message; beyond it the page reloads.
-const MOST: usize = 60;
+const MAX_MAILS: usize = 60;
 
 /// Marks a streaming response, for mounts that support it. (Otherwise the response ends after `hello`, and the page reconnects.)
 #[derive(Clone, Debug)]
@@ -53,11 +53,11 @@ impl Live {
     pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
         // Subscribes before the first message is written, so that no event is lost in between.
-        let news = state.event_bus.listen();
+        let events = state.event_bus.subscribe();
         tokio::spawn(async move {
             let mut stopped = stopped;
             tokio::select! {
-                () = self.tell(&state, news, &sender) => {}
+                () = self.stream(&state, events, &sender) => {}
                 () = sender.closed() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
@@ -65,15 +65,15 @@ impl Live {
         receiver
     }
 
-    async fn tell(&self, state: &State, mut news: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
+    async fn stream(&self, state: &State, mut events: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
         let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
                 return;
             }
-            sleep(PAUSE).await;
+            sleep(MIN_INTERVAL).await;
             next = loop {
-                match timeout(PULSE, self.gather(&mut news)).await {
+                match timeout(KEEP_ALIVE, self.collect(&mut events)).await {
                     Err(_) => break Bytes::from_static(b":\n\n"),
                     Ok(None) => return,
                     Ok(Some(gathered)) => {
@@ -87,17 +87,17 @@ impl Live {
     }
 
     /// Waits for events, and takes all that are available then. Returns `None` when there will be no more.
-    async fn gather(&self, news: &mut Receiver<BusEvent>) -> Option<Gathered> {
-        let mut gathered = Gathered::default();
-        match news.recv().await {
+    async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
+        let mut gathered = Collected::default();
+        match events.recv().await {
             Ok(one) => gathered.add(one, &self.tenant),
-            Err(RecvError::Lagged(_)) => gathered.afresh = true,
+            Err(RecvError::Lagged(_)) => gathered.reload = true,
             Err(RecvError::Closed) => return None,
         }
         loop {
-            match news.try_recv() {
+            match events.try_recv() {
                 Ok(one) => gathered.add(one, &self.tenant),
-                Err(TryRecvError::Lagged(_)) => gathered.afresh = true,
+                Err(TryRecvError::Lagged(_)) => gathered.reload = true,
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Some(gathered),
             }
         }
@@ -106,7 +106,7 @@ impl Live {
 
 /// Some events of one tenant.
 #[derive(Default)]
-struct Gathered {
+struct Collected {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
     emails: HashSet<Uuid>,
@@ -114,15 +114,15 @@ struct Gathered {
     requests: bool,
     clock: bool,
     /// Too many events to report individually.
-    afresh: bool,
+    reload: bool,
 }
 
-impl Gathered {
-    fn add(&mut self, news: BusEvent, tenant: &str) {
-        if news.tenant.is_some_and(|concerned| *concerned != *tenant) {
+impl Collected {
+    fn add(&mut self, events: BusEvent, tenant: &str) {
+        if events.tenant.is_some_and(|concerned| *concerned != *tenant) {
             return;
         }
-        match news.what {
+        match events.kind {
             BusEventKind::Mail { id, email } => {
                 self.mails.push(id);
                 self.emails.insert(email);
@@ -132,7 +132,7 @@ impl Gathered {
             BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
             BusEventKind::Request => self.requests = true,
             BusEventKind::Clock => self.clock = true,
-            BusEventKind::Forgotten => self.afresh = true,
+            BusEventKind::Forgotten => self.reload = true,
         }
     }
 
@@ -143,7 +143,10 @@ impl Gathered {
 
     /// The message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
     fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
-        if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
+        if self.reload
+            || self.mails.len() + self.received.len() > MAX_MAILS
+            || self.emails.len() > 4 * MAX_MAILS
+        {
             let (hello, all) = hello(state, name);
             *unsent = all;
             return Some(hello);
@@ -163,33 +166,33 @@ impl Gathered {
             let found = found.as_deref();
             self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
         };
-        let touched = self
+        let changed = self
             .deliveries
             .iter()
             .filter_map(|(webhook, event)| tenant?.deliveries.get(*webhook, *event)?.email);
-        let touched: HashSet<_> = self.emails.iter().copied().chain(touched).take(4 * MOST).collect();
-        let touched = {
+        let changed: HashSet<_> = self.emails.iter().copied().chain(changed).take(4 * MAX_MAILS).collect();
+        let changed = {
             let known = tenant.map(|tenant| lock(&tenant.emails));
             let known = known.as_deref();
-            let mut touched: Vec<_> =
-                touched.into_iter().map(|id| (id, known.and_then(|known| known.get(id).cloned()))).collect();
-            touched.sort_by_key(|(id, _)| known.and_then(|known| known.place(*id)));
-            touched
+            let mut changed: Vec<_> =
+                changed.into_iter().map(|id| (id, known.and_then(|known| known.get(id).cloned()))).collect();
+            changed.sort_by_key(|(id, _)| known.and_then(|known| known.position(*id)));
+            changed
         };
-        let emails = touched.iter().map(|(id, email)| {
+        let emails = changed.iter().map(|(id, email)| {
             json!({"id": id.to_string(), "last_event": email.as_ref().map(|email| email.last_event().as_str())})
         });
         let waits = |email: &Option<Arc<Email>>| {
             email.as_deref().is_some_and(|email| unsent::State::of(email).is_some())
         };
-        for (id, email) in &touched {
+        for (id, email) in &changed {
             if waits(email) {
                 unsent.insert(*id)
             } else {
                 unsent.remove(id)
             };
         }
-        let waiting = touched.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
+        let waiting = changed.iter().filter_map(|(_, email)| email.as_deref().filter(|_| waits(email)));
         let message = Message {
             now: database(state.clock.now()),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),

@@ -40,8 +40,8 @@ pub(super) enum MailView {
 }
 
 impl MailView {
-    pub(super) fn find(tenant: &Tenant, tray: Folder, id: &str) -> Result<Self, Problem> {
-        match tray {
+    pub(super) fn find(tenant: &Tenant, folder: Folder, id: &str) -> Result<Self, Problem> {
+        match folder {
             Folder::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
                 let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
                 email.map(Self::Unsent).ok_or(missing)
@@ -127,7 +127,7 @@ impl MailView {
 
     /// The raw message, as a download.
     pub(super) fn download(&self) -> Result<Response<Bytes>, Problem> {
-        Ok(saved(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
+        Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
     /// One of its files, as a download.
@@ -137,11 +137,11 @@ impl MailView {
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
         let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
-        Ok(saved(bytes, &file.content_type, &file.filename))
+        Ok(download_response(bytes, &file.content_type, &file.filename))
     }
 
     /// All details except the bodies.
-    pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
+    pub(super) fn details(&self, tenant: &Tenant) -> Response<Bytes> {
         // An unsent email has neither headers nor files.
         let source = self.source().unwrap_or_default();
         let parsed = mime::headers(&source);
@@ -154,7 +154,7 @@ impl MailView {
         };
         problem::json(
             StatusCode::OK,
-            &About {
+            &Details {
                 mail: match self {
                     Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
                     Self::Unsent(email) => Item::Unsent(unsent::Item::of(email)),
@@ -171,7 +171,7 @@ impl MailView {
 }
 
 /// The content is untrusted, so a browser must save it instead of showing it.
-fn saved(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
+fn download_response(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
     let content_type = HeaderValue::try_from(content_type)
         .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
     let mut response = inert(bytes, content_type);
@@ -201,7 +201,7 @@ fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
 }
 
 #[derive(Serialize)]
-struct About<'a> {
+struct Details<'a> {
     #[serde(flatten)]
     mail: Item<'a>,
     /// In bytes.
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_over_the_limits_that_was_stored_earlier_is_not_parsed_but_says_so() {
+    fn stored_message_over_the_limits_is_not_parsed() {
         let folder = tempfile::tempdir().unwrap();
         let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
         let (service, keeper) = open();
@@ -341,9 +341,9 @@ mod tests {
         let (service, keeper) = open();
         let not_shown = "This mail has more than 100 levels of parts and is not shown.";
         let (status, body) = get(&service, &format!("/_/received/{id}/about"));
-        let about: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!((status, &about["not_shown"]), (StatusCode::OK, &not_shown.into()));
-        assert_eq!(about["headers"][0]["value"], "Deep");
+        let details: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &details["not_shown"]), (StatusCode::OK, &not_shown.into()));
+        assert_eq!(details["headers"][0]["value"], "Deep");
         let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(String::from_utf8_lossy(&body).contains(not_shown));

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::inbox::filter::{self, Filter};
-use crate::inbox::unsent::{self, Wanted};
+use crate::inbox::unsent::{self, Selection};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
@@ -28,7 +28,7 @@ pub(super) fn index(
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let query = query.unwrap_or_default();
-    if let Some(wanted) = Wanted::read(query)? {
+    if let Some(wanted) = Selection::read(query)? {
         return unsent::index(tenant, wanted, query, canceled);
     }
     let filter = Filter::read(query)?;
@@ -41,23 +41,23 @@ pub(super) fn index(
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
     let mail = find(tenant, id)?;
-    Ok(problem::json(StatusCode::OK, &whole(tenant, &mail)))
+    Ok(problem::json(StatusCode::OK, &detail(tenant, &mail)))
 }
 
 /// All details of an email.
-fn whole<'a>(tenant: &Tenant, mail: &'a Mail) -> Whole<'a> {
+fn detail<'a>(tenant: &Tenant, mail: &'a Mail) -> Detail<'a> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
-    whole_of(tenant, mail, bodies, &raw)
+    detail_of(tenant, mail, bodies, &raw)
 }
 
 /// Like [`detail`], for a caller that has the bodies and the source.
-pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Whole<'a> {
+pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
     let headers =
         headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
-    Whole { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
+    Detail { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
 }
 
 /// Unfolds a header's value (RFC 5322, 2.2.3).
@@ -129,7 +129,7 @@ impl<'a> Item<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Whole<'a> {
+pub(super) struct Detail<'a> {
     #[serde(flatten)]
     item: Item<'a>,
     html: Option<Arc<str>>,

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_stay_small_and_load_nothing_from_elsewhere() {
+    fn assets_are_small_and_load_no_external_resources() {
         let all = ASSETS.iter().map(|(name, _, text)| (*name, *text));
         let mut size = 0;
         for (name, text) in all.chain([("index.html", include_str!("page/index.html"))]) {

@@ -22,9 +22,9 @@ use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
 /// The maximum size of a shown body, in bytes.
-const LONGEST: usize = 256 << 10;
+const MAX_BODY: usize = 256 << 10;
 /// The maximum and default number of requests per page.
-const MOST: usize = 100;
+const MAX_PAGE: usize = 100;
 const HIDDEN: &str = "[hidden]";
 /// Headers with credentials.
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
@@ -32,10 +32,10 @@ const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie"
 /// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is complete or its first digits.
 pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query.unwrap_or_default())?;
-    let mut whose = Whose::new(state, tenant);
+    let mut whose = OwnerFilter::new(state, tenant);
     let all = state.tenants.requests.shared();
     let mut found = all.iter().rev().filter(|request| filter.lets_through(request) && whose.is(request));
-    let page: Vec<_> = found.by_ref().take(MOST).map(Item::of).collect();
+    let page: Vec<_> = found.by_ref().take(MAX_PAGE).map(Item::of).collect();
     let has_more = found.next().is_some();
     Ok(problem::json(StatusCode::OK, &List { object: "list", data: page, has_more }))
 }
@@ -43,29 +43,29 @@ pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<
 /// `GET /_/requests/{number}`.
 pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
-    let request = request.filter(|request| Whose::new(state, tenant).is(request));
+    let request = request.filter(|request| OwnerFilter::new(state, tenant).is(request));
     let request = request.ok_or_else(|| Problem::not_found("The request does not exist (any more)."))?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(state, &request)))
+    Ok(problem::json(StatusCode::OK, &Detail::of(state, &request)))
 }
 
 /// `GET /_/messages/{id}/request`: the request that created this email.
-pub(super) fn that_made(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
-    let mut whose = Whose::new(state, tenant);
+pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
+    let mut whose = OwnerFilter::new(state, tenant);
     let id = email.to_string();
     let id = id.as_bytes();
     let all = state.tenants.requests.shared();
-    let made = all.iter().find(|request| {
+    let found = all.iter().find(|request| {
         // Lists of emails contain the ID as well, but their method differs.
         request.method == http::Method::POST
             && request.status.is_success()
-            && request.answer_body.len() < LONGEST
+            && request.answer_body.len() < MAX_BODY
             && request.answer_body.windows(id.len()).any(|part| part == id)
             && whose.is(request)
     });
-    let made = made.ok_or_else(|| {
+    let found = found.ok_or_else(|| {
         Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
     })?;
-    Ok(problem::json(StatusCode::OK, &Whole::of(state, made)))
+    Ok(problem::json(StatusCode::OK, &Detail::of(state, found)))
 }
 
 #[derive(Default)]
@@ -105,13 +105,13 @@ impl Filter {
 }
 
 /// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
-struct Whose<'a> {
+struct OwnerFilter<'a> {
     state: &'a State,
     tenant: &'a str,
     known: HashMap<HeaderValue, bool>,
 }
 
-impl<'a> Whose<'a> {
+impl<'a> OwnerFilter<'a> {
     fn new(state: &'a State, tenant: &'a str) -> Self {
         Self { state, tenant, known: HashMap::new() }
     }
@@ -168,7 +168,7 @@ impl<'a> Item<'a> {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Detail<'a> {
     #[serde(flatten)]
     item: Item<'a>,
     headers: Vec<Header<'a>>,
@@ -181,12 +181,13 @@ struct Whole<'a> {
     curl: Option<String>,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> Detail<'a> {
     fn of(state: &State, request: &'a Arc<RecordedRequest>) -> Self {
         let body = Body::of(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
         // Hidden parts of the body stay hidden.
-        let bytes = if log::tells_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
+        let bytes =
+            if log::may_contain_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
         let curl = known.then(|| curl::command(&state.links.address(), request, bytes));
         Self {
             curl,
@@ -245,12 +246,12 @@ impl Body {
         if is_oauth(path) && size > 0 {
             return Self { size, text: format!("{HIDDEN}: it may contain credentials"), shortened: false };
         }
-        let told = log::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));
-        if let Some(Ok(mut value)) = told {
+        let prefix = log::may_contain_secrets(path).then(|| serde_json::from_slice::<Value>(body));
+        if let Some(Ok(mut value)) = prefix {
             log::hide(&mut value);
             return Self { size, text: value.to_string(), shortened: false };
         }
-        let shown = &body[..size.min(LONGEST)];
+        let shown = &body[..size.min(MAX_BODY)];
         Self { size, text: String::from_utf8_lossy(shown).into_owned(), shortened: shown.len() < size }
     }
 }

@@ -77,20 +77,20 @@ const ROUTES: &[Route] = &[
     route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.state, tenant)))),
     route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
     route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
-    route(GET, "/_/messages/{id}/request", MailView(|call, tenant, letter| requests::that_made(call.state, &tenant.name, letter.email_id()))),
-    route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::happens(call.state, tenant, call.segment(1), call.request))),
+    route(GET, "/_/messages/{id}/request", MailView(|call, tenant, mail| requests::of_email(call.state, &tenant.name, mail.email_id()))),
+    route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::record(call.state, tenant, call.segment(1), call.request))),
     // Received emails
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyBody]),
-    route(GET, "/_/received/{uuid}", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
-    route(GET, "/_/received/{word}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
+    route(GET, "/_/received/{uuid}", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
+    route(GET, "/_/received/{token}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
     // Details of both
-    route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, letter| Ok(letter.about(tenant)))),
-    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, letter| letter.html_page(&call.canceled()))),
-    route(GET, "/_/messages|received/{id}/text", MailView(|_, _, letter| letter.text_page())),
-    route(GET, "/_/messages|received/{id}/download", MailView(|_, _, letter| letter.download())),
-    route(GET, "/_/messages|received/{id}/files/{place}", MailView(|call, _, letter| letter.file(call.segment(3)))),
-    route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, letter| Ok(timeline::of(tenant, letter)))),
+    route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
+    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(&call.canceled()))),
+    route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
+    route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
+    route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3)))),
+    route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, mail| Ok(timeline::of(tenant, mail)))),
     // Recorded requests, and templates
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
     route(GET, "/_/requests/{number}", Viewer(|call, tenant| requests::show(call.state, &tenant.name, call.segment(1)))),
@@ -99,18 +99,18 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/templates/{id}/preview.html", Viewer(|call, tenant| templates::html(tenant, call.segment(1), call.query(), &call.canceled()))),
     // Control
     route(GET, "/_/events", Open(|_| Ok(trigger::types()))),
-    route(POST, "/_/events", Account(|call, tenant| trigger::make_up(call.state, tenant, call.request))),
+    route(POST, "/_/events", Account(|call, tenant| trigger::send_sample(call.state, tenant, call.request))),
     route(GET, "/_/clock", AnyKey(|call| Ok(clock::show(call.state)))),
     route(POST, "/_/clock", AnyKey(|call| clock::change(call.state, call.request.body()))).with(&[MovesClock]),
     route(GET, "/_/faults", AnyKey(|call| Ok(faults::index(call.state)))),
     route(POST, "/_/faults", AnyKey(|call| faults::add(call.state, call.request.body()))),
     route(DELETE, "/_/faults", AnyKey(|call| Ok(faults::clear(call.state)))),
     route(GET, "/_/faults/{id}", AnyKey(|call| faults::show(call.state, call.segment(1)))),
-    route(DELETE, "/_/faults/{id}", AnyKey(|call| faults::take_back(call.state, call.segment(1)))),
+    route(DELETE, "/_/faults/{id}", AnyKey(|call| faults::remove(call.state, call.segment(1)))),
     route(POST, "/_/reset", AnyKey(|call| reset(call.state, call.request))),
     // Links, with their forms. Only the consent page itself posts its own.
-    route(GET, "/_/unsubscribe/{word}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
-    route(POST, "/_/unsubscribe/{word}", Open(|call| unsubscribe::end(call.state, call.segment(1)))).with(&[Link, AnyBody]),
+    route(GET, "/_/unsubscribe/{token}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
+    route(POST, "/_/unsubscribe/{token}", Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[Link, AnyBody]),
     route(GET, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[Link]),
     route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyBody]),
 ];
@@ -134,8 +134,8 @@ impl Route {
             Account(handler) => handler(call, &tenant(state, request)?),
             MailView(handler) => {
                 let viewer = view::viewer(state, request)?;
-                let tray = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
-                handler(call, &viewer, &mail::MailView::find(&viewer, tray, call.segment(1))?)
+                let folder = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
+                handler(call, &viewer, &mail::MailView::find(&viewer, folder, call.segment(1))?)
             }
         }
     }
@@ -143,8 +143,8 @@ impl Route {
 
 impl<'a> Call<'a> {
     /// A segment of the path after `/_`, by index; empty if there are fewer.
-    fn segment(self, place: usize) -> &'a str {
-        segments(self.request.uri().path()).nth(place).unwrap_or_default()
+    fn segment(self, index: usize) -> &'a str {
+        segments(self.request.uri().path()).nth(index).unwrap_or_default()
     }
 
     fn query(self) -> Option<&'a str> {

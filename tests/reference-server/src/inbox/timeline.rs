@@ -53,8 +53,8 @@ struct Try {
 }
 
 /// The timeline of an email.
-pub(super) fn of(tenant: &Tenant, letter: &MailView) -> Response<Bytes> {
-    let (email, events) = match letter {
+pub(super) fn of(tenant: &Tenant, mail: &MailView) -> Response<Bytes> {
+    let (email, events) = match mail {
         MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
         MailView::Unsent(email) => (email.id, of_email(tenant, email.id)),
         MailView::Received(mail) => {

@@ -20,7 +20,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
 /// The events that can be triggered for a sent email.
-const HAPPENS: [(&str, Event); 8] = [
+const TRIGGERS: [(&str, Event); 8] = [
     ("delivered", Event::Delivered),
     ("delivery_delayed", Event::DeliveryDelayed),
     ("bounced", Event::Bounced),
@@ -37,7 +37,7 @@ pub(super) fn types() -> Response<Bytes> {
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
-pub(super) fn make_up(
+pub(super) fn send_sample(
     state: &State,
     tenant: &Arc<Tenant>,
     request: &Request<Bytes>,
@@ -60,7 +60,7 @@ pub(super) fn make_up(
 
 /// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
-pub(super) fn happens(
+pub(super) fn record(
     state: &State,
     tenant: &Arc<Tenant>,
     id: &str,
@@ -69,7 +69,7 @@ pub(super) fn happens(
     let email = messages::find(tenant, id)?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    let (event, detail) = read(request, &HAPPENS, "detail")?;
+    let (event, detail) = read(request, &TRIGGERS, "detail")?;
     record_event(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });

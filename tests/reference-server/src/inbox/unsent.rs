@@ -52,22 +52,22 @@ impl State {
 
 /// The unsent emails that `state` selects.
 #[derive(Clone, Copy)]
-pub(super) enum Wanted {
+pub(super) enum Selection {
     All,
     In(State),
 }
 
 /// The values of `state` besides `sent`, which selects captured emails.
-const STATES: [(&str, Wanted); 6] = [
-    ("unsent", Wanted::All),
-    ("scheduled", Wanted::In(State::Scheduled)),
-    ("queued", Wanted::In(State::Queued)),
-    ("failed", Wanted::In(State::Failed)),
-    ("suppressed", Wanted::In(State::Suppressed)),
-    ("canceled", Wanted::In(State::Canceled)),
+const STATES: [(&str, Selection); 6] = [
+    ("unsent", Selection::All),
+    ("scheduled", Selection::In(State::Scheduled)),
+    ("queued", Selection::In(State::Queued)),
+    ("failed", Selection::In(State::Failed)),
+    ("suppressed", Selection::In(State::Suppressed)),
+    ("canceled", Selection::In(State::Canceled)),
 ];
 
-impl Wanted {
+impl Selection {
     /// Reads `state` from a query; absent, it selects captured emails.
     pub(super) fn read(query: &str) -> Result<Option<Self>, Problem> {
         let state = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state").last();
@@ -91,14 +91,15 @@ impl Wanted {
 /// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
 pub(super) fn index(
     tenant: &Tenant,
-    wanted: Wanted,
+    wanted: Selection,
     query: &str,
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query)?;
     let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
-    let page = walk
-        .look(|email| canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email));
+    let page = walk.page_where(|email| {
+        canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email)
+    });
     canceled.check()?;
     let items = page.items.iter().map(|email| Item::of(email)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))

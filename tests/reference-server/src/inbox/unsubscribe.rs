@@ -15,9 +15,9 @@ const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;mar
     button{font:inherit;padding:.5rem 1rem}@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}}";
 
 /// The page with the button.
-pub(super) fn ask(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
-    let leaving = read(state, word)?;
-    let (address, what) = words(&leaving)?;
+pub(super) fn ask(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
+    let request = read(state, token)?;
+    let (address, what) = description(&request)?;
     Ok(page(&format!(
         "<h1>Unsubscribe?</h1><p>{address} will get no more {what}.</p>\
          <form method=post><input type=hidden name=List-Unsubscribe value=One-Click><button>Unsubscribe</button></form>"
@@ -25,15 +25,15 @@ pub(super) fn ask(state: &State, word: &str) -> Result<Response<Bytes>, Problem>
 }
 
 /// Unsubscribes; repeating it has no further effect.
-pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
-    let leaving = read(state, word)?;
-    let (address, what) = words(&leaving)?;
-    leaving.end(state);
+pub(super) fn confirm(state: &State, token: &str) -> Result<Response<Bytes>, Problem> {
+    let request = read(state, token)?;
+    let (address, what) = description(&request)?;
+    request.apply(state);
     Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
 }
 
-fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
-    unsubscribe::open(state, word).ok_or_else(|| {
+fn read(state: &State, token: &str) -> Result<UnsubscribeRequest, Problem> {
+    unsubscribe::open(state, token).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
             "invalid_link",
@@ -42,9 +42,9 @@ fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
     })
 }
 
-fn words(leaving: &UnsubscribeRequest) -> Result<(String, String), Problem> {
-    let address = leaving.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
-    let what = match leaving.topic() {
+fn description(request: &UnsubscribeRequest) -> Result<(String, String), Problem> {
+    let address = request.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
+    let what = match request.topic() {
         Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),
         None => "mail of this kind".to_owned(),
     };

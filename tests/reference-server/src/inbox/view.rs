@@ -24,13 +24,13 @@ use crate::wire::problem::{self, Problem};
 pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
-    let Some((_, word)) = &key else { return Ok(state.tenants.look(&name_of(state, request)?)) };
-    if let Some(tenant) = account::named(state, word) {
+    let Some((_, token)) = &key else { return Ok(state.tenants.find_or_empty(&name_of(state, request)?)) };
+    if let Some(tenant) = account::named(state, token) {
         return tenant;
     }
-    let credential = keys::credential(word, &state.tenants.api_key_index);
+    let credential = keys::credential(token, &state.tenants.api_key_index);
     let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
-    Ok(state.tenants.look(&name))
+    Ok(state.tenants.find_or_empty(&name))
 }
 
 /// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks that
@@ -69,11 +69,11 @@ pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled:
     let filter = Filter::read(query.unwrap_or_default())?;
     let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
     let mail = page.items.into_iter().next();
-    let letter = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
+    let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
     match name {
-        "latest.html" => letter.html_page(canceled),
-        "latest.txt" => letter.text_page(),
-        "latest.eml" => letter.download(),
-        _ => messages::show(tenant, &letter.id()),
+        "latest.html" => mail.html_page(canceled),
+        "latest.txt" => mail.text_page(),
+        "latest.eml" => mail.download(),
+        _ => messages::show(tenant, &mail.id()),
     }
 }

@@ -282,7 +282,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn the_walk_sees_every_part_that_the_parser_sees(raw in lines()) {
+        fn walk_counts_the_same_parts_as_the_parser(raw in lines()) {
             let Ok(message) = crate::mime::parse(&raw) else { return Ok(()) };
             let found = message.as_ref().map_or(0, |message| parsed(message).0);
             let messages = message.as_ref().map_or(1, messages);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_at_the_limits_is_parsed_and_dropped_on_a_small_stack() {
+    fn message_at_the_limits_is_parsed_on_a_small_stack() {
         let deep =
             |levels| format!("{}Subject: x\r\n\r\nx", "Content-Type: message/rfc822\r\n\r\n".repeat(levels));
         let encoded = |inner: &str| {
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_repeated_reading_are_bounded() {
+    fn parts_and_repeated_reads_are_limited() {
         let many = "--b\r\n\r\n".repeat(MAX_PARTS);
         let many = format!("Content-Type: multipart/mixed; boundary=b\r\n\r\n{many}");
         assert_eq!(check(many.as_bytes()), Err(NotParsed::PARTS));

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::model::credential::{Credential, Made, Permission};
+use crate::model::credential::{CreatedKey, Credential, Permission};
 use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
@@ -31,7 +31,7 @@ impl ApiKey {
         let credential = Credential {
             tenant: tenant.to_owned().into(),
             permission: self.permission,
-            made: Some(Made { id: self.id, domain: self.domain }),
+            created_key: Some(CreatedKey { id: self.id, domain: self.domain }),
             token: false,
         };
         (&self.token, credential)

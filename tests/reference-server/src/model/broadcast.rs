@@ -98,7 +98,7 @@ impl Broadcast {
     }
 
     /// Starts sending a broadcast whose schedule was due at `due`. Returns false if it was canceled or rescheduled.
-    pub(crate) fn fall_due(&mut self, due: Timestamp) -> bool {
+    pub(crate) fn start_sending(&mut self, due: Timestamp) -> bool {
         let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
         if goes {
             self.status = Status::Queued;
@@ -162,7 +162,7 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of broadcast: Broadcast {
+    pub(crate) Detail of broadcast: Broadcast {
         object: "broadcast",
         ..Item,
         from: broadcast.message.from.text,

@@ -212,7 +212,7 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of contact: Contact {
+    pub(crate) Detail of contact: Contact {
         object: "contact",
         ..Item,
         properties: contact.properties.iter().map(|(key, value)| (key, PropertyItem(value))).collect::<BTreeMap<_, _>>(),

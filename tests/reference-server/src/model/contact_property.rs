@@ -78,5 +78,5 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of property: ContactProperty { object: "contact_property", ..Item, }
+    pub(crate) Detail of property: ContactProperty { object: "contact_property", ..Item, }
 }

@@ -26,14 +26,14 @@ pub(crate) struct Credential<'a> {
     pub(crate) tenant: Cow<'a, str>,
     pub(crate) permission: Permission,
     /// The key's record, if `POST /api-keys` created it.
-    pub(crate) made: Option<Made>,
+    pub(crate) created_key: Option<CreatedKey>,
     /// Whether it is an access token.
     pub(crate) token: bool,
 }
 
 /// The record of a created key, as far as requests need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
+pub(crate) struct CreatedKey {
     pub(crate) id: Uuid,
     /// The only domain that it may send from.
     pub(crate) domain: Option<Uuid>,
@@ -53,7 +53,7 @@ impl Credential<'static> {
     pub(crate) fn of_token(claims: &Claims, tenant: String) -> Self {
         let full = claims.scope.split(' ').any(|scope| scope == "full_access");
         let permission = if full { Permission::FullAccess } else { Permission::SendOnly };
-        Self { tenant: tenant.into(), permission, made: None, token: true }
+        Self { tenant: tenant.into(), permission, created_key: None, token: true }
     }
 }
 

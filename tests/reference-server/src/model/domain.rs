@@ -206,7 +206,7 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of domain: Domain { object: "domain", ..Created, }
+    pub(crate) Detail of domain: Domain { object: "domain", ..Created, }
 }
 
 view! {

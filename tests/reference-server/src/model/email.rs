@@ -4,10 +4,10 @@ pub(crate) mod attachments;
 pub(crate) mod bodies;
 pub(crate) mod draft;
 pub(crate) mod headers;
-pub(crate) mod personal;
+pub(crate) mod html_and_text;
+pub(crate) mod personalized;
 pub(crate) mod recipients;
 pub(crate) mod tags;
-pub(crate) mod written;
 
 use std::sync::{Arc, Mutex};
 
@@ -24,9 +24,9 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
 /// The maximum number of events per email.
-const LONGEST_HISTORY: usize = 200;
+const MAX_EVENTS: usize = 200;
 /// The number of events of an email that was delivered and never opened.
-const USUAL_HISTORY: usize = 2;
+const USUAL_EVENTS: usize = 2;
 
 /// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
@@ -167,7 +167,7 @@ impl Email {
             origin: draft.origin,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
-                history: Vec::with_capacity(USUAL_HISTORY),
+                history: Vec::with_capacity(USUAL_EVENTS),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -191,7 +191,7 @@ impl Email {
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);
         }
-        if progress.history.len() < LONGEST_HISTORY {
+        if progress.history.len() < MAX_EVENTS {
             let place = progress.history.partition_point(|(known, _)| *known <= at);
             progress.history.insert(place, (at, event));
         }
@@ -298,7 +298,7 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of email: Email {
+    pub(crate) Detail of email: Email {
         object: "email",
         ..Item,
         html: email.bodies.html(),

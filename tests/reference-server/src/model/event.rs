@@ -51,5 +51,5 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of event: Event { object: "event", ..Item, }
+    pub(crate) Detail of event: Event { object: "event", ..Item, }
 }

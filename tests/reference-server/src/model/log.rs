@@ -11,11 +11,11 @@ use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
 /// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
-const LARGEST: usize = 64 << 10;
+const MAX_BODY: usize = 64 << 10;
 /// Fields with secrets. They are returned once, and the log must not repeat them.
 const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
 /// Paths on which such fields occur.
-const TOLD_ON: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
+const SECRET_PATHS: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
 
 /// A logged request of a tenant.
 #[derive(Debug)]
@@ -39,11 +39,11 @@ impl Size for Entry {
 }
 
 /// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
-pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
-    if body.is_empty() || body.len() > LARGEST {
+pub(crate) fn recorded(path: &str, body: &Bytes) -> Option<Bytes> {
+    if body.is_empty() || body.len() > MAX_BODY {
         return None;
     }
-    if !tells_secrets(path) {
+    if !may_contain_secrets(path) {
         return Some(body.clone());
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
@@ -52,8 +52,8 @@ pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
 }
 
 /// Whether bodies on this path may contain secrets.
-pub(crate) fn tells_secrets(path: &str) -> bool {
-    TOLD_ON.iter().any(|told| path.starts_with(told))
+pub(crate) fn may_contain_secrets(path: &str) -> bool {
+    SECRET_PATHS.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// Removes the secrets from a body.

@@ -80,7 +80,7 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of template: Template {
+    pub(crate) Detail of template: Template {
         object: "template",
         ..Item,
         current_version_id: template.newest.id,

@@ -52,5 +52,5 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of topic: Topic { object: "topic", ..Item, }
+    pub(crate) Detail of topic: Topic { object: "topic", ..Item, }
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::timestamp::database;
@@ -111,7 +111,7 @@ impl Webhook {
     pub(crate) fn rotate(&mut self, secret: String, now: Timestamp) {
         let before = std::mem::replace(&mut self.secret, secret);
         self.replaced.retain(|(_, until)| now < *until);
-        self.replaced.insert(0, (before, plus(now, RETIREMENT)));
+        self.replaced.insert(0, (before, saturating_add(now, RETIREMENT)));
         self.replaced.truncate(MAX_REPLACED);
     }
 }
@@ -128,5 +128,5 @@ view! {
 }
 
 view! {
-    pub(crate) Whole of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
+    pub(crate) Detail of webhook: Webhook { object: "webhook", ..Item, signing_secret: webhook.secret, }
 }

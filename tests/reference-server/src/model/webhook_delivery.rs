@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::interned::{Interned, word};
@@ -19,7 +19,7 @@ use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 
 /// The delays of the retries, each counted from the previous failed attempt.
-pub(crate) const PAUSES: [SignedDuration; 7] = [
+pub(crate) const RETRY_DELAYS: [SignedDuration; 7] = [
     SignedDuration::from_secs(5),
     SignedDuration::from_mins(5),
     SignedDuration::from_mins(30),
@@ -30,8 +30,8 @@ pub(crate) const PAUSES: [SignedDuration; 7] = [
 ];
 
 /// The time of the retry after this number of failed attempts. `None` after the last.
-pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
-    Some(plus(now, *PAUSES.get(failed.checked_sub(1)?)?))
+pub(crate) fn retry_at(failed: usize, now: Timestamp) -> Option<Timestamp> {
+    Some(saturating_add(now, *RETRY_DELAYS.get(failed.checked_sub(1)?)?))
 }
 
 /// An event for one webhook. Its content never changes; its progress does.
@@ -132,7 +132,7 @@ impl Attempt {
 }
 
 /// The maximum number of recorded attempts per event: all scheduled ones, and many replays.
-const MOST_ATTEMPTS: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
 impl WebhookDelivery {
     pub(crate) fn new(
@@ -164,7 +164,7 @@ impl WebhookDelivery {
 
     /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due, and
     /// the number of failed attempts before it.
-    pub(crate) fn take_up(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+    pub(crate) fn recover(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
         let mut progress = lock(&self.progress);
         progress.running = 0;
         if progress.status == Status::Attempting {
@@ -204,7 +204,7 @@ impl WebhookDelivery {
         let mut progress = lock(&self.progress);
         progress.running -= 1;
         let succeeded = attempt.succeeded();
-        if progress.attempts.len() < MOST_ATTEMPTS {
+        if progress.attempts.len() < MAX_ATTEMPTS {
             progress.attempts.push(attempt);
         }
         if succeeded {
@@ -215,7 +215,7 @@ impl WebhookDelivery {
             return None;
         }
         progress.failed += 1;
-        progress.next_attempt_at = after(progress.failed, now);
+        progress.next_attempt_at = retry_at(progress.failed, now);
         progress.status = if progress.next_attempt_at.is_some() { Status::Pending } else { Status::Failed };
         Some((progress.failed, progress.next_attempt_at?))
     }
@@ -262,20 +262,20 @@ impl table::Record for WebhookDelivery {
 /// The events of one tenant's webhooks. Beyond the limit, the oldest are evicted.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
-    most: usize,
+    max: usize,
     events: Table<WebhookDelivery>,
 }
 
 impl Deliveries {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max: max.max(1), events: Table::new(max, &Arc::new(Budget::of(usize::MAX))) }
     }
 
     /// Adds an event; returns the IDs of those that were evicted.
     pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
         let mut events = self.lock();
         events.insert(delivery.id, delivery);
-        let excess = events.len().saturating_sub(self.most);
+        let excess = events.len().saturating_sub(self.max);
         (0..excess).filter_map(|_| events.remove_oldest()).map(|delivery| delivery.id).collect()
     }
 
@@ -292,8 +292,8 @@ impl Deliveries {
     }
 
     /// Marks an event as changed.
-    pub(crate) fn touch(&self, id: Uuid) {
-        self.lock().touch(id);
+    pub(crate) fn mark_changed(&self, id: Uuid) {
+        self.lock().mark_changed(id);
     }
 
     pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use self::live::Written;
+use self::live::StreamBody;
 use crate::inbox;
 use crate::inbox::live::Live;
 use crate::service::{Service, outbound};
@@ -34,9 +34,9 @@ use crate::wire::problem::Problem;
 /// The interval at which due jobs run without requests.
 const TICK: Duration = Duration::from_millis(200);
 /// The time for open connections to finish after `stop`.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 /// The time for a rejected client to read the response.
-const TURN_AWAY: Duration = Duration::from_secs(1);
+const REJECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Programs poll this path until the sandbox is ready. Its response is always fast.
 const READY: &str = "/_/ready";
 /// Bodies of at least this size are handled on a blocking thread.
@@ -74,7 +74,7 @@ pub async fn serve(
                         }),
                         Err(_) => tokio::spawn(async move {
                             let limit = service.settings().max_connections;
-                            let _ = timeout(TURN_AWAY, turn_away(stream, limit)).await;
+                            let _ = timeout(REJECT_TIMEOUT, reject(stream, limit)).await;
                         }),
                     };
                 }
@@ -87,7 +87,7 @@ pub async fn serve(
     drop(stopped);
     // Every connection holds a receiver: the last one to end closes the channel.
     let _ = stopping.send(true);
-    let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
+    let _ = tokio::time::timeout(GRACE, stopping.closed()).await;
     Ok(())
 }
 
@@ -116,7 +116,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// Responds to a connection beyond the limit, and closes it.
-async fn turn_away(mut stream: TcpStream, limit: usize) -> io::Result<()> {
+async fn reject(mut stream: TcpStream, limit: usize) -> io::Result<()> {
     let body = Problem::too_many_connections(limit).into_response().into_body();
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: {}\r\n\
@@ -158,9 +158,9 @@ async fn answer(
     service: Arc<Service>,
     request: Request<Incoming>,
     mut stopped: watch::Receiver<bool>,
-) -> Result<Response<Either<Cuttable, Written>>, Cut> {
+) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
     let mut response = match read(&service, request).await? {
-        Read::Whole(request) => handle(&service, request).await,
+        Read::Complete(request) => handle(&service, request).await,
         Read::Refused(head, problem) => {
             let mut response = service.refuse_unread(&head, problem);
             // The rest of the body isn't read.
@@ -180,11 +180,11 @@ async fn answer(
     }
     if let Some(live) = response.extensions_mut().remove::<Live>() {
         return Ok(
-            response.map(|_| Either::Right(Written(live.follow(Arc::clone(service.state()), stopped))))
+            response.map(|_| Either::Right(StreamBody(live.follow(Arc::clone(service.state()), stopped))))
         );
     }
     let ending = match wire.cut {
-        None => Ending::Whole,
+        None => Ending::Complete,
         Some(Some(bytes)) => Ending::CutAfter(bytes),
         Some(None) => return Err(Cut),
     };
@@ -193,7 +193,7 @@ async fn answer(
 
 /// The result of reading a request.
 enum Read {
-    Whole(Request<Bytes>),
+    Complete(Request<Bytes>),
     /// Only the head: the body exceeds the limit, or timed out.
     Refused(Request<Bytes>, Problem),
 }
@@ -205,14 +205,14 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     if body.size_hint().lower() > settings.body_limit as u64 {
         return refused(parts, Problem::too_large(settings.body_limit));
     }
-    let mut body = pin!(Limited::new(body, settings.body_limit));
-    let mut whole = BytesMut::new();
+    let mut incoming = pin!(Limited::new(body, settings.body_limit));
+    let mut body = BytesMut::new();
     loop {
-        match timeout(settings.body_timeout, body.frame()).await {
+        match timeout(settings.body_timeout, incoming.frame()).await {
             Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
-            Ok(None) => return Ok(Read::Whole(Request::from_parts(parts, whole.freeze()))),
+            Ok(None) => return Ok(Read::Complete(Request::from_parts(parts, body.freeze()))),
             // Other frames are trailers.
-            Ok(Some(Ok(frame))) => whole.extend_from_slice(&frame.into_data().unwrap_or_default()),
+            Ok(Some(Ok(frame))) => body.extend_from_slice(&frame.into_data().unwrap_or_default()),
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
                 return refused(parts, Problem::too_large(settings.body_limit));
             }
@@ -254,7 +254,7 @@ struct Cuttable {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    Whole,
+    Complete,
     /// After this number of bytes.
     CutAfter(usize),
     /// Once the preceding data has been written: `hyper` discards its buffer when a body fails.
@@ -271,7 +271,7 @@ impl Body for Cuttable {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
         match self.ending {
-            Ending::Whole => {
+            Ending::Complete => {
                 let body = std::mem::take(&mut self.body);
                 Poll::Ready((!body.is_empty()).then(|| Ok(Frame::data(body))))
             }
@@ -290,7 +290,7 @@ impl Body for Cuttable {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_empty() && self.ending == Ending::Whole
+        self.body.is_empty() && self.ending == Ending::Complete
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -30,13 +30,13 @@ use crate::service::Service;
 use crate::state::faults::Wire;
 
 /// The maximum number of connections; further ones are rejected with 421.
-const MOST_CONNECTIONS: usize = 100;
+const MAX_CONNECTIONS: usize = 100;
 /// The idle timeout for reading (RFC 5321, 4.5.3.2.7) and for writing.
-const PATIENCE: Duration = Duration::from_mins(5);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// The timeout of a TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(30);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time for open connections to finish after `stop`.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 /// Messages of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 /// The size of a read from the socket.
@@ -72,23 +72,23 @@ pub async fn serve(
 ) -> io::Result<()> {
     let options = Arc::new(options);
     let mut stop = pin!(stop);
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let (stopping, stopped) = watch::channel(false);
     loop {
         tokio::select! {
             () = &mut stop => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let place = Arc::clone(&room).try_acquire_owned().ok();
+                    let permit = Arc::clone(&permits).try_acquire_owned().ok();
                     let (service, options) = (Arc::clone(&service), Arc::clone(&options));
                     let stopped = stopped.clone();
                     tokio::spawn(async move {
                         // A client that disconnects without `QUIT` isn't an error.
-                        let _ = match place {
-                            Some(_) => welcome(stream, service, &options, stopped).await,
+                        let _ = match permit {
+                            Some(_) => accept(stream, service, &options, stopped).await,
                             // The client can't read a plain-text reply before the handshake.
                             None if options.implicit_tls => Ok(()),
-                            None => turn_away(stream).await,
+                            None => reject(stream).await,
                         };
                     });
                 }
@@ -99,11 +99,11 @@ pub async fn serve(
     drop(stopped);
     // Every connection holds a receiver: the last one to end closes the channel.
     let _ = stopping.send(true);
-    let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
+    let _ = tokio::time::timeout(GRACE, stopping.closed()).await;
     Ok(())
 }
 
-async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
+async fn reject(mut stream: TcpStream) -> io::Result<()> {
     let mut out = Vec::new();
     Reply::BUSY.write(&mut out);
     send(&mut stream, &mut out).await?;
@@ -116,10 +116,10 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 async fn encrypt(stream: Box<dyn Stream>, tls: &Tls) -> io::Result<Box<dyn Stream>> {
-    Ok(Box::new(tokio::time::timeout(HANDSHAKE, tls.acceptor.accept(stream)).await??))
+    Ok(Box::new(tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await??))
 }
 
-async fn welcome(
+async fn accept(
     stream: TcpStream,
     service: Arc<Service>,
     options: &Options,
@@ -133,11 +133,11 @@ async fn welcome(
         None => (stream, Security::Plain),
     };
     let session = Session::new(service, options.key.as_str().into(), security);
-    converse(stream, session, options, stopped).await
+    run_session(stream, session, options, stopped).await
 }
 
 /// Handles one connection from the greeting to its end.
-async fn converse(
+async fn run_session(
     mut stream: Box<dyn Stream>,
     mut session: Session,
     options: &Options,
@@ -179,11 +179,11 @@ async fn converse(
                 send(&mut stream, &mut out).await?;
                 input.reserve(CHUNK);
                 tokio::select! {
-                    read = tokio::time::timeout(PATIENCE, stream.read_buf(&mut input)) => match read {
+                    read = tokio::time::timeout(IDLE_TIMEOUT, stream.read_buf(&mut input)) => match read {
                         Ok(Ok(0)) => return Ok(()),
                         Ok(read) => drop(read?),
                         Err(_) => {
-                            Reply::SILENCE.write(&mut out);
+                            Reply::TIMEOUT.write(&mut out);
                             break;
                         }
                     },
@@ -206,7 +206,7 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::
         // TLS may buffer some of it.
         stream.flush().await
     };
-    tokio::time::timeout(PATIENCE, written).await??;
+    tokio::time::timeout(IDLE_TIMEOUT, written).await??;
     out.clear();
     Ok(())
 }

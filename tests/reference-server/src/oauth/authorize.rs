@@ -16,21 +16,21 @@ use crate::state::oauth::{Request, later};
 use crate::wire::refusal::Refusal;
 
 /// The maximum length of `state` in characters (`SPEC.md`, Limits).
-const STATE: usize = 1024;
+const MAX_STATE: usize = 1024;
 /// The length of a challenge: 32 bytes in Base64url without padding.
-const CHALLENGE: usize = 43;
+const CHALLENGE_LENGTH: usize = 43;
 
 /// Redirects to the consent page, or responds with an error.
 pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     let parameters = Parameters::of_query(request);
-    let (client, redirect) = match who_and_where(state, &parameters) {
+    let (client, redirect) = match client_and_redirect(state, &parameters) {
         Ok(checked) => checked,
         Err(refusal) => return refusal.into_response(),
     };
-    let asked = what(&parameters, &client, &redirect).and_then(|asked| keep(state, asked));
+    let asked = authorization_request(&parameters, &client, &redirect).and_then(|asked| store(state, asked));
     match asked {
-        Ok(name) => see(&format!("{}/_/consent/{name}", state.links.address())),
-        Err(refusal) => back(
+        Ok(name) => found(&format!("{}/_/consent/{name}", state.links.address())),
+        Err(refusal) => redirect_to_client(
             &redirect,
             &[("error", refusal.error), ("error_description", &refusal.description)],
             client_state(&parameters),
@@ -39,9 +39,13 @@ pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Byt
 }
 
 /// Redirects the browser to the client.
-pub(crate) fn back(redirect: &str, answer: &[(&str, &str)], state: Option<&str>) -> Response<Bytes> {
+pub(crate) fn redirect_to_client(
+    redirect: &str,
+    answer: &[(&str, &str)],
+    state: Option<&str>,
+) -> Response<Bytes> {
     let Ok(mut url) = Url::parse(redirect) else {
-        return Refusal::server_error("The redirect URI isn't a valid header value.").into_response();
+        return Refusal::server_error("The redirect URI is not a valid URI.").into_response();
     };
     {
         let mut query = url.query_pairs_mut();
@@ -50,11 +54,11 @@ pub(crate) fn back(redirect: &str, answer: &[(&str, &str)], state: Option<&str>)
             query.append_pair("state", state);
         }
     }
-    see(url.as_str())
+    found(url.as_str())
 }
 
 /// A 302 redirect that sends no referrer and isn't stored.
-fn see(location: &str) -> Response<Bytes> {
+fn found(location: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::FOUND;
     let headers = response.headers_mut();
@@ -70,7 +74,7 @@ fn client_state(parameters: &Parameters) -> Option<&str> {
     parameters.get("state")
 }
 
-fn who_and_where(state: &State, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
+fn client_and_redirect(state: &State, parameters: &Parameters) -> Result<(OAuthClient, String), Refusal> {
     let client_id = parameters.need("client_id")?;
     let client =
         state.oauth.client(client_id).ok_or_else(|| Refusal::invalid_client(StatusCode::BAD_REQUEST))?;
@@ -82,7 +86,11 @@ fn who_and_where(state: &State, parameters: &Parameters) -> Result<(OAuthClient,
     Ok((client, redirect.to_owned()))
 }
 
-fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result<Request, Refusal> {
+fn authorization_request(
+    parameters: &Parameters,
+    client: &OAuthClient,
+    redirect: &str,
+) -> Result<Request, Refusal> {
     parameters.all_clear()?;
     if parameters.get("response_type") != Some("code") {
         return Err(Refusal::invalid_request("`response_type` must be `code`."));
@@ -91,7 +99,7 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
         return Err(Refusal::invalid_request("`code_challenge_method` must be `S256`."));
     }
     let challenge = parameters.need("code_challenge")?;
-    let fits = challenge.len() == CHALLENGE
+    let fits = challenge.len() == CHALLENGE_LENGTH
         && challenge.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     if !fits {
         return Err(Refusal::invalid_request(
@@ -99,8 +107,8 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
         ));
     }
     let state = client_state(parameters);
-    if state.is_some_and(|state| state.chars().count() > STATE) {
-        return Err(Refusal::invalid_request(format!("`state` must have at most {STATE} characters.")));
+    if state.is_some_and(|state| state.chars().count() > MAX_STATE) {
+        return Err(Refusal::invalid_request(format!("`state` must have at most {MAX_STATE} characters.")));
     }
     if !client.may("authorization_code") {
         return Err(Refusal::unauthorized_client(
@@ -138,12 +146,12 @@ fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refu
     Ok(asked)
 }
 
-fn keep(state: &State, mut request: Request) -> Result<String, Refusal> {
+fn store(state: &State, mut request: Request) -> Result<String, Refusal> {
     let now = state.clock.now();
     request.until = later(now, CODE);
     request.token = state.next_secret().simple().to_string();
     let name = state.next_secret().simple().to_string();
-    if state.oauth.keep_request(&name, request, now) {
+    if state.oauth.insert_request(&name, request, now) {
         return Ok(name);
     }
     Err(Refusal::server_error(

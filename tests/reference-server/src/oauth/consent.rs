@@ -11,13 +11,13 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request as HttpRequest, Response, StatusCode, header};
 use subtle::ConstantTimeEq as _;
 
-use self::page::{Asked, forged, gone};
+use self::page::{ConsentPage, forged, gone};
 use crate::model::credential::Permission;
 use crate::model::oauth::clients::OAuthClient;
-use crate::oauth::authorize::back;
+use crate::oauth::authorize::redirect_to_client;
 use crate::oauth::form::Parameters;
 use crate::state::State;
-use crate::state::keys::{self, USUAL_KEY};
+use crate::state::keys::{self, DEFAULT_KEY};
 use crate::state::oauth::Request;
 use crate::wire::answers::wrong_method;
 
@@ -32,7 +32,7 @@ pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) ->
         return gone();
     };
     match *request.method() {
-        Method::GET => ask(state, &waiting, &client, name, USUAL_KEY, None),
+        Method::GET => ask(state, &waiting, &client, name, DEFAULT_KEY, None),
         Method::POST => decide(state, request, &waiting, &client, name),
         _ => wrong_method(request.method(), request.uri().path(), &["GET", "POST"]),
     }
@@ -67,30 +67,30 @@ fn decide(
                     return ask(state, waiting, client, name, key, Some(rule));
                 }
             };
-            let Some(decided) = state.oauth.decide(name, now) else { return gone() };
+            let Some(decided) = state.oauth.take_request(name, now) else { return gone() };
             let code = format!("sb_code_{}", state.next_secret().simple());
-            if !state.oauth.keep_code(&code, decided, tenant, now) {
+            if !state.oauth.insert_code(&code, decided, tenant, now) {
                 let answer = [
                     ("error", "server_error"),
                     ("error_description", "The sandbox's --max-memory for OAuth state is used up."),
                 ];
-                return after_form(back(&waiting.redirect_uri, &answer, client_state));
+                return after_form(redirect_to_client(&waiting.redirect_uri, &answer, client_state));
             }
-            after_form(back(&waiting.redirect_uri, &[("code", &code)], client_state))
+            after_form(redirect_to_client(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {
-            if state.oauth.decide(name, now).is_none() {
+            if state.oauth.take_request(name, now).is_none() {
                 return gone();
             }
             let answer = [("error", "access_denied"), ("error_description", "The user denied the request.")];
-            after_form(back(&waiting.redirect_uri, &answer, client_state))
+            after_form(redirect_to_client(&waiting.redirect_uri, &answer, client_state))
         }
         _ => ask(
             state,
             waiting,
             client,
             name,
-            form.get("account").unwrap_or(USUAL_KEY),
+            form.get("account").unwrap_or(DEFAULT_KEY),
             Some("Allow or deny?"),
         ),
     }
@@ -121,7 +121,7 @@ fn ask(
     wrong: Option<&str>,
 ) -> Response<Bytes> {
     let address = state.links.address();
-    let mut response = Asked { address: &address, waiting, client, key, wrong }.page();
+    let mut response = ConsentPage { address: &address, waiting, client, key, wrong }.page();
     // Over https the cookie is never sent unencrypted.
     let secure = if address.starts_with("https:") { "; Secure" } else { "" };
     let cookie = format!(

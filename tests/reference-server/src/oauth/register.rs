@@ -14,12 +14,12 @@ use crate::oauth::token::words;
 use crate::state::State;
 use crate::wire::pattern::pattern_matches;
 use crate::wire::problem;
-use crate::wire::refusal::{Refusal, unkept};
+use crate::wire::refusal::{Refusal, not_cacheable};
 
 /// The maximum length of a name and of a URI in characters, and the maximum number of URIs.
-const NAME: usize = 200;
-const ADDRESS: usize = 2048;
-const ADDRESSES: usize = 10;
+const MAX_NAME: usize = 200;
+const MAX_URI: usize = 2048;
+const MAX_URIS: usize = 10;
 pub(crate) const PATH: &str = "/oauth/register";
 
 /// Whether this is the path of the registration endpoint.
@@ -50,7 +50,7 @@ pub(crate) fn register(state: &State, request: &Request<Bytes>) -> Response<Byte
                     answer[name] = json!(value);
                 }
             }
-            unkept(problem::json(StatusCode::CREATED, &answer))
+            not_cacheable(problem::json(StatusCode::CREATED, &answer))
         }
         Err(refusal) => refusal.into_response(),
     }
@@ -65,21 +65,21 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
         return Err(wrong("The body must be a JSON object.".to_owned()));
     }
     let name = text(&body, "client_name")?.ok_or_else(|| wrong("`client_name` is missing.".to_owned()))?;
-    if name.trim().is_empty() || name.chars().count() > NAME || name.contains(char::is_control) {
+    if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.contains(char::is_control) {
         return Err(wrong(format!(
-            "`client_name` must have 1 to {NAME} characters, and no control characters."
+            "`client_name` must have 1 to {MAX_NAME} characters, and no control characters."
         )));
     }
     let redirects = texts(&body, "redirect_uris")?.unwrap_or_default();
-    if redirects.is_empty() || redirects.len() > ADDRESSES {
+    if redirects.is_empty() || redirects.len() > MAX_URIS {
         return Err(wrong(format!(
-            "`redirect_uris` must have 1 to {ADDRESSES} addresses; found {}.",
+            "`redirect_uris` must have 1 to {MAX_URIS} addresses; found {}.",
             redirects.len()
         )));
     }
     for (at, address) in redirects.iter().enumerate() {
-        if address.chars().count() > ADDRESS {
-            return Err(wrong(format!("`redirect_uris[{at}]` must have at most {ADDRESS} characters.")));
+        if address.chars().count() > MAX_URI {
+            return Err(wrong(format!("`redirect_uris[{at}]` must have at most {MAX_URI} characters.")));
         }
         can_be_redirect(address).map_err(|rule| wrong(format!("`redirect_uris[{at}]` {rule}.")))?;
     }
@@ -128,9 +128,9 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
 fn page(body: &Value, name: &str) -> Result<Option<String>, Refusal> {
     let Some(address) = text(body, name)? else { return Ok(None) };
     let opens = Url::parse(address).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
-    if !opens || address.chars().count() > ADDRESS {
+    if !opens || address.chars().count() > MAX_URI {
         return Err(Refusal::invalid_request(format!(
-            "`{name}` must be an address that begins with https:// or http://, of at most {ADDRESS} characters."
+            "`{name}` must be an address that begins with https:// or http://, of at most {MAX_URI} characters."
         )));
     }
     Ok(Some(address.to_owned()))

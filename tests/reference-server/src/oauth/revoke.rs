@@ -7,12 +7,12 @@ use http::{Request, Response, StatusCode};
 
 use crate::oauth::form::Parameters;
 use crate::state::State;
-use crate::wire::refusal::{Refusal, unkept};
+use crate::wire::refusal::{Refusal, not_cacheable};
 
 pub(crate) fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     match end(state, request) {
         // Unknown tokens succeed too, so that callers learn nothing about them.
-        Ok(()) => unkept(Response::new(Bytes::new())),
+        Ok(()) => not_cacheable(Response::new(Bytes::new())),
         Err(refusal) => refusal.into_response(),
     }
 }

@@ -13,7 +13,7 @@ use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::oauth::{Refreshed, Request};
 use crate::wire::problem::json;
-use crate::wire::refusal::{Refusal, unkept};
+use crate::wire::refusal::{Refusal, not_cacheable};
 
 /// The length of a verifier in characters (`SPEC.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
@@ -113,7 +113,7 @@ fn answer(state: &State, refreshed: &Refreshed) -> Response<Bytes> {
         scope: &'a str,
     }
     let access_token = access_token(state, refreshed);
-    unkept(json(
+    not_cacheable(json(
         StatusCode::OK,
         &Body {
             access_token,

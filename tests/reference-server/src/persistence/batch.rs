@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
 use crate::persistence::snapshot::Snapshot;
-use crate::persistence::tables::{self, AGENDA, KEYS, Visit};
+use crate::persistence::tables::{self, JOBS, KEYS, Visit};
 use crate::service::Service;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
@@ -60,20 +60,20 @@ impl Batch {
         for tenant in &tenants {
             batch.tenant(tenant);
         }
-        service.state().scheduler.changes(|turn, work| {
-            let kept = work.and_then(StoredJob::of).map(|work| Box::new((turn.0, work)) as Box<dyn Encode>);
-            batch.records.insert((String::new(), AGENDA, turn.1), kept);
+        service.state().scheduler.changes(|key, job| {
+            let stored = job.and_then(StoredJob::of).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
+            batch.records.insert((String::new(), JOBS, key.1), stored);
         });
-        batch.logins = service.state().oauth.changes().map(|kept| Box::new(kept) as Box<dyn Encode>);
+        batch.logins = service.state().oauth.changes().map(|stored| Box::new(stored) as Box<dyn Encode>);
         batch
     }
 
     fn tenant(&mut self, tenant: &Arc<Tenant>) {
         // Collecting can't fail.
         let _ = tables::every(tenant, &mut Collect { batch: self, tenant: &tenant.name });
-        let first = tenant.keys.changes(|number, kept| {
-            let kept = kept.map(|kept| Box::new(kept) as Box<dyn Encode>);
-            self.records.insert((tenant.name.clone(), KEYS, number), kept);
+        let first = tenant.keys.changes(|number, stored| {
+            let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
+            self.records.insert((tenant.name.clone(), KEYS, number), stored);
         });
         if first {
             self.emptied.insert((tenant.name.clone(), KEYS));
@@ -82,8 +82,8 @@ impl Batch {
 
     /// Adds the changes that came after a failed write.
     pub(super) fn then(&mut self, later: Self) {
-        self.records.retain(|(tenant, room, _), _| {
-            !later.gone.contains(tenant) && !later.emptied.contains(&(tenant.clone(), *room))
+        self.records.retain(|(tenant, table, _), _| {
+            !later.gone.contains(tenant) && !later.emptied.contains(&(tenant.clone(), *table))
         });
         self.gone.extend(later.gone);
         self.emptied.extend(later.emptied);
@@ -99,20 +99,20 @@ struct Collect<'a> {
 }
 
 impl Visit for Collect<'_> {
-    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
+    fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
     {
-        let mut touched = records.take_touched().unwrap_or_else(|| {
+        let mut changed = records.take_changed().unwrap_or_else(|| {
             self.batch.emptied.insert((self.tenant.to_owned(), number));
-            records.taken()
+            records.positions()
         });
-        touched.sort_unstable();
-        touched.dedup();
-        for place in touched {
-            let record = records.at(place);
+        changed.sort_unstable();
+        changed.dedup();
+        for position in changed {
+            let record = records.at(position);
             let record = record.map(|(id, record)| Box::new((*id, T::snapshot(record))) as Box<dyn Encode>);
-            self.batch.records.insert((self.tenant.to_owned(), number, place), record);
+            self.batch.records.insert((self.tenant.to_owned(), number, position), record);
         }
         Ok(())
     }

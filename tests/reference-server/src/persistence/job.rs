@@ -19,8 +19,8 @@ pub(super) struct StoredJob {
 
 #[derive(Debug, Deserialize, Serialize)]
 enum StoredJobKind {
-    Depart { email: Uuid },
-    Note { email: Uuid, event: Event },
+    SendEmail { email: Uuid },
+    RecordEvent { email: Uuid, event: Event },
     ResumeRun { run: Uuid, number: u64 },
     CheckDomain { domain: Uuid, number: u64 },
     SendBroadcast { broadcast: Uuid },
@@ -30,13 +30,13 @@ enum StoredJobKind {
 
 impl StoredJob {
     /// `None` for jobs whose tenant or email was evicted, and for webhook deliveries: the event itself has its due time.
-    pub(super) fn of(work: &Job) -> Option<Self> {
-        let (tenant, what) = match work {
-            Job::Depart { tenant, email } => {
-                (tenant.upgrade(), StoredJobKind::Depart { email: email.upgrade()?.id })
+    pub(super) fn of(job: &Job) -> Option<Self> {
+        let (tenant, what) = match job {
+            Job::SendEmail { tenant, email } => {
+                (tenant.upgrade(), StoredJobKind::SendEmail { email: email.upgrade()?.id })
             }
-            Job::Note { tenant, email, event } => {
-                (tenant.upgrade(), StoredJobKind::Note { email: email.upgrade()?.id, event: *event })
+            Job::RecordEvent { tenant, email, event } => {
+                (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
             }
             Job::RetryDelivery { .. } => return None,
             Job::ResumeRun { tenant, run, number } => {
@@ -52,11 +52,11 @@ impl StoredJob {
             Job::SendBroadcast { tenant, broadcast } => {
                 (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
             }
-            Job::ContinueBroadcast(departure) => (
-                departure.tenant(),
+            Job::ContinueBroadcast(broadcast) => (
+                broadcast.tenant(),
                 StoredJobKind::ContinueBroadcast {
-                    broadcast: departure.broadcast(),
-                    contacts: departure.contacts().to_vec(),
+                    broadcast: broadcast.broadcast(),
+                    contacts: broadcast.contacts().to_vec(),
                 },
             ),
         };
@@ -64,13 +64,13 @@ impl StoredJob {
     }
 
     /// `None` if the tenant or email no longer exists.
-    pub(super) fn revive(self, tenants: &Tenants) -> Option<Job> {
+    pub(super) fn restore(self, tenants: &Tenants) -> Option<Job> {
         let owner = tenants.find(&self.tenant)?;
         let tenant = Arc::downgrade(&owner);
         Some(match self.what {
-            StoredJobKind::Depart { email } => Job::Depart { tenant, email: email_of(&owner, email)? },
-            StoredJobKind::Note { email, event } => {
-                Job::Note { tenant, email: email_of(&owner, email)?, event }
+            StoredJobKind::SendEmail { email } => Job::SendEmail { tenant, email: email_of(&owner, email)? },
+            StoredJobKind::RecordEvent { email, event } => {
+                Job::RecordEvent { tenant, email: email_of(&owner, email)?, event }
             }
             StoredJobKind::NotifyAutomations { email, event } => {
                 Job::NotifyAutomations { tenant, email: email_of(&owner, email)?, event }

@@ -13,13 +13,13 @@ use redb::StorageBackend;
 use crate::lock::lock;
 
 /// The block size of writes.
-const PIECE: usize = 4096;
+const BLOCK: usize = 4096;
 
 #[derive(Debug)]
-pub(super) struct Overlay(Mutex<Behind>);
+pub(super) struct Overlay(Mutex<Inner>);
 
 #[derive(Debug)]
-struct Behind {
+struct Inner {
     file: File,
     /// The length of the part of the file that is still visible, and the current length.
     on_disk: u64,
@@ -30,35 +30,35 @@ struct Behind {
 impl Overlay {
     pub(super) fn over(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self(Mutex::new(Behind { file, on_disk: length, length, written: HashMap::new() })))
+        Ok(Self(Mutex::new(Inner { file, on_disk: length, length, written: HashMap::new() })))
     }
 }
 
-impl Behind {
+impl Inner {
     /// The current content of a block.
-    fn piece(&mut self, number: u64) -> io::Result<Box<[u8]>> {
-        if let Some(piece) = self.written.get(&number) {
-            return Ok(piece.clone());
+    fn block(&mut self, number: u64) -> io::Result<Box<[u8]>> {
+        if let Some(block) = self.written.get(&number) {
+            return Ok(block.clone());
         }
-        let mut piece = vec![0; PIECE].into_boxed_slice();
-        let start = number * PIECE as u64;
-        let there = usize::try_from(self.on_disk.saturating_sub(start)).unwrap_or(PIECE).min(PIECE);
+        let mut block = vec![0; BLOCK].into_boxed_slice();
+        let start = number * BLOCK as u64;
+        let there = usize::try_from(self.on_disk.saturating_sub(start)).unwrap_or(BLOCK).min(BLOCK);
         self.file.seek(SeekFrom::Start(start))?;
-        self.file.read_exact(&mut piece[..there])?;
-        Ok(piece)
+        self.file.read_exact(&mut block[..there])?;
+        Ok(block)
     }
 
     /// The blocks of a range: the number of each, the offset of the range in it, and the length of the part.
-    fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    fn blocks(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
         let mut at = offset;
         let end = offset + length as u64;
         std::iter::from_fn(move || {
             if at >= end {
                 return None;
             }
-            let number = at / PIECE as u64;
-            let from = usize::try_from(at % PIECE as u64).unwrap_or_default();
-            let many = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE - from);
+            let number = at / BLOCK as u64;
+            let from = usize::try_from(at % BLOCK as u64).unwrap_or_default();
+            let many = usize::try_from(end - at).unwrap_or(BLOCK).min(BLOCK - from);
             at += many as u64;
             Some((number, from, many))
         })
@@ -71,25 +71,25 @@ impl StorageBackend for Overlay {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let mut behind = lock(&self.0);
-        if offset.saturating_add(out.len() as u64) > behind.length {
+        let mut inner = lock(&self.0);
+        if offset.saturating_add(out.len() as u64) > inner.length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let mut done = 0;
-        for (number, from, many) in Behind::pieces(offset, out.len()) {
-            let piece = behind.piece(number)?;
-            out[done..done + many].copy_from_slice(&piece[from..from + many]);
+        for (number, from, many) in Inner::blocks(offset, out.len()) {
+            let block = inner.block(number)?;
+            out[done..done + many].copy_from_slice(&block[from..from + many]);
             done += many;
         }
         Ok(())
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let mut behind = lock(&self.0);
+        let mut inner = lock(&self.0);
         // Truncated content must not reappear.
-        behind.on_disk = behind.on_disk.min(length);
-        behind.written.retain(|number, _| number * (PIECE as u64) < length);
-        behind.length = length;
+        inner.on_disk = inner.on_disk.min(length);
+        inner.written.retain(|number, _| number * (BLOCK as u64) < length);
+        inner.length = length;
         Ok(())
     }
 
@@ -98,15 +98,15 @@ impl StorageBackend for Overlay {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut behind = lock(&self.0);
+        let mut inner = lock(&self.0);
         let mut done = 0;
-        for (number, from, many) in Behind::pieces(offset, data.len()) {
-            let mut piece = behind.piece(number)?;
-            piece[from..from + many].copy_from_slice(&data[done..done + many]);
-            behind.written.insert(number, piece);
+        for (number, from, many) in Inner::blocks(offset, data.len()) {
+            let mut block = inner.block(number)?;
+            block[from..from + many].copy_from_slice(&data[done..done + many]);
+            inner.written.insert(number, block);
             done += many;
         }
-        behind.length = behind.length.max(offset + data.len() as u64);
+        inner.length = inner.length.max(offset + data.len() as u64);
         Ok(())
     }
 }
@@ -118,26 +118,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back_and_never_on_disk() {
+    fn writes_are_read_back_and_never_reach_the_disk() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let before: Vec<u8> = (0..10_000_u32).map(|n| n.to_le_bytes()[0]).collect();
         file.write_all(&before).unwrap();
-        let glass = Overlay::over(file.reopen().unwrap()).unwrap();
+        let overlay = Overlay::over(file.reopen().unwrap()).unwrap();
         let mut expected = before.clone();
         for (offset, data) in [(0, vec![1; 3]), (4_090, vec![2; 20]), (9_990, vec![3; 5_000])] {
-            glass.write(offset as u64, &data).unwrap();
+            overlay.write(offset as u64, &data).unwrap();
             expected.resize(expected.len().max(offset + data.len()), 0);
             expected[offset..offset + data.len()].copy_from_slice(&data);
         }
         let mut read = vec![0; expected.len()];
-        glass.read(0, &mut read).unwrap();
+        overlay.read(0, &mut read).unwrap();
         assert!(read == expected);
-        assert_eq!(glass.len().unwrap(), expected.len() as u64);
-        glass.set_len(5_000).unwrap();
-        glass.set_len(6_000).unwrap();
+        assert_eq!(overlay.len().unwrap(), expected.len() as u64);
+        overlay.set_len(5_000).unwrap();
+        overlay.set_len(6_000).unwrap();
         let mut read = vec![9; 1_000];
-        glass.read(5_000, &mut read).unwrap();
-        assert!(glass.read(5_500, &mut [0; 501]).is_err());
+        overlay.read(5_000, &mut read).unwrap();
+        assert!(overlay.read(5_500, &mut [0; 501]).is_err());
         assert_eq!(std::fs::read(file.path()).unwrap(), before);
     }
 }

@@ -15,7 +15,7 @@ use crate::persistence::batch::decode;
 use crate::persistence::job::StoredJob;
 use crate::persistence::snapshot::Snapshot;
 use crate::persistence::store::Store;
-use crate::persistence::tables::{self, AGENDA, KEYS, Visit};
+use crate::persistence::tables::{self, JOBS, KEYS, Visit};
 use crate::scheduler::JobKey;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -34,33 +34,33 @@ type Records = HashMap<u8, Vec<(u64, Vec<u8>)>>;
 /// Restores a service with everything in the file.
 pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>, PersistenceError> {
     let mut links = Links::new(settings.seed);
-    match store.about("links")? {
+    match store.metadata("links")? {
         Some(key) => {
             let key =
                 key.try_into().map_err(|_| PersistenceError::Damaged("the key of its links".to_owned()))?;
             links = links.with_key(key);
         }
-        None => store.set_about("links", links.key())?,
+        None => store.set_metadata("links", links.key())?,
     }
     let mut logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
-    if let Some(kept) = store.about("logins")? {
+    if let Some(stored) = store.metadata("logins")? {
         let unfit = || PersistenceError::Damaged("the key of its logins".to_owned());
-        logins = logins.go_on(decode(&kept)?).ok_or_else(unfit)?;
+        logins = logins.restore(decode(&stored)?).ok_or_else(unfit)?;
     }
     let service = Service::with(settings, links, logins);
-    if let Some(clock) = store.about("clock")? {
-        service.clock().stand(&decode(&clock)?);
+    if let Some(clock) = store.metadata("clock")? {
+        service.clock().restore(&decode(&clock)?);
     }
     let scheduler = tenants(&service, store)?;
     count_mails(&service);
     count_events(&service);
-    for (turn, work) in scheduler {
-        if let Some(work) = work.revive(&service.state().tenants) {
-            service.state().scheduler.put_back(turn, work);
+    for (key, job) in scheduler {
+        if let Some(job) = job.restore(&service.state().tenants) {
+            service.state().scheduler.restore(key, job);
         }
     }
     for tenant in service.state().tenants.all() {
-        take_up(&service, &tenant);
+        recover(&service, &tenant);
     }
     Ok(service)
 }
@@ -69,10 +69,10 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
     let mut scheduler = Vec::new();
     let mut current: Option<(String, Records)> = None;
-    store.records(|tenant, room, place, bytes| {
-        if room == AGENDA {
-            let (due, work): (Timestamp, StoredJob) = decode(bytes)?;
-            scheduler.push(((due, place), work));
+    store.records(|tenant, table, position, bytes| {
+        if table == JOBS {
+            let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
+            scheduler.push(((due, position), job));
             return Ok(());
         }
         if current.as_ref().is_none_or(|(name, _)| name != tenant)
@@ -81,7 +81,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
             fill(service, &name, records)?;
         }
         if let Some((_, records)) = &mut current {
-            records.entry(room).or_default().push((place, bytes.to_vec()));
+            records.entry(table).or_default().push((position, bytes.to_vec()));
         }
         Ok(())
     })?;
@@ -94,7 +94,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
 fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
     let tenant = service.state().tenants.tenant(name);
     for (number, bytes) in records.remove(&KEYS).unwrap_or_default() {
-        tenant.keys.put_back(number, decode::<idempotency::Kept>(&bytes)?);
+        tenant.keys.restore(number, decode::<idempotency::StoredKey>(&bytes)?);
     }
     tables::every(&tenant, &mut Fill { records })?;
     for key in tenant.api_keys.all() {
@@ -109,13 +109,13 @@ struct Fill {
 }
 
 impl Visit for Fill {
-    fn room<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
+    fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>
     where
         T: Snapshot + DeserializeOwned,
     {
-        for (place, bytes) in self.records.remove(&number).unwrap_or_default() {
+        for (position, bytes) in self.records.remove(&number).unwrap_or_default() {
             let (id, record): (Uuid, T) = decode(&bytes)?;
-            records.put_back(place, id, Arc::new(record));
+            records.restore(position, id, Arc::new(record));
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ fn count_mails(service: &Service) {
     }
     mails.sort_by_key(|(at, ..)| *at);
     for (_, id, size, tenant) in mails {
-        service.state().tenants.hold_mail(&tenant, id, size);
+        service.state().tenants.count_mail(&tenant, id, size);
     }
 }
 
@@ -151,16 +151,16 @@ fn count_events(service: &Service) {
     }
     events.sort_by_key(|(at, ..)| *at);
     for (_, id, size, tenant) in events {
-        service.state().tenants.hold_event(&tenant, id, size);
+        service.state().tenants.count_event(&tenant, id, size);
     }
 }
 
 /// Resumes pending work.
-fn take_up(service: &Service, tenant: &Arc<Tenant>) {
+fn recover(service: &Service, tenant: &Arc<Tenant>) {
     let now = service.clock().now();
     let delivery: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
     for delivery in delivery {
-        match delivery.take_up(now) {
+        match delivery.recover(now) {
             Some((number, due)) if due > now => {
                 let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
                 service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery, number });

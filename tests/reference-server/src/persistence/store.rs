@@ -24,7 +24,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 /// The size of the database's cache, in bytes; the records themselves are in memory anyway.
 const CACHE: usize = 16 << 20;
 /// By name.
-const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
+const METADATA: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 /// By tenant, table and position.
 const RECORDS: TableDefinition<'_, (&str, u8, u64), &[u8]> = TableDefinition::new("records");
 
@@ -65,7 +65,7 @@ impl Store {
         let backend = FileBackend::new(open(&path)?)?;
         let database = Builder::new().set_cache_size(CACHE).create_with_backend(backend)?;
         let store = Self { database, _lock: lock };
-        match store.about("format")? {
+        match store.metadata("format")? {
             Some(format) => {
                 let found = format.try_into().map(u64::from_be_bytes);
                 let found =
@@ -77,13 +77,13 @@ impl Store {
                     return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
-            None if fresh => store.set_about("format", &FORMAT.to_be_bytes())?,
+            None if fresh => store.set_metadata("format", &FORMAT.to_be_bytes())?,
             None => {
                 // Stopped before the first write, or a foreign database.
                 if !store.is_empty()? {
                     return Err(PersistenceError::Damaged("it has no format version".to_owned()));
                 }
-                store.set_about("format", &FORMAT.to_be_bytes())?;
+                store.set_metadata("format", &FORMAT.to_be_bytes())?;
             }
         }
         Ok(store)
@@ -94,18 +94,18 @@ impl Store {
     }
 
     /// The value of a key.
-    pub(super) fn about(&self, name: &str) -> Result<Option<Vec<u8>>, PersistenceError> {
+    pub(super) fn metadata(&self, name: &str) -> Result<Option<Vec<u8>>, PersistenceError> {
         let reading = self.database.begin_read()?;
-        let table = match reading.open_table(ABOUT) {
+        let table = match reading.open_table(METADATA) {
             Err(TableError::TableDoesNotExist(_)) => return Ok(None),
             table => table?,
         };
         Ok(table.get(name)?.map(|value| value.value().to_vec()))
     }
 
-    pub(super) fn set_about(&self, name: &str, value: &[u8]) -> Result<(), PersistenceError> {
+    pub(super) fn set_metadata(&self, name: &str, value: &[u8]) -> Result<(), PersistenceError> {
         let writing = self.database.begin_write()?;
-        writing.open_table(ABOUT)?.insert(name, value)?;
+        writing.open_table(METADATA)?.insert(name, value)?;
         Ok(writing.commit()?)
     }
 
@@ -121,8 +121,8 @@ impl Store {
         };
         for record in table.iter()? {
             let (key, value) = record?;
-            let (tenant, room, place) = key.value();
-            show(tenant, room, place, value.value())?;
+            let (tenant, table, position) = key.value();
+            show(tenant, table, position, value.value())?;
         }
         Ok(())
     }
@@ -139,23 +139,23 @@ impl Store {
                 let tenant = tenant.as_str();
                 records.retain_in((tenant, 0, 0)..=(tenant, u8::MAX, u64::MAX), |_, _| false)?;
             }
-            for (tenant, room) in &batch.emptied {
+            for (tenant, table) in &batch.emptied {
                 let tenant = tenant.as_str();
-                records.retain_in((tenant, *room, 0)..=(tenant, *room, u64::MAX), |_, _| false)?;
+                records.retain_in((tenant, *table, 0)..=(tenant, *table, u64::MAX), |_, _| false)?;
             }
-            for ((tenant, room, place), record) in &batch.records {
-                let key = (tenant.as_str(), *room, *place);
+            for ((tenant, table, position), record) in &batch.records {
+                let key = (tenant.as_str(), *table, *position);
                 match record {
                     Some(record) => drop(records.insert(key, record.encode()?.as_slice())?),
                     None => drop(records.remove(key)?),
                 }
             }
-            let mut about = writing.open_table(ABOUT)?;
+            let mut metadata = writing.open_table(METADATA)?;
             if let Some(logins) = &batch.logins {
-                about.insert("logins", logins.encode()?.as_slice())?;
+                metadata.insert("logins", logins.encode()?.as_slice())?;
             }
             if let Some(clock) = &batch.clock {
-                about.insert("clock", clock.as_slice())?;
+                metadata.insert("clock", clock.as_slice())?;
             }
         }
         Ok(writing.commit()?)
@@ -164,10 +164,10 @@ impl Store {
 
 /// Checks the integrity of a file without changing it. After a crash it is intact: its last transaction is complete.
 fn check(path: &Path) -> Result<(), PersistenceError> {
-    let glass = Overlay::over(File::open(path)?)?;
+    let overlay = Overlay::over(File::open(path)?)?;
     // Damage may also cause a panic in the crate.
     let looked = catch_unwind(AssertUnwindSafe(|| -> Result<bool, PersistenceError> {
-        let mut database = Builder::new().set_cache_size(CACHE).create_with_backend(glass)?;
+        let mut database = Builder::new().set_cache_size(CACHE).create_with_backend(overlay)?;
         Ok(database.check_integrity()?)
     }));
     match looked {

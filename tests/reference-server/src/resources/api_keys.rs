@@ -14,7 +14,7 @@ use crate::delivery;
 use crate::model::api_key::{self, ApiKey};
 use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
-use crate::state::keys::MADE;
+use crate::state::keys::CREATED_PREFIX;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
@@ -31,7 +31,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     })?;
     let id = context.state.next_id();
     let secret = || context.state.next_secret().simple().to_string();
-    let token = format!("{MADE}{}{}", secret(), secret());
+    let token = format!("{CREATED_PREFIX}{}{}", secret(), secret());
     let domain = domain.filter(|_| permission == Permission::SendOnly);
     let created_at = context.now();
     let key = ApiKey { id, name, token: token.clone(), created_at, last_used_at: None, permission, domain };

@@ -49,7 +49,7 @@ fn add(
     let (id, now) = (context.state.next_id(), context.now());
     let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
     context.tenant.automations.add(id, automation)?;
-    Ok(answers::made("automation", id))
+    Ok(answers::created("automation", id))
 }
 
 /// `GET /automations`, mode A.
@@ -79,13 +79,13 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         to: &one.to,
         kind: one.kind.as_str(),
     });
-    let whole = Whole {
+    let detail = Detail {
         object: "automation",
         item: automation::Item(&automation),
         steps: steps.collect(),
         connections: connections.collect(),
     };
-    Ok(json(StatusCode::OK, &whole))
+    Ok(json(StatusCode::OK, &detail))
 }
 
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
@@ -177,7 +177,7 @@ impl Change {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Detail<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: automation::Item<'a>,

@@ -13,14 +13,14 @@ use uuid::Uuid;
 use self::message::Changes;
 use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::model::broadcast::{Broadcast, Item, Message, Whole};
+use crate::model::broadcast::{Broadcast, Detail, Item, Message};
 use crate::resources::api_keys::check_sender;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 
 /// The maximum length of a copy's name, in characters.
-const LONGEST_COPY_NAME: usize = 70;
+const MAX_COPY_NAME: usize = 70;
 
 /// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
@@ -41,7 +41,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     if send {
         broadcast::send(context.state, &context.tenant, id, due, now)?;
     }
-    Ok(answers::made(OBJECT, id))
+    Ok(answers::created(OBJECT, id))
 }
 
 /// `GET /broadcasts`, mode B.
@@ -55,7 +55,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let broadcast = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Whole(&broadcast)))
+    Ok(json(StatusCode::OK, &Detail(&broadcast)))
 }
 
 /// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.
@@ -112,7 +112,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     let name = found.message.name.as_ref().map(|name| {
         let name = format!("{name} (copy)");
-        name.chars().take(LONGEST_COPY_NAME).collect()
+        name.chars().take(MAX_COPY_NAME).collect()
     });
     let copy = context.state.next_id();
     let message = Message { name, ..found.message.clone() };

@@ -22,7 +22,7 @@ pub(crate) fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>>
 }
 
 /// Checks whether contacts can have this value under this key, or have it cleared. The error continues a sentence about the key.
-pub(crate) fn judge(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
+pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
     let Some(property) = by_key(tenant, key) else {
         return Err(format!("is no contact property; there is none with the key {}", quoted(key)));
     };
@@ -50,7 +50,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         Some(ContactProperty { id, key: key?, r#type: r#type?, fallback_value, created_at: context.now() })
     })?;
     context.tenant.contact_properties.add(id, property)?;
-    Ok(answers::made("contact_property", id))
+    Ok(answers::created("contact_property", id))
 }
 
 fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
@@ -84,7 +84,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /contact-properties/{contact_property_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &contact_property::Whole(&*named(context)?)))
+    Ok(json(StatusCode::OK, &contact_property::Detail(&*named(context)?)))
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.

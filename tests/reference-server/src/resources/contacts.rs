@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use self::view::{items, members};
 use crate::context::Context;
-use crate::model::contact::{Contact, PropertyValue, Subscription, Whole};
+use crate::model::contact::{Contact, Detail, PropertyValue, Subscription};
 use crate::model::email::recipients::Mailbox;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
@@ -148,7 +148,7 @@ fn take_properties(
                 continue;
             }
         };
-        match contact_properties::judge(tenant, &key, value.as_ref()) {
+        match contact_properties::check_value(tenant, &key, value.as_ref()) {
             Ok(()) => drop(properties.insert(key, value)),
             Err(reason) => problems.wrong(|| format!("`{at}` {reason}.")),
         }
@@ -165,8 +165,8 @@ pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>,
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let input = ContactInput::read(context, true)?;
     let email = input.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
-    Ok(answers::made("contact", id))
+    let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
+    Ok(answers::created("contact", id))
 }
 
 /// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
@@ -194,7 +194,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Whole(&*named(context, 0)?)))
+    Ok(json(StatusCode::OK, &Detail(&*named(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or property; other properties stay unchanged.
@@ -252,7 +252,7 @@ fn take_ids<T>(
         if let Some(id) = id {
             found.extend(read(&mut item, id, problems));
         }
-        item.leave(ignored);
+        item.report_ignored(ignored);
     }
     found
 }

@@ -12,7 +12,7 @@ use http::{Response, StatusCode};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
@@ -55,7 +55,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `GET /domains/{id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let domain = context.tenant.domains.get(context.id("a domain")?).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &domain::Whole(&domain)))
+    Ok(json(StatusCode::OK, &domain::Detail(&domain)))
 }
 
 /// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
@@ -95,7 +95,7 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     if let Some(check) = begun {
         let work =
             Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.state.scheduler.schedule(plus(context.now(), check.due_after), work);
+        context.state.scheduler.schedule(saturating_add(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
 }
@@ -108,15 +108,15 @@ pub(crate) fn changed_status<R>(
     at: Timestamp,
     change: impl FnOnce(&mut Domain) -> R,
 ) -> Option<R> {
-    let (made, changed) = tenant.domains.change(id, |domain| {
+    let (result, changed) = tenant.domains.change(id, |domain| {
         let before = domain.status;
-        let made = change(domain);
-        (made, domain.status != before)
+        let result = change(domain);
+        (result, domain.status != before)
     })?;
     if changed {
         notify_webhooks(state, tenant, "domain.updated", tenant.domains.get(id), at);
     }
-    Some(made)
+    Some(result)
 }
 
 /// Notifies webhooks of an event of a domain.
@@ -160,7 +160,7 @@ fn read_new(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Igno
         tls: fields.take_word("tls", &TLS, problems).unwrap_or_default(),
         capabilities: take_capabilities(Capabilities::default(), fields, problems, ignored),
     };
-    judge(&setup, problems);
+    check_fields(&setup, problems);
     setup
 }
 
@@ -189,12 +189,12 @@ fn read_update(
         Change::Clear => setup.tracking_subdomain = None,
         Change::Set(label) => setup.tracking_subdomain = Some(label),
     }
-    judge(&setup, problems);
+    check_fields(&setup, problems);
     setup
 }
 
 /// Checks the rules between fields.
-fn judge(setup: &Setup, problems: &mut Problems) {
+fn check_fields(setup: &Setup, problems: &mut Problems) {
     if setup.capabilities == (Capabilities { sending: false, receiving: false }) {
         problems.wrong(|| {
             "`capabilities` must have at least one of `sending` and `receiving` enabled; found both disabled.".to_owned()
@@ -234,6 +234,6 @@ fn take_capabilities(
     let Some(mut inner) = Fields::read(json, at, pointer, problems) else { return known };
     let sending = inner.take_word("sending", &SWITCH, problems).unwrap_or(known.sending);
     let receiving = inner.take_word("receiving", &SWITCH, problems).unwrap_or(known.receiving);
-    inner.leave(ignored);
+    inner.report_ignored(ignored);
     Capabilities { sending, receiving }
 }

@@ -45,7 +45,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `GET /emails`, mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    let page = window.look(&lock(&context.tenant.emails), |_| true)?;
+    let page = window.page_where(&lock(&context.tenant.emails), |_| true)?;
     Ok(list(&page.show(email::Item)))
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    Ok(json(StatusCode::OK, &email::Whole(&email)))
+    Ok(json(StatusCode::OK, &email::Detail(&email)))
 }
 
 #[derive(Serialize)]

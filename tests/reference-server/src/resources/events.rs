@@ -34,7 +34,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let schema = if let Change::Set(schema) = schema { Some(schema) } else { None };
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
-    Ok(answers::made("event", id))
+    Ok(answers::created("event", id))
 }
 
 /// `GET /events`, mode B.
@@ -46,7 +46,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /events/{id_or_name}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &event::Whole(&*find(context)?)))
+    Ok(json(StatusCode::OK, &event::Detail(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: replaces or removes the schema.
@@ -89,9 +89,9 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         object: &'static str,
         event: &'a str,
     }
-    let (name, whom, payload) = context.body(|fields, problems, _| {
+    let (name, recipient, payload) = context.body(|fields, problems, _| {
         let name = take_name(fields, "event", problems);
-        let whom = Recipient::take(fields, problems);
+        let recipient = Recipient::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
             && let Some(event) = context.tenant.events.by_key(name)
@@ -99,10 +99,10 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         {
             schema.check(payload, problems);
         }
-        Some((name?, whom?, payload?))
+        Some((name?, recipient?, payload?))
     })?;
     let payload = Arc::new(Value::Object(payload));
-    let contact = match whom {
+    let contact = match recipient {
         Recipient::Contact(id) => {
             context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
                 Problem::validation(format!(
@@ -112,13 +112,13 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         }
         Recipient::Email(email) => match context.tenant.contacts.by_key(&email) {
             Some(contact) => contact.id,
-            None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
+            None if triggers(context, &name) => context.contacts().upsert(&email, |_| {})?,
             // No run starts, and none waits for an unknown contact.
             None => return Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name })),
         },
     };
     let event = Occurrence { name: EventName::Custom(&name), triggers: true, contact, payload };
-    engine::happened(context.state, &context.tenant, &event, context.now())?;
+    engine::handle_event(context.state, &context.tenant, &event, context.now())?;
     Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
 }
 

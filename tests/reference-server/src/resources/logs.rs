@@ -14,7 +14,7 @@ use crate::wire::problem::{Problem, json};
 /// `GET /logs`, mode A. The request itself is logged after its response.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
-    let page = window.look(&lock(&context.tenant.logs), |_| true)?;
+    let page = window.page_where(&lock(&context.tenant.logs), |_| true)?;
     Ok(list(&page.show(log::Item)))
 }
 

@@ -69,7 +69,7 @@ pub(crate) fn arrive(
     let size = received.size();
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
-    state.tenants.hold_mail(tenant, id, size);
+    state.tenants.count_mail(tenant, id, size);
     state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
     notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
@@ -84,7 +84,7 @@ pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bo
 /// `GET /emails/receiving`, mode B.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = window.look(&lock(&context.tenant.received), |_| true)?;
+    let page = window.page_where(&lock(&context.tenant.received), |_| true)?;
     Ok(list(&page.show(record::Item)))
 }
 

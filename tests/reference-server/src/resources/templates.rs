@@ -75,7 +75,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     };
     input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
-    Ok(answers::made("template", id))
+    Ok(answers::created("template", id))
 }
 
 /// `GET /templates`, mode A.
@@ -86,7 +86,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /templates/{id_or_alias}`: the latest version.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &template::Whole(&*named(context)?)))
+    Ok(json(StatusCode::OK, &template::Detail(&*named(context)?)))
 }
 
 /// `PATCH /templates/{id_or_alias}`.

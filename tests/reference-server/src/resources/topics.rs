@@ -17,9 +17,9 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Problems};
 
 /// The maximum length of a name, in characters.
-const LONGEST_NAME: usize = 50;
+const MAX_NAME: usize = 50;
 /// The maximum length of a description, in characters.
-const LONGEST_DESCRIPTION: usize = 200;
+const MAX_DESCRIPTION: usize = 200;
 const VISIBILITIES: &[(&str, Visibility)] =
     &[("public", Visibility::Public), ("private", Visibility::Private)];
 
@@ -48,15 +48,15 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     })?;
     context.tenant.topics.add(id, topic)?;
     notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
-    Ok(answers::made("topic", id))
+    Ok(answers::created("topic", id))
 }
 
 fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let name = fields.take_text("name", problems)?;
     let length = name.chars().count();
-    if name.trim().is_empty() || length > LONGEST_NAME {
+    if name.trim().is_empty() || length > MAX_NAME {
         problems.wrong(|| {
-            format!("`{}` must have 1 to {LONGEST_NAME} characters; found {length}.", fields.name("name"))
+            format!("`{}` must have 1 to {MAX_NAME} characters; found {length}.", fields.name("name"))
         });
         return None;
     }
@@ -66,10 +66,10 @@ fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String>
 fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let description = fields.take_text("description", problems)?;
     let length = description.chars().count();
-    if length > LONGEST_DESCRIPTION {
+    if length > MAX_DESCRIPTION {
         problems.wrong(|| {
             format!(
-                "`{}` must have at most {LONGEST_DESCRIPTION} characters; found {length}.",
+                "`{}` must have at most {MAX_DESCRIPTION} characters; found {length}.",
                 fields.name("description")
             )
         });
@@ -86,7 +86,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /topics/{topic_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &topic::Whole(&*named(context)?)))
+    Ok(json(StatusCode::OK, &topic::Detail(&*named(context)?)))
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.

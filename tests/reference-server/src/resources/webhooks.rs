@@ -65,7 +65,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &webhook::Whole(&*named(context)?)))
+    Ok(json(StatusCode::OK, &webhook::Detail(&*named(context)?)))
 }
 
 /// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.

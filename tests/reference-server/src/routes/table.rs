@@ -68,7 +68,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
         #[test]
-        fn a_lookup_finds_the_first_pattern_of_the_table_that_matches(
+        fn lookup_finds_the_first_matching_pattern(
             segments in prop::collection::vec(segment(), 0..7), end in prop::sample::select(vec!["", "/", "//"]),
         ) {
             let path = format!("/{}{end}", segments.join("/"));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_found_by_its_pattern_and_nothing_else_is() {
+    fn every_route_is_found_by_its_own_pattern_only() {
         for route in ROUTES {
             let found = at(route.path).unwrap_or_default();
             assert!(found.iter().any(|one| one.method == route.method), "{} {}", route.method, route.path);

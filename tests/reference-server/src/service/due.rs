@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::delivery::{self, broadcast, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
@@ -41,7 +41,7 @@ struct Waiting {
 struct DueGuard<'a>(&'a DueWorker);
 
 impl DueWorker {
-    fn take(&self) -> DueGuard<'_> {
+    fn acquire(&self) -> DueGuard<'_> {
         let waiting = self.free.wait_while(lock(&self.state), |state| state.busy || state.requests > 0);
         waiting.unwrap_or_else(PoisonError::into_inner).busy = true;
         DueGuard(self)
@@ -52,7 +52,7 @@ impl DueWorker {
     }
 
     /// Returns `None` after [`MAX_WAIT`].
-    fn take_soon(&self) -> Option<DueGuard<'_>> {
+    fn acquire_timeout(&self) -> Option<DueGuard<'_>> {
         let mut state = lock(&self.state);
         state.requests += 1;
         let waited = self.free.wait_timeout_while(state, MAX_WAIT, |state| state.busy);
@@ -80,10 +80,10 @@ impl Service {
         let now = self.state.clock.now();
         loop {
             let _guard = self.state.snapshot_lock.enter();
-            let turn = self.turns.take();
+            let key = self.due_worker.acquire();
             let is_more = self.batch(now);
-            drop(turn);
-            self.tell();
+            drop(key);
+            self.notify_listeners();
             if !is_more {
                 return;
             }
@@ -93,14 +93,14 @@ impl Service {
     /// Runs due jobs before a request: all of them, unless there are many or another thread is running them.
     pub(crate) fn run_some_due(&self) {
         let now = self.state.clock.now();
-        if !self.state.scheduler.is_due(now) && !self.turns.is_busy() {
+        if !self.state.scheduler.is_due(now) && !self.due_worker.is_busy() {
             return;
         }
         let _guard = self.state.snapshot_lock.enter();
-        if let Some(_turn) = self.turns.take_soon() {
+        if let Some(_due_guard) = self.due_worker.acquire_timeout() {
             self.batch(now);
         }
-        self.tell();
+        self.notify_listeners();
     }
 
     /// Whether any job is due.
@@ -112,10 +112,10 @@ impl Service {
     fn batch(&self, now: Timestamp) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {
-            let Some((turn, work)) = self.state.scheduler.take_due(now) else { return false };
+            let Some((key, job)) = self.state.scheduler.take_due(now) else { return false };
             small = small.saturating_sub(1);
-            if let Some(rest) = run(&self.state, turn.0, work) {
-                self.state.scheduler.go_on(turn, rest);
+            if let Some(remainder) = run(&self.state, key.0, job) {
+                self.state.scheduler.requeue(key, remainder);
                 small = 0;
             }
         }
@@ -124,37 +124,37 @@ impl Service {
 }
 
 /// Runs a job that was due at `due`. Returns the remainder if the job is larger than one step.
-fn run(state: &State, due: Timestamp, work: Job) -> Option<Job> {
-    match work {
+fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
+    match job {
         Job::SendBroadcast { tenant, broadcast } => {
-            return broadcast::fall_due(state, &tenant, broadcast, due).map(Job::ContinueBroadcast);
+            return broadcast::send_scheduled(state, &tenant, broadcast, due).map(Job::ContinueBroadcast);
         }
-        Job::ContinueBroadcast(departure) => {
-            return broadcast::go_on(state, departure, due).map(Job::ContinueBroadcast);
+        Job::ContinueBroadcast(job) => {
+            return broadcast::send_next(state, job, due).map(Job::ContinueBroadcast);
         }
-        Job::Depart { tenant, email } => {
+        Job::SendEmail { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
-                delivery::depart(state, &tenant, &email, due);
+                delivery::dispatch(state, &tenant, &email, due);
             }
         }
-        Job::Note { tenant, email, event } => {
+        Job::RecordEvent { tenant, email, event } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
                 delivery::record_event(state, &tenant, &email, due, event, None);
             }
         }
         Job::RetryDelivery { tenant, delivery, number } => {
-            webhooks::fall_due(state, &tenant, &delivery, number);
+            webhooks::retry(state, &tenant, &delivery, number);
         }
         Job::ResumeRun { tenant, run, number } => {
             if let Some(tenant) = tenant.upgrade() {
-                engine::wake(state, &tenant, run, number, due);
+                engine::resume(state, &tenant, run, number, due);
             }
         }
         Job::NotifyAutomations { tenant, email, event } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade())
                 && let Some(kind) = webhooks::payload::kind(event)
             {
-                let payload = webhooks::payload::email(&email, event, None, due, &state.links.own());
+                let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
                 engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
             }
         }
@@ -163,8 +163,8 @@ fn run(state: &State, due: Timestamp, work: Job) -> Option<Job> {
             let end = |domain: &mut Domain| verification::end(domain, number);
             let next = domains::changed_status(state, &tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
-                let work = Job::CheckDomain { tenant: owner, domain, number };
-                state.scheduler.schedule(plus(due, due_after), work);
+                let job = Job::CheckDomain { tenant: owner, domain, number };
+                state.scheduler.schedule(saturating_add(due, due_after), job);
             }
         }
     }

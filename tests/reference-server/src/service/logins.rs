@@ -17,12 +17,13 @@ impl Service {
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);
         let now = self.state.clock.now();
-        let made = self.state.oauth.grant(&client, &tenant, scopes, self.state.next_id(), refresh_token, now);
+        let issued =
+            self.state.oauth.grant(&client, &tenant, scopes, self.state.next_id(), refresh_token, now);
         IssuedTokens {
-            grant_id: made.grant.id.to_string(),
-            access_token: token::access_token(&self.state, &made),
-            refresh_token: made.refresh_token,
-            scope: made.scope,
+            grant_id: issued.grant.id.to_string(),
+            access_token: token::access_token(&self.state, &issued),
+            refresh_token: issued.refresh_token,
+            scope: issued.scope,
         }
     }
 

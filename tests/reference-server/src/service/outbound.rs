@@ -20,7 +20,7 @@ impl Service {
     pub fn finish_fetch(&self, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
         let _guard = self.state.snapshot_lock.enter();
         delivery::resume(&self.state, job, outcome);
-        self.tell();
+        self.notify_listeners();
     }
 
     /// Takes the next webhook delivery attempt. The mounts call this.

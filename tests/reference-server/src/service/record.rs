@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Request, Response, header};
 use uuid::Uuid;
 
 use crate::lock::read;
-use crate::model::log::{Entry, kept};
+use crate::model::log::{Entry, recorded};
 use crate::service::Service;
 use crate::state::event_bus::BusEventKind;
 use crate::state::faults::Wire;
@@ -31,8 +31,8 @@ impl Service {
             endpoint: request.uri().path().to_owned(),
             method: request.method().clone(),
             response_status: response.status().as_u16(),
-            request_body: kept(request.uri().path(), request.body()),
-            response_body: kept(request.uri().path(), response.body()),
+            request_body: recorded(request.uri().path(), request.body()),
+            response_body: recorded(request.uri().path(), response.body()),
             user_agent: user_agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned()),
         };
         self.state.tenants.log(tenant, entry);

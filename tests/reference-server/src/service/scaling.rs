@@ -310,7 +310,7 @@ fn compare(few: &World, many: &World, operation: &Operation) -> Result<(), Strin
 }
 
 #[test]
-fn no_operation_costs_more_among_many_records() {
+fn operation_cost_is_independent_of_the_number_of_records() {
     let (few, many) = (World::new(FEW), World::new(MANY));
     let slow: String =
         OPERATIONS.iter().filter_map(|operation| compare(&few, &many, operation).err()).collect();

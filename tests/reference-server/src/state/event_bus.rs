@@ -8,14 +8,14 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 use uuid::Uuid;
 
 /// The number of events that a subscriber may lag behind.
-const WAITING: usize = 4_096;
+const CAPACITY: usize = 4_096;
 
 /// A live event.
 #[derive(Clone, Debug)]
 pub(crate) struct BusEvent {
     /// The tenant that the event belongs to; `None` for all tenants.
     pub(crate) tenant: Option<Arc<str>>,
-    pub(crate) what: BusEventKind,
+    pub(crate) kind: BusEventKind,
 }
 
 /// The kind of a live event, with IDs only: subscribers request the details.
@@ -45,24 +45,24 @@ pub(crate) struct EventBus {
 
 impl EventBus {
     pub(crate) fn new() -> Self {
-        Self { sender: broadcast::channel(WAITING).0 }
+        Self { sender: broadcast::channel(CAPACITY).0 }
     }
 
     /// Publishes an event of one tenant.
-    pub(crate) fn publish(&self, tenant: &str, what: BusEventKind) {
+    pub(crate) fn publish(&self, tenant: &str, kind: BusEventKind) {
         if self.sender.receiver_count() > 0 {
             // The last subscriber may disappear at any time.
-            let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), what });
+            let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), kind });
         }
     }
 
     /// Publishes an event that concerns all tenants.
-    pub(crate) fn publish_to_all(&self, what: BusEventKind) {
-        let _ = self.sender.send(BusEvent { tenant: None, what });
+    pub(crate) fn publish_to_all(&self, kind: BusEventKind) {
+        let _ = self.sender.send(BusEvent { tenant: None, kind });
     }
 
     /// Subscribes to the events of all tenants from now on.
-    pub(crate) fn listen(&self) -> Receiver<BusEvent> {
+    pub(crate) fn subscribe(&self) -> Receiver<BusEvent> {
         self.sender.subscribe()
     }
 }

@@ -277,7 +277,7 @@ impl Faults {
     }
 
     /// Selects the fault for a request, and the delay of its response.
-    pub(crate) fn meet(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
+    pub(crate) fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
         let Script { rules, chance, .. } = &mut *lock(&self.script);
         let mut met = None;
         let mut delay = Duration::ZERO;

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::lock::lock;
 use crate::model::email::Email;
-use crate::model::email::attachments::{Content, MOST};
+use crate::model::email::attachments::{Content, MAX_BASE64};
 use crate::model::email::draft::Draft;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
@@ -74,7 +74,7 @@ pub enum FetchError {
     #[error("{0}")]
     Unreachable(String),
     /// The files exceed what the email's attachments may have in total. No more than that was read.
-    #[error("the attachments have more than {MOST} characters of Base64 in all")]
+    #[error("the attachments have more than {MAX_BASE64} characters of Base64 in all")]
     TooLarge,
 }
 

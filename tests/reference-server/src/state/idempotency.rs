@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::lock::lock;
 use crate::store::budget::Budget;
 use crate::store::changes;
@@ -23,11 +23,11 @@ use crate::wire::problem::Problem;
 /// The lifetime of a key (`SPEC.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// The maximum length of a key in characters (`SPEC.md`, Limits).
-const LONGEST: usize = 256;
+const MAX_KEY: usize = 256;
 /// The maximum number of keys per tenant, and of bytes of their responses; the oldest are evicted first. All tenants share a part of
 /// `Settings::max_memory`.
-const MOST: usize = 50_000;
-const MOST_BYTES: usize = 64 << 20;
+const MAX_KEYS: usize = 50_000;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The idempotency keys of a tenant.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct Slots {
     /// The budget of the responses of all tenants.
     budget: Arc<Budget>,
     /// Numbers of added and removed slots, once persistence has subscribed.
-    touched: Option<Vec<(u64, Name)>>,
+    changed: Option<Vec<(u64, Name)>>,
 }
 
 /// A digest of method, path and key.
@@ -86,12 +86,12 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
         Problem::new(
             StatusCode::BAD_REQUEST,
             "invalid_idempotency_key",
-            format!("`Idempotency-Key` must have 1 to {LONGEST} characters; found {found}."),
+            format!("`Idempotency-Key` must have 1 to {MAX_KEY} characters; found {found}."),
         )
     };
     let key = std::str::from_utf8(value.as_bytes()).map_err(|_| refuse("bytes that are not UTF-8"))?;
     match key.chars().count() {
-        1..=LONGEST => Ok(Some(key)),
+        1..=MAX_KEY => Ok(Some(key)),
         length => Err(refuse(&length.to_string())),
     }
 }
@@ -99,7 +99,7 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 impl Keys {
     pub(crate) fn new(budget: Arc<Budget>) -> Self {
         let slots =
-            Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, touched: None };
+            Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, changed: None };
         Self { slots: Mutex::new(slots) }
     }
 
@@ -152,7 +152,7 @@ impl Keys {
 
 /// A key with its response, as it is persisted.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredKey {
     name: Name,
     body: Digest,
     used: Timestamp,
@@ -164,20 +164,20 @@ pub(crate) struct Kept {
 impl Keys {
     /// Reports the keys that were added or removed since the last call, by number; the first call reports all of them. Returns whether this
     /// was the first call.
-    pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<Kept>)) -> bool {
+    pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<StoredKey>)) -> bool {
         let mut slots = lock(&self.slots);
-        let touched = slots.touched.replace(Vec::new());
-        let first = touched.is_none();
+        let changed = slots.changed.replace(Vec::new());
+        let first = changed.is_none();
         let all = || slots.used.iter().map(|(name, slot)| (slot.number, *name)).collect();
-        for (number, name) in touched.unwrap_or_else(all) {
+        for (number, name) in changed.unwrap_or_else(all) {
             let slot = slots.used.get(&name).filter(|slot| slot.number == number);
-            let kept = slot.and_then(|slot| {
+            let stored = slot.and_then(|slot| {
                 let answer = slot.answer.as_ref()?;
                 let headers = answer.headers().iter();
                 let headers = headers.map(|(name, value)| {
                     (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
                 });
-                Some(Kept {
+                Some(StoredKey {
                     name,
                     body: slot.body,
                     used: slot.used,
@@ -186,28 +186,28 @@ impl Keys {
                     answer: answer.body().clone(),
                 })
             });
-            show(number, kept);
+            show(number, stored);
         }
         first
     }
 
     /// Restores a persisted key, in the order of the numbers.
-    pub(crate) fn put_back(&self, number: u64, kept: Kept) {
-        let mut answer = Response::new(kept.answer);
-        *answer.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
-        for (name, value) in kept.headers {
+    pub(crate) fn restore(&self, number: u64, stored: StoredKey) {
+        let mut answer = Response::new(stored.answer);
+        *answer.status_mut() = StatusCode::from_u16(stored.status).unwrap_or(StatusCode::OK);
+        for (name, value) in stored.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_maybe_shared(value))
             {
                 answer.headers_mut().append(name, value);
             }
         }
         let mut slots = lock(&self.slots);
-        slots.touched.get_or_insert_default();
+        slots.changed.get_or_insert_default();
         slots.count_bytes(0, answer_size(&answer));
         slots.count = slots.count.max(number + 1);
-        slots.order.push_back((number, kept.name));
-        let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
-        slots.used.insert(kept.name, slot);
+        slots.order.push_back((number, stored.name));
+        let slot = Slot { number, body: stored.body, used: stored.used, answer: Some(answer) };
+        slots.used.insert(stored.name, slot);
     }
 }
 
@@ -224,8 +224,8 @@ impl Drop for Slots {
 }
 
 impl Slots {
-    fn is_too_much(&self) -> bool {
-        self.used.len() > MOST || self.bytes > MOST_BYTES || self.budget.is_over()
+    fn exceeds_limits(&self) -> bool {
+        self.used.len() > MAX_KEYS || self.bytes > MAX_BYTES || self.budget.is_over()
     }
 
     fn expire(&mut self, now: Timestamp) {
@@ -233,8 +233,8 @@ impl Slots {
             let current = self.used.get(name).filter(|slot| slot.number == *number);
             let keep = match current {
                 None => false,
-                Some(slot) if self.is_too_much() => slot.answer.is_none(),
-                Some(slot) => now < plus(slot.used, LIFETIME),
+                Some(slot) if self.exceeds_limits() => slot.answer.is_none(),
+                Some(slot) => now < saturating_add(slot.used, LIFETIME),
             };
             if keep {
                 break;
@@ -251,7 +251,7 @@ impl Slots {
         let Some(slot) = self.used.remove(name) else { return };
         if let Some(answer) = slot.answer {
             self.count_bytes(answer_size(&answer), 0);
-            self.touch(slot.number, *name);
+            self.mark_changed(slot.number, *name);
         }
         // `order` may contain names of expired keys until they reach its front; this bounds their number.
         if self.order.len() > 2 * self.used.len() + 1_024 {
@@ -265,9 +265,9 @@ impl Slots {
         self.budget.count(before, after);
     }
 
-    fn touch(&mut self, number: u64, name: Name) {
-        if let Some(touched) = &mut self.touched {
-            touched.push((number, name));
+    fn mark_changed(&mut self, number: u64, name: Name) {
+        if let Some(changed) = &mut self.changed {
+            changed.push((number, name));
         }
     }
 }
@@ -284,7 +284,7 @@ impl Claim<'_> {
             let size = answer_size(answer);
             slots.count_bytes(0, size);
             changes::count(size);
-            slots.touch(self.number, self.name);
+            slots.mark_changed(self.number, self.name);
         }
     }
 }

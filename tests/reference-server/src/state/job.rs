@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::model::email::personal::Common;
+use crate::model::email::personalized::SharedContent;
 use crate::model::email::{Email, Event};
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
@@ -13,9 +13,9 @@ use crate::state::tenant::Tenant;
 /// A job of the scheduler.
 pub(crate) enum Job {
     /// Sends a scheduled email.
-    Depart { tenant: Weak<Tenant>, email: Weak<Email> },
+    SendEmail { tenant: Weak<Tenant>, email: Weak<Email> },
     /// Records an event of a sent email.
-    Note { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
+    RecordEvent { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// Retries a webhook delivery.
     RetryDelivery { tenant: Weak<Tenant>, delivery: Weak<WebhookDelivery>, number: usize },
     /// Resumes an automation run whose delay has ended.
@@ -34,10 +34,12 @@ impl Job {
     /// Whether the job still has an effect: emails are evicted, rescheduled and canceled, and runs end, while their jobs wait.
     pub(crate) fn is_needed(due: Timestamp, job: &Self) -> bool {
         match job {
-            Self::Depart { email, .. } => {
+            Self::SendEmail { email, .. } => {
                 email.upgrade().is_some_and(|email| email.waits() && email.scheduled_at() == Some(due))
             }
-            Self::Note { email, .. } | Self::NotifyAutomations { email, .. } => email.strong_count() > 0,
+            Self::RecordEvent { email, .. } | Self::NotifyAutomations { email, .. } => {
+                email.strong_count() > 0
+            }
             Self::RetryDelivery { delivery, .. } => delivery.strong_count() > 0,
             Self::ResumeRun { tenant, run, .. } => {
                 tenant.upgrade().and_then(|tenant| tenant.runs.get(*run)).is_some_and(|run| run.is_running())
@@ -57,14 +59,14 @@ pub(crate) struct BroadcastJob {
     /// The remaining contacts. The last one, which was added first, is the next.
     pub(crate) contacts: Vec<Uuid>,
     /// The number of emails sent in the current step.
-    pub(crate) left: usize,
+    pub(crate) sent: usize,
     /// The content that all its emails share, once the first was sent.
-    pub(crate) common: Option<Arc<Common>>,
+    pub(crate) shared: Option<Arc<SharedContent>>,
 }
 
 impl BroadcastJob {
     pub(crate) fn new(tenant: &Arc<Tenant>, broadcast: Uuid, contacts: Vec<Uuid>) -> Self {
-        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, left: 0, common: None }
+        Self { tenant: Arc::downgrade(tenant), broadcast, contacts, sent: 0, shared: None }
     }
 
     pub(crate) fn tenant(&self) -> Option<Arc<Tenant>> {

@@ -17,14 +17,14 @@ use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
 /// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
-pub(crate) const MADE: &str = "sb_key_";
+pub(crate) const CREATED_PREFIX: &str = "sb_key_";
 /// The key that the sandbox suggests, whose tenant the page shows by default.
-pub(crate) const USUAL_KEY: &str = "sb_local";
+pub(crate) const DEFAULT_KEY: &str = "sb_local";
 
 /// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`SPEC.md`, Authentication 2).
 pub(crate) fn read<'a>(
     headers: &'a HeaderMap,
-    book: &ApiKeyIndex,
+    index: &ApiKeyIndex,
     logins: &OAuthStore,
     now: Timestamp,
 ) -> Result<Credential<'a>, Problem> {
@@ -39,25 +39,31 @@ pub(crate) fn read<'a>(
         let (claims, tenant) = logins.verify(key, now).ok_or_else(Problem::invalid_access_token)?;
         return Ok(Credential::of_token(&claims, tenant));
     }
-    credential(key, book).ok_or_else(Problem::invalid_api_key)
+    credential(key, index).ok_or_else(Problem::invalid_api_key)
 }
 
 /// Resolves an API key; `None` if it is invalid or deleted.
-pub(crate) fn credential<'a>(key: &'a str, book: &ApiKeyIndex) -> Option<Credential<'a>> {
-    if key.starts_with(MADE) {
-        return book.find(key);
+pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Credential<'a>> {
+    if key.starts_with(CREATED_PREFIX) {
+        return index.find(key);
     }
     // Longer than any issued key; the key is stored as the tenant's name.
     if key.len() > 256 || !(key.starts_with("sb_") || key.starts_with("re_")) {
         return None;
     }
     Some(match key.strip_suffix("_sending") {
-        Some(tenant) => {
-            Credential { tenant: tenant.into(), permission: Permission::SendOnly, made: None, token: false }
-        }
-        None => {
-            Credential { tenant: key.into(), permission: Permission::FullAccess, made: None, token: false }
-        }
+        Some(tenant) => Credential {
+            tenant: tenant.into(),
+            permission: Permission::SendOnly,
+            created_key: None,
+            token: false,
+        },
+        None => Credential {
+            tenant: key.into(),
+            permission: Permission::FullAccess,
+            created_key: None,
+            token: false,
+        },
     })
 }
 

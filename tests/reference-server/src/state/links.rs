@@ -13,7 +13,7 @@ use crate::lock::lock;
 use crate::state::names::Names;
 
 /// The base URL of links while no mount is listening: a reserved name that never resolves (RFC 2606).
-const NOWHERE: &str = "http://sandbox.invalid";
+const UNREACHABLE: &str = "http://sandbox.invalid";
 
 /// The service's base URL, and the key that signs its links.
 ///
@@ -63,11 +63,11 @@ impl Links {
 
     /// The service's base URL, without a trailing slash.
     pub(crate) fn address(&self) -> String {
-        lock(&self.address).clone().unwrap_or_else(|| NOWHERE.to_owned())
+        lock(&self.address).clone().unwrap_or_else(|| UNREACHABLE.to_owned())
     }
 
     /// The prefix of the service's own links in emails.
-    pub(crate) fn own(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         format!("{}/_/", self.address())
     }
 
@@ -78,14 +78,14 @@ impl Links {
 
     /// Encodes bytes and their signature as one path segment.
     pub(crate) fn seal(&self, purpose: &str, bytes: &[u8]) -> String {
-        let mut whole = bytes.to_vec();
-        whole.extend(self.sign(purpose, bytes));
-        URL_SAFE_NO_PAD.encode(whole)
+        let mut signed = bytes.to_vec();
+        signed.extend(self.sign(purpose, bytes));
+        URL_SAFE_NO_PAD.encode(signed)
     }
 
     /// Decodes and verifies a segment that was sealed for this purpose.
-    pub(crate) fn open(&self, purpose: &str, word: &str) -> Option<Vec<u8>> {
-        let mut bytes = URL_SAFE_NO_PAD.decode(word).ok()?;
+    pub(crate) fn open(&self, purpose: &str, token: &str) -> Option<Vec<u8>> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let signature = bytes.split_off(bytes.len().checked_sub(32)?);
         self.mac(purpose, &bytes).verify_slice(&signature).ok()?;
         Some(bytes)
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sealed_opens_and_nothing_else_does() {
+    fn only_sealed_tokens_of_the_same_purpose_open() {
         let links = Links::new(None);
-        let word = links.seal("door", b"bytes");
-        assert_eq!(links.open("door", &word).unwrap(), b"bytes");
-        assert_eq!(links.open("window", &word), None);
-        assert_eq!(Links::new(None).open("door", &word), None);
+        let token = links.seal("door", b"bytes");
+        assert_eq!(links.open("door", &token).unwrap(), b"bytes");
+        assert_eq!(links.open("window", &token), None);
+        assert_eq!(Links::new(None).open("door", &token), None);
         assert_eq!(links.open("door", ""), None);
-        for at in 0..word.len() {
-            let mut other = word.clone().into_bytes();
+        for at in 0..token.len() {
+            let mut other = token.clone().into_bytes();
             other[at] = if other[at] == b'A' { b'B' } else { b'A' };
             let other = String::from_utf8(other).unwrap();
             assert_eq!(links.open("door", &other), None, "{other}");

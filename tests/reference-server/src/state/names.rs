@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_this_machine_and_those_that_were_given_out_are_its_own() {
+    fn loopback_and_added_names_are_accepted() {
         let mut names = Names::default();
         names.add("https://Sandbox.example:8443/base");
         names.add("http://192.168.7.1:8025");

@@ -22,11 +22,11 @@ use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 
 /// The maximum number of token endpoint events.
-const KEPT_EVENTS: usize = 100_000;
+const MAX_EVENTS: usize = 100_000;
 /// The size of an event, in bytes.
-const EVENT: usize = size_of::<TokenEvent>() + 36;
+const EVENT_BYTES: usize = size_of::<TokenEvent>() + 36;
 /// The maximum number of registrations per hour. The public service counts by IP address, which this one doesn't see.
-const REGISTRATIONS: usize = 20;
+const MAX_REGISTRATIONS: usize = 20;
 /// The maximum number of refresh tokens per grant, whose reuse revokes the grant (`TOK-26`). A client that refreshes whenever its access token
 /// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.
 const MAX_TOKENS: u64 = 6_000;
@@ -88,7 +88,7 @@ heap_size!(Grant {
 
 /// The persisted part of the OAuth state.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredOAuth {
     pkcs8: Vec<u8>,
     key_id: String,
     clients: Vec<OAuthClient>,
@@ -102,8 +102,8 @@ pub(crate) struct Kept {
 pub(crate) struct OAuthStore {
     key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
-    most: usize,
-    most_bytes: usize,
+    max_records: usize,
+    max_bytes: usize,
     inner: Mutex<Dirty<Inner>>,
 }
 
@@ -146,12 +146,12 @@ impl Inner {
         // Each token is also indexed by its grant.
         let tokens = 2 * self.tokens.bytes();
         let logins = self.clients.bytes() + self.requests.bytes() + self.codes.bytes() + self.grant_bytes;
-        logins + tokens + self.events.len() * EVENT
+        logins + tokens + self.events.len() * EVENT_BYTES
     }
 
     /// Evicts events, then the oldest other grants, then the oldest tokens of this grant, until everything fits into `max_bytes`.
-    fn fit(&mut self, most_bytes: usize, grant: Uuid) {
-        while self.bytes() > most_bytes {
+    fn fit(&mut self, max_bytes: usize, grant: Uuid) {
+        while self.bytes() > max_bytes {
             if self.events.pop_front().is_some() {
                 continue;
             }
@@ -178,8 +178,8 @@ impl Inner {
         }
     }
 
-    fn note(&mut self, at: Timestamp, grant: Uuid, kind: TokenEventKind) {
-        if self.events.len() == KEPT_EVENTS {
+    fn record_event(&mut self, at: Timestamp, grant: Uuid, kind: TokenEventKind) {
+        if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
         }
         self.events.push_back(TokenEvent { at, grant_id: grant.to_string(), kind });
@@ -217,9 +217,9 @@ pub(crate) struct Refreshed {
 }
 
 impl OAuthStore {
-    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize, most_bytes: usize) -> Self {
+    pub(crate) fn new(seeds: Vec<OAuthClient>, max_records: usize, max_bytes: usize) -> Self {
         let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
-        Self { key: OnceLock::new(), seeds, most, most_bytes, inner }
+        Self { key: OnceLock::new(), seeds, max_records, max_bytes, inner }
     }
 
     /// The key that signs tokens, generated on first use: most runs of the sandbox issue none.
@@ -228,13 +228,13 @@ impl OAuthStore {
     }
 
     /// Everything that is persisted, if it changed since the last call.
-    pub(crate) fn changes(&self) -> Option<Kept> {
+    pub(crate) fn changes(&self) -> Option<StoredOAuth> {
         let mut inner = lock(&self.inner);
         if !inner.take() {
             return None;
         }
         let (pkcs8, key_id) = self.key().parts();
-        Some(Kept {
+        Some(StoredOAuth {
             pkcs8: pkcs8.to_vec(),
             key_id: key_id.to_owned(),
             clients: inner.clients.values().cloned().collect(),
@@ -245,17 +245,17 @@ impl OAuthStore {
 
     /// Restores the state of an earlier run. Codes and pending requests aren't persisted: they live for minutes. Returns `None` if the key
     /// is invalid.
-    pub(crate) fn go_on(self, kept: Kept) -> Option<Self> {
-        let key = SigningKey::of(kept.pkcs8, kept.key_id)?;
+    pub(crate) fn restore(self, stored: StoredOAuth) -> Option<Self> {
+        let key = SigningKey::of(stored.pkcs8, stored.key_id)?;
         {
             let mut inner = lock(&self.inner);
-            for client in kept.clients {
+            for client in stored.clients {
                 inner.clients.insert(client.client_id.clone(), client);
             }
-            for grant in kept.grants {
+            for grant in stored.grants {
                 inner.add_grant(grant);
             }
-            let mut tokens = kept.tokens;
+            let mut tokens = stored.tokens;
             tokens.sort_by_key(|(_, good)| *good);
             for (token, (grant, generation)) in tokens {
                 inner.add_token(token, grant, generation);
@@ -297,15 +297,15 @@ impl OAuthStore {
         {
             inner.registered.pop_front();
         }
-        if inner.registered.len() >= REGISTRATIONS || inner.clients.len() >= self.most {
+        if inner.registered.len() >= MAX_REGISTRATIONS || inner.clients.len() >= self.max_records {
             return Err(Refusal::too_many(format!(
-                "At most {REGISTRATIONS} clients can be registered within an hour."
+                "At most {MAX_REGISTRATIONS} clients can be registered within an hour."
             )));
         }
-        if inner.bytes() + Counted::size(&client.client_id, &client) > self.most_bytes {
+        if inner.bytes() + Counted::size(&client.client_id, &client) > self.max_bytes {
             return Err(Refusal::too_many(format!(
                 "OAuth state is limited to {} bytes of this sandbox's memory; restart it with a larger --max-memory, or reset it.",
-                self.most_bytes
+                self.max_bytes
             )));
         }
         inner.registered.push_back(now);
@@ -314,11 +314,11 @@ impl OAuthStore {
     }
 
     /// Stores a pending request under a name. Returns false if there is no memory for it.
-    pub(crate) fn keep_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
+    pub(crate) fn insert_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         inner.requests.retain(|request| now < request.until);
         let bytes = inner.bytes() + Counted::size(name, &request);
-        if inner.requests.len() >= self.most || bytes > self.most_bytes {
+        if inner.requests.len() >= self.max_records || bytes > self.max_bytes {
             return false;
         }
         inner.requests.insert(name.to_owned(), request);
@@ -331,20 +331,20 @@ impl OAuthStore {
     }
 
     /// Takes a pending request, because it was decided.
-    pub(crate) fn decide(&self, name: &str, now: Timestamp) -> Option<Request> {
+    pub(crate) fn take_request(&self, name: &str, now: Timestamp) -> Option<Request> {
         lock(&self.inner).requests.remove(name).filter(|request| now < request.until)
     }
 
     /// Stores the code of an approved request. Returns false if there is no memory for it.
-    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
+    pub(crate) fn insert_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
         // A redeemed code is stored for the same time again, so that a second redemption is detected.
         inner.codes.retain(|code| now < later(code.until, CODE));
-        let kept = Code { request, tenant, until: later(now, CODE), redeemed: None };
-        if inner.bytes() + Counted::size(code, &kept) > self.most_bytes {
+        let stored = Code { request, tenant, until: later(now, CODE), redeemed: None };
+        if inner.bytes() + Counted::size(code, &stored) > self.max_bytes {
             return false;
         }
-        inner.codes.insert(code.to_owned(), kept);
+        inner.codes.insert(code.to_owned(), stored);
         true
     }
 
@@ -368,7 +368,7 @@ impl OAuthStore {
             return Err(unknown());
         }
         if let Some(grant) = found.redeemed {
-            inner.note(now, grant, TokenEventKind::CodeReused);
+            inner.record_event(now, grant, TokenEventKind::CodeReused);
             if let Some(grant) = inner.grants.get_mut(grant) {
                 grant.revoked.get_or_insert((now, "code_reused"));
             }
@@ -435,14 +435,18 @@ impl OAuthStore {
         let grant =
             inner.grants.get(id).cloned().filter(|grant| grant.client_id == client_id).ok_or_else(unknown)?;
         if generation != grant.generation {
-            inner.note(now, id, TokenEventKind::Reused { shown: generation, current: grant.generation });
+            inner.record_event(
+                now,
+                id,
+                TokenEventKind::Reused { shown: generation, current: grant.generation },
+            );
             if let Some(grant) = inner.grants.get_mut(id) {
                 grant.revoked.get_or_insert((now, "refresh_token_reused"));
             }
             return Err(Refusal::invalid_grant("The refresh token was used before; the grant is revoked."));
         }
         if grant.revoked.is_some() || now >= later(grant.issued_at, REFRESH_TOKEN) {
-            inner.note(now, id, TokenEventKind::Late);
+            inner.record_event(now, id, TokenEventKind::Late);
             return Err(unknown());
         }
         let scopes = scopes.unwrap_or_else(|| grant.scopes.clone());
@@ -457,8 +461,8 @@ impl OAuthStore {
             (grant.generation, grant.issued_at) = (generation, now);
         }
         inner.add_token(next.clone(), id, generation);
-        inner.note(now, id, TokenEventKind::Rotated { generation });
-        inner.fit(self.most_bytes, id);
+        inner.record_event(now, id, TokenEventKind::Rotated { generation });
+        inner.fit(self.max_bytes, id);
         Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
     }
 
@@ -484,7 +488,7 @@ impl OAuthStore {
     pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Grant>, Problem> {
         let inner = lock(&self.inner);
         window.within(|id| inner.grants.get(id).is_some_and(|grant| grant.tenant == tenant))?;
-        window.look(&inner.grants, |grant| grant.tenant == tenant)
+        window.page_where(&inner.grants, |grant| grant.tenant == tenant)
     }
 
     /// Verifies an access token and returns its claims and tenant: signed by this service, not expired, and its grant not revoked.
@@ -530,17 +534,17 @@ fn open(
     refresh_token: String,
     now: Timestamp,
 ) -> Refreshed {
-    while inner.grants.len() >= book.most.max(1) {
+    while inner.grants.len() >= book.max_records.max(1) {
         let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
         inner.remove_grant(oldest);
     }
     inner.add_grant(grant.clone());
     inner.add_token(refresh_token.clone(), grant.id, 1);
-    inner.note(now, grant.id, TokenEventKind::Issued);
-    inner.fit(book.most_bytes, grant.id);
+    inner.record_event(now, grant.id, TokenEventKind::Issued);
+    inner.fit(book.max_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
 }
 
 pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
-    crate::clock::plus(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+    crate::clock::saturating_add(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
 }

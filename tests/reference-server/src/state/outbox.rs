@@ -12,9 +12,9 @@ use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
 
 /// The maximum number of attempts in flight per webhook.
-const AT_ONCE: usize = 8;
+const MAX_PER_WEBHOOK: usize = 8;
 /// The maximum number of attempts in flight.
-const AT_ONCE_IN_ALL: usize = 64;
+const MAX_IN_FLIGHT: usize = 64;
 
 /// A delivery attempt to make.
 pub(crate) struct PendingAttempt {
@@ -27,7 +27,7 @@ pub(crate) struct PendingAttempt {
 /// The queues of all webhooks.
 pub(crate) struct Outbox {
     /// The maximum number of waiting attempts per webhook; the oldest are dropped.
-    most: usize,
+    max_waiting: usize,
     queues: Mutex<Queues>,
 }
 
@@ -60,7 +60,7 @@ impl Waiting {
 struct Queues {
     by_webhook: HashMap<Uuid, Queue>,
     /// The webhooks with waiting attempts, the next one first.
-    turns: VecDeque<Uuid>,
+    ready: VecDeque<Uuid>,
     running: usize,
     /// The number of waiting attempts, and the threshold above which those of evicted events are dropped.
     waiting: usize,
@@ -74,8 +74,8 @@ struct Queue {
 }
 
 impl Outbox {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), queues: Mutex::default() }
+    pub(crate) fn new(max_waiting: usize) -> Self {
+        Self { max_waiting: max_waiting.max(1), queues: Mutex::default() }
     }
 
     /// Adds an attempt. Returns the one that is dropped if the queue is full.
@@ -88,9 +88,9 @@ impl Outbox {
         queue.waiting.push_back(Waiting::new(&job));
         queues.waiting += 1;
         if queue.waiting.len() == 1 {
-            queues.turns.push_back(webhook);
+            queues.ready.push_back(webhook);
         }
-        let displaced = (queue.waiting.len() > self.most).then(|| queue.waiting.pop_front()).flatten();
+        let displaced = (queue.waiting.len() > self.max_waiting).then(|| queue.waiting.pop_front()).flatten();
         queues.waiting -= usize::from(displaced.is_some());
         if queues.waiting > queues.purge_above {
             queues.purge();
@@ -102,21 +102,21 @@ impl Outbox {
     pub(crate) fn next(&self) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);
         let queues = &mut *queues;
-        if queues.running >= AT_ONCE_IN_ALL {
+        if queues.running >= MAX_IN_FLIGHT {
             return None;
         }
-        for _ in 0..queues.turns.len() {
-            let webhook = queues.turns.pop_front()?;
+        for _ in 0..queues.ready.len() {
+            let webhook = queues.ready.pop_front()?;
             let queue = queues.by_webhook.get_mut(&webhook)?;
-            if queue.running >= AT_ONCE {
-                queues.turns.push_back(webhook);
+            if queue.running >= MAX_PER_WEBHOOK {
+                queues.ready.push_back(webhook);
                 continue;
             }
             let before = queue.waiting.len();
             let job = std::iter::from_fn(|| queue.waiting.pop_front()).find_map(Waiting::open);
             queues.waiting -= before - queue.waiting.len();
             if !queue.waiting.is_empty() {
-                queues.turns.push_back(webhook);
+                queues.ready.push_back(webhook);
             }
             if job.is_some() {
                 queue.running += 1;
@@ -146,7 +146,7 @@ impl Outbox {
     /// Drops all waiting attempts. Those in flight end by themselves.
     pub(crate) fn clear(&self) {
         let mut queues = lock(&self.queues);
-        queues.turns.clear();
+        queues.ready.clear();
         for queue in queues.by_webhook.values_mut() {
             queue.waiting.clear();
         }
@@ -162,7 +162,7 @@ impl Queues {
             queue.waiting.retain(|waiting| waiting.delivery.strong_count() > 0);
         }
         self.by_webhook.retain(|_, queue| queue.running > 0 || !queue.waiting.is_empty());
-        self.turns
+        self.ready
             .retain(|webhook| self.by_webhook.get(webhook).is_some_and(|queue| !queue.waiting.is_empty()));
         self.waiting = self.by_webhook.values().map(|queue| queue.waiting.len()).sum();
         self.purge_above = 2 * self.waiting + 1_024;
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_forgotten_events_are_dropped() {
+    fn attempts_of_evicted_events_are_dropped() {
         let outbox = Outbox::new(10_000);
         let kept = push_all(&outbox, std::iter::once(3));
         for webhook in 0..100_000 {
@@ -217,12 +217,12 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_that_never_answers_keeps_no_other_waiting() {
+    fn unresponsive_webhook_does_not_delay_others() {
         let outbox = Outbox::new(10_000);
         let _events = push_all(&outbox, std::iter::repeat_n(1, 1_000).chain([2]));
         let taken: Vec<_> =
             std::iter::from_fn(|| outbox.next()).map(|job| job.delivery.webhook.as_u128()).collect();
-        assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), AT_ONCE);
+        assert_eq!(taken.iter().filter(|webhook| **webhook == 1).count(), MAX_PER_WEBHOOK);
         assert!(taken.contains(&2));
         // One of each is done; only the first has more.
         outbox.done(Uuid::from_u128(1));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_much_that_waits_the_oldest_gives_way() {
+    fn oldest_attempt_is_dropped_when_the_queue_is_full() {
         let outbox = Outbox::new(2);
         let jobs: Vec<_> = (0..3).map(|_| job(1)).collect();
         let events: Vec<_> = jobs.iter().map(|job| Arc::clone(&job.delivery)).collect();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_leaves_nothing_behind() {
+    fn clear_drops_all_waiting_attempts() {
         let outbox = Outbox::new(10_000);
         let _events = push_all(&outbox, 1..=3);
         let under_way = outbox.next().map(|job| job.delivery.webhook).into_iter().collect::<Vec<_>>();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_was_pushed_comes_out_once() {
+    fn every_pushed_attempt_is_returned_once() {
         let outbox = Outbox::new(10_000);
         let _events = push_all(&outbox, (0..500).map(|number| number % 7));
         let mut left = 0;

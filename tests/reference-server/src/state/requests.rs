@@ -53,18 +53,18 @@ impl Size for RecordedRequest {
 
 impl RecordedRequest {
     /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
-    fn shorten(&mut self, most_bytes: usize) -> usize {
+    fn shorten(&mut self, max_bytes: usize) -> usize {
         let mut size = self.size();
-        if size > most_bytes {
+        if size > max_bytes {
             (self.body, self.answer_body) = (Bytes::new(), Bytes::new());
             self.bodies_dropped = true;
             size = self.size();
         }
-        if size > most_bytes {
+        if size > max_bytes {
             (self.headers, self.answer_headers) = (HeaderMap::new(), HeaderMap::new());
             size = self.size();
         }
-        if size > most_bytes {
+        if size > max_bytes {
             (self.path, self.query) = (String::new(), None);
             size = self.size();
         }
@@ -75,13 +75,13 @@ impl RecordedRequest {
 /// A log that is bounded in number and in bytes.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    kept: Mutex<Kept>,
-    most: usize,
-    most_bytes: usize,
+    entries: Mutex<Entries>,
+    max_count: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Entries {
     /// The requests, each with its size in bytes.
     requests: VecDeque<(usize, Arc<RecordedRequest>)>,
     bytes: usize,
@@ -89,20 +89,20 @@ struct Kept {
 }
 
 impl Requests {
-    pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
-        Self { kept: Mutex::default(), most, most_bytes }
+    pub(crate) fn new(max_count: usize, max_bytes: usize) -> Self {
+        Self { entries: Mutex::default(), max_count, max_bytes }
     }
 
     pub(crate) fn record(&self, mut request: RecordedRequest) {
-        let size = request.shorten(self.most_bytes);
-        let mut kept = lock(&self.kept);
-        kept.bytes += size;
-        kept.counted += 1;
-        request.number = kept.counted;
-        kept.requests.push_back((size, Arc::new(request)));
-        while kept.requests.len() > self.most || kept.bytes > self.most_bytes {
-            let Some((size, _)) = kept.requests.pop_front() else { break };
-            kept.bytes -= size;
+        let size = request.shorten(self.max_bytes);
+        let mut entries = lock(&self.entries);
+        entries.bytes += size;
+        entries.counted += 1;
+        request.number = entries.counted;
+        entries.requests.push_back((size, Arc::new(request)));
+        while entries.requests.len() > self.max_count || entries.bytes > self.max_bytes {
+            let Some((size, _)) = entries.requests.pop_front() else { break };
+            entries.bytes -= size;
         }
     }
 
@@ -113,20 +113,20 @@ impl Requests {
 
     /// Like [`all`](Self::all), without copying.
     pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
-        lock(&self.kept).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
+        lock(&self.entries).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
     /// Finds the request with this number, unless it was evicted.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
-        let kept = lock(&self.kept);
-        let place = kept.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
-        kept.requests.get(place).map(|(_, request)| Arc::clone(request))
+        let entries = lock(&self.entries);
+        let index = entries.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
+        entries.requests.get(index).map(|(_, request)| Arc::clone(request))
     }
 
     pub(crate) fn clear(&self) {
-        let mut kept = lock(&self.kept);
-        kept.requests.clear();
-        kept.bytes = 0;
+        let mut entries = lock(&self.entries);
+        entries.requests.clear();
+        entries.bytes = 0;
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packed_headers_are_the_same_in_the_same_order() {
+    fn packed_headers_keep_their_values_and_order() {
         let mut headers = HeaderMap::new();
         for (name, value) in
             [("b", "1"), ("cookie", "x"), ("b", ""), ("a", "22"), ("cookie", "yy"), ("b", "3")]

@@ -61,7 +61,7 @@ impl Tenants {
     }
 
     /// Finds a tenant by name, or returns an empty one that isn't stored.
-    pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
+    pub(crate) fn find_or_empty(&self, name: &str) -> Arc<Tenant> {
         self.find(name).unwrap_or_else(|| {
             Arc::new(Tenant::new(
                 name,
@@ -88,12 +88,12 @@ impl Tenants {
     /// Finds or creates the tenant of this name.
     pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
         let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
-        let tenant = self.find(name).unwrap_or_else(|| self.make(name));
+        let tenant = self.find(name).unwrap_or_else(|| self.create(name));
         tenant.last_used.store(use_number, Ordering::Relaxed);
         tenant
     }
 
-    fn make(&self, name: &str) -> Arc<Tenant> {
+    fn create(&self, name: &str) -> Arc<Tenant> {
         let mut tenants = write(&self.by_name);
         if let Some(tenant) = tenants.get(name) {
             return Arc::clone(tenant);
@@ -141,25 +141,25 @@ impl Tenants {
         }
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
-        let mut held = lock(&self.mails);
+        let mut retention = lock(&self.mails);
         for id in mails {
-            held.forget(id);
+            retention.remove(id);
         }
-        drop(held);
+        drop(retention);
         let events: Vec<_> = tenant.deliveries.lock().oldest_first().map(|delivery| delivery.id).collect();
         self.forget_events(&events);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
-        let mut held = lock(&self.logs);
+        let mut retention = lock(&self.logs);
         for id in entries {
-            held.forget(id);
+            retention.remove(id);
         }
     }
 
     /// Counts a new email, sent or received, and evicts the oldest beyond the limits.
-    pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+    pub(crate) fn count_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         changes::count(bytes);
-        let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
-        forget_mails(gone);
+        let evicted = lock(&self.mails).insert(id, bytes, Arc::downgrade(tenant));
+        remove_mails(evicted);
     }
 
     /// Finds the tenant of an email, sent or received.
@@ -170,33 +170,33 @@ impl Tenants {
     /// Updates the size of an email.
     pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
         changes::count(bytes);
-        let gone = lock(&self.mails).resize(id, bytes);
-        forget_mails(gone);
+        let evicted = lock(&self.mails).resize(id, bytes);
+        remove_mails(evicted);
     }
 
     /// Adds to the size of an email.
     pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
-        let gone = lock(&self.mails).grow(id, by);
-        forget_mails(gone);
+        let evicted = lock(&self.mails).grow(id, by);
+        remove_mails(evicted);
     }
 
     /// Counts a new webhook event, and evicts the oldest beyond the limit.
-    pub(crate) fn hold_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
-        let gone = lock(&self.events).hold(id, bytes, Arc::downgrade(tenant));
-        remove_events(gone);
+    pub(crate) fn count_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        let evicted = lock(&self.events).insert(id, bytes, Arc::downgrade(tenant));
+        remove_events(evicted);
     }
 
     /// Updates the size of a webhook event.
     pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
-        let gone = lock(&self.events).resize(id, bytes);
-        remove_events(gone);
+        let evicted = lock(&self.events).resize(id, bytes);
+        remove_events(evicted);
     }
 
     /// Removes webhook events that no longer exist.
     pub(crate) fn forget_events(&self, ids: &[Uuid]) {
-        let mut held = lock(&self.events);
+        let mut retention = lock(&self.events);
         for id in ids {
-            held.forget(*id);
+            retention.remove(*id);
         }
     }
 
@@ -204,8 +204,8 @@ impl Tenants {
     pub(crate) fn log(&self, tenant: &Arc<Tenant>, entry: Entry) {
         let (id, size) = (entry.id, entry.size());
         lock(&tenant.logs).insert(id, Arc::new(entry));
-        let gone = lock(&self.logs).hold(id, size, Arc::downgrade(tenant));
-        for (id, tenant) in gone {
+        let evicted = lock(&self.logs).insert(id, size, Arc::downgrade(tenant));
+        for (id, tenant) in evicted {
             if let Some(tenant) = tenant.upgrade() {
                 lock(&tenant.logs).remove(id);
             }
@@ -213,8 +213,8 @@ impl Tenants {
     }
 }
 
-fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
-    for (id, tenant) in gone {
+fn remove_mails(evicted: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in evicted {
         let Some(tenant) = tenant.upgrade() else { continue };
         lock(&tenant.received).remove(id);
         let email = lock(&tenant.emails).remove(id);
@@ -224,8 +224,8 @@ fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
     }
 }
 
-fn remove_events(gone: Vec<(Uuid, Weak<Tenant>)>) {
-    for (id, tenant) in gone {
+fn remove_events(evicted: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in evicted {
         if let Some(tenant) = tenant.upgrade() {
             tenant.deliveries.remove(id);
         }

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_waits_while_more_is_unwritten_than_a_write_takes() {
+    fn changes_wait_while_the_backlog_exceeds_the_write_limit() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
         unwritten.add(FIRST_LIMIT - 1, now);
         assert!(!unwritten.is_full(now));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_waits_while_the_oldest_unwritten_one_is_too_old() {
+    fn changes_wait_while_the_oldest_unwritten_change_is_too_old() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
         let later = now + MAX_AGE + Duration::from_millis(1);
         unwritten.add(1, now);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_follows_the_speed_of_the_disk() {
+    fn write_limit_adapts_to_the_throughput() {
         let (mut unwritten, now) = (unwritten(), Instant::now());
         let mut write = |bytes, took| {
             unwritten.add(bytes, now);
@@ -196,25 +196,25 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_in_at_the_gate_waits_for_the_writer() {
-        let gate = Arc::new(SnapshotLock::default());
-        gate.backlog().end_write(WRITE_TIME);
-        let inside = gate.enter();
+    fn entering_the_snapshot_lock_waits_for_the_writer() {
+        let lock = Arc::new(SnapshotLock::default());
+        lock.backlog().end_write(WRITE_TIME);
+        let inside = lock.enter();
         changes::count(FIRST_LIMIT);
-        drop(gate.enter());
+        drop(lock.enter());
         drop(inside);
-        assert!(gate.backlog().is_full(), "changes under the lock count");
+        assert!(lock.backlog().is_full(), "changes under the lock count");
 
         let (events, happened) = channel();
-        let (late, entered) = (Arc::clone(&gate), events.clone());
+        let (late, entered) = (Arc::clone(&lock), events.clone());
         let waiting = std::thread::spawn(move || {
             let _guard = late.enter();
             entered.send("a change").unwrap();
         });
         assert!(happened.recv_timeout(Duration::from_millis(50)).is_err());
         events.send("the write begins").unwrap();
-        drop(gate.close());
-        gate.backlog().begin_write();
+        drop(lock.close());
+        lock.backlog().begin_write();
         waiting.join().unwrap();
         assert_eq!(happened.try_iter().collect::<Vec<_>>(), ["the write begins", "a change"]);
     }

@@ -9,20 +9,20 @@ use crate::wire::problem::Problem;
 /// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    most: usize,
+    max: usize,
     used: AtomicUsize,
 }
 
 impl Budget {
-    pub(crate) fn of(most: usize) -> Self {
-        Self { most, used: AtomicUsize::new(0) }
+    pub(crate) fn of(max: usize) -> Self {
+        Self { max, used: AtomicUsize::new(0) }
     }
 
     /// Rejects a record of `after` bytes that replaces one of `before` bytes, if the budget is exceeded. Shrinking records are always
     /// accepted.
     pub(crate) fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
         let used = self.used.load(Ordering::Relaxed);
-        if after <= before || used.saturating_sub(before).saturating_add(after) <= self.most {
+        if after <= before || used.saturating_sub(before).saturating_add(after) <= self.max {
             return Ok(());
         }
         Err(Problem::new(
@@ -31,14 +31,14 @@ impl Budget {
             format!(
                 "The records of this sandbox may take {} bytes of its memory (a quarter of --max-memory) and take {used}; {} bytes more for its {plural} \
                  are too many. Delete records, reset the sandbox, or start it with a larger --max-memory.",
-                self.most,
+                self.max,
                 after - before
             ),
         ))
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.used.load(Ordering::Relaxed) > self.most
+        self.used.load(Ordering::Relaxed) > self.max
     }
 
     /// Counts a record of `after` bytes that replaces one of `before` bytes.

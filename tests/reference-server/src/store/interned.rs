@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_word_is_kept_once() {
+    fn equal_strings_are_interned_once() {
         let (one, other) = (intern("email.sent".to_owned()), intern("email.sent".to_owned()));
         assert!(std::ptr::eq(one, other));
     }

@@ -14,7 +14,7 @@ pub(crate) trait Ordered {
     type Item: Clone;
 
     /// The position of the item with this ID, also of one that is no longer in the list.
-    fn place(&self, id: Uuid) -> Option<u64>;
+    fn position(&self, id: Uuid) -> Option<u64>;
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
 
@@ -24,15 +24,15 @@ pub(crate) trait Ordered {
 /// A store that is persisted and restored record by record.
 pub(crate) trait Persist<T> {
     /// The positions that changed since the last call; `None` on the first call, which starts the tracking.
-    fn take_touched(&mut self) -> Option<Vec<u64>>;
+    fn take_changed(&mut self) -> Option<Vec<u64>>;
 
     /// All positions with a record.
-    fn taken(&self) -> Vec<u64>;
+    fn positions(&self) -> Vec<u64>;
 
-    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)>;
+    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)>;
 
     /// Restores a record at its position, which doesn't count as a change.
-    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>);
+    fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>);
 }
 
 /// A store that finds an item by its ID, and its neighbors from there.
@@ -41,64 +41,64 @@ pub(crate) trait Persist<T> {
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,
-    places: HashMap<Uuid, u64>,
+    positions: HashMap<Uuid, u64>,
     next: u64,
     /// The changed positions, once persistence has subscribed.
-    touched: Option<Vec<u64>>,
+    changed: Option<Vec<u64>>,
 }
 
 impl<T> Ledger<T> {
     pub(crate) fn new() -> Self {
-        Self { items: BTreeMap::new(), places: HashMap::default(), next: 0, touched: None }
+        Self { items: BTreeMap::new(), positions: HashMap::default(), next: 0, changed: None }
     }
 
     /// Adds an item. Returns its position.
     pub(crate) fn insert(&mut self, id: Uuid, item: T) -> u64 {
-        let place = self.next;
-        self.note(place);
-        self.places.insert(id, place);
-        self.items.insert(place, (id, item));
+        let position = self.next;
+        self.track(position);
+        self.positions.insert(id, position);
+        self.items.insert(position, (id, item));
         self.next += 1;
-        place
+        position
     }
 
-    pub(crate) fn place(&self, id: Uuid) -> Option<u64> {
-        self.places.get(&id).copied()
+    pub(crate) fn position(&self, id: Uuid) -> Option<u64> {
+        self.positions.get(&id).copied()
     }
 
     /// The items at these positions, in the same order.
-    pub(crate) fn at_all(&self, places: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
-        places.filter_map(|place| self.items.get(&place)).map(|(_, item)| item)
+    pub(crate) fn at_all(&self, positions: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
+        positions.filter_map(|position| self.items.get(&position)).map(|(_, item)| item)
     }
 
     pub(crate) fn get(&self, id: Uuid) -> Option<&T> {
-        let (_, item) = self.items.get(self.places.get(&id)?)?;
+        let (_, item) = self.items.get(self.positions.get(&id)?)?;
         Some(item)
     }
 
     pub(crate) fn get_mut(&mut self, id: Uuid) -> Option<&mut T> {
-        let place = *self.places.get(&id)?;
-        self.note(place);
-        let (_, item) = self.items.get_mut(&place)?;
+        let position = *self.positions.get(&id)?;
+        self.track(position);
+        let (_, item) = self.items.get_mut(&position)?;
         Some(item)
     }
 
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<T> {
-        let place = self.places.remove(&id)?;
-        self.note(place);
-        let (_, item) = self.items.remove(&place)?;
+        let position = self.positions.remove(&id)?;
+        self.track(position);
+        let (_, item) = self.items.remove(&position)?;
         Some(item)
     }
 
     /// Marks an item as changed.
-    pub(crate) fn touch(&mut self, id: Uuid) {
-        if let Some(place) = self.places.get(&id) {
-            self.note(*place);
+    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+        if let Some(position) = self.positions.get(&id) {
+            self.track(*position);
         }
     }
 
     pub(crate) fn contains(&self, id: Uuid) -> bool {
-        self.places.contains_key(&id)
+        self.positions.contains_key(&id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -106,39 +106,39 @@ impl<T> Ledger<T> {
     }
 
     pub(crate) fn clear(&mut self) {
-        if let Some(touched) = &mut self.touched {
-            touched.extend(self.items.keys());
+        if let Some(changed) = &mut self.changed {
+            changed.extend(self.items.keys());
         }
         self.items.clear();
-        self.places.clear();
+        self.positions.clear();
     }
 
     /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.
-    pub(crate) fn take_touched(&mut self) -> Option<Vec<u64>> {
-        self.touched.replace(Vec::new())
+    pub(crate) fn take_changed(&mut self) -> Option<Vec<u64>> {
+        self.changed.replace(Vec::new())
     }
 
     /// All positions with an item.
-    pub(crate) fn taken(&self) -> Vec<u64> {
+    pub(crate) fn positions(&self) -> Vec<u64> {
         self.items.keys().copied().collect()
     }
 
-    pub(crate) fn at(&self, place: u64) -> Option<&(Uuid, T)> {
-        self.items.get(&place)
+    pub(crate) fn at(&self, position: u64) -> Option<&(Uuid, T)> {
+        self.items.get(&position)
     }
 
     /// Restores an item at its position, which doesn't count as a change.
-    pub(crate) fn put_back(&mut self, place: u64, id: Uuid, item: T) {
-        self.touched.get_or_insert_default();
-        self.places.insert(id, place);
-        self.items.insert(place, (id, item));
-        self.next = self.next.max(place + 1);
+    pub(crate) fn restore(&mut self, position: u64, id: Uuid, item: T) {
+        self.changed.get_or_insert_default();
+        self.positions.insert(id, position);
+        self.items.insert(position, (id, item));
+        self.next = self.next.max(position + 1);
     }
 
-    fn note(&mut self, place: u64) {
-        if let Some(touched) = &mut self.touched {
+    fn track(&mut self, position: u64) {
+        if let Some(changed) = &mut self.changed {
             changes::count(0);
-            touched.push(place);
+            changed.push(position);
         }
     }
 
@@ -148,10 +148,10 @@ impl<T> Ledger<T> {
 
     /// Removes the oldest item. Returns its position, too.
     pub(crate) fn take_oldest(&mut self) -> Option<(u64, T)> {
-        let (place, (id, item)) = self.items.pop_first()?;
-        self.note(place);
-        self.places.remove(&id);
-        Some((place, item))
+        let (position, (id, item)) = self.items.pop_first()?;
+        self.track(position);
+        self.positions.remove(&id);
+        Some((position, item))
     }
 
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &T> {
@@ -166,8 +166,8 @@ impl<T> Ledger<T> {
 impl<T: Clone> Ordered for Ledger<T> {
     type Item = T;
 
-    fn place(&self, id: Uuid) -> Option<u64> {
-        self.place(id)
+    fn position(&self, id: Uuid) -> Option<u64> {
+        self.position(id)
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &T> {
@@ -180,19 +180,19 @@ impl<T: Clone> Ordered for Ledger<T> {
 }
 
 impl<T> Persist<T> for Ledger<Arc<T>> {
-    fn take_touched(&mut self) -> Option<Vec<u64>> {
-        self.take_touched()
+    fn take_changed(&mut self) -> Option<Vec<u64>> {
+        self.take_changed()
     }
 
-    fn taken(&self) -> Vec<u64> {
-        self.taken()
+    fn positions(&self) -> Vec<u64> {
+        self.positions()
     }
 
-    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.at(place)
+    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.at(position)
     }
 
-    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
-        self.put_back(place, id, record);
+    fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
+        self.restore(position, id, record);
     }
 }

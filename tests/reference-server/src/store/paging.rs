@@ -6,7 +6,7 @@ use crate::wire::problem::Problem;
 
 impl Window {
     /// One page of a ledger, of the items that match `wanted`.
-    pub(crate) fn look<T: Clone>(
+    pub(crate) fn page_where<T: Clone>(
         &self,
         ledger: &Ledger<T>,
         wanted: impl Fn(&T) -> bool,
@@ -25,12 +25,14 @@ impl Window {
         wanted: impl Fn(&L::Item) -> bool,
     ) -> Result<Page<L::Item>, Problem> {
         let wanted = |item: &&L::Item| wanted(item);
-        let place = |name, id| list.place(id).ok_or_else(|| unknown_cursor(name, id));
+        let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
         Ok(match self.cursor {
             None => self.take(list.newest_first_of(0..u64::MAX).filter(wanted)),
-            Some(Cursor::After(id)) => self.take(list.newest_first_of(0..place("after", id)?).filter(wanted)),
+            Some(Cursor::After(id)) => {
+                self.take(list.newest_first_of(0..position("after", id)?).filter(wanted))
+            }
             Some(Cursor::Before(id)) => {
-                let newer = list.oldest_first_of(place("before", id)? + 1..u64::MAX);
+                let newer = list.oldest_first_of(position("before", id)? + 1..u64::MAX);
                 let mut page = self.take(newer.filter(wanted));
                 // Collected towards newer items, but shown newest first like every page.
                 page.items.reverse();
@@ -41,12 +43,12 @@ impl Window {
 
     /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
     pub(crate) fn walk<T: Clone>(&self, ledger: &Ledger<T>) -> Result<Walk<T>, Problem> {
-        let place = |name, id| ledger.place(id).ok_or_else(|| unknown_cursor(name, id));
+        let position = |name, id| ledger.position(id).ok_or_else(|| unknown_cursor(name, id));
         let items = match self.cursor {
             None => ledger.newest_first_of(0..u64::MAX).cloned().collect(),
-            Some(Cursor::After(id)) => ledger.newest_first_of(0..place("after", id)?).cloned().collect(),
+            Some(Cursor::After(id)) => ledger.newest_first_of(0..position("after", id)?).cloned().collect(),
             Some(Cursor::Before(id)) => {
-                ledger.oldest_first_of(place("before", id)? + 1..u64::MAX).cloned().collect()
+                ledger.oldest_first_of(position("before", id)? + 1..u64::MAX).cloned().collect()
             }
         };
         Ok(Walk { window: *self, items })
@@ -69,7 +71,7 @@ pub(crate) struct Walk<T> {
 
 impl<T: Clone> Walk<T> {
     /// One page of the items that match `wanted`.
-    pub(crate) fn look(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
+    pub(crate) fn page_where(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
         let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
         if let Some(Cursor::Before(_)) = self.window.cursor {
             page.items.reverse();

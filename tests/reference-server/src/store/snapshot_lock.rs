@@ -19,20 +19,20 @@ pub(crate) struct SnapshotLock {
 thread_local! {
     /// The locks that this thread holds, by address, once per entry. A thread that holds a lock must not wait for it again; it would
     /// deadlock with a writer that waits for the thread. (A thread may hold the locks of several services.)
-    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// While it exists, its thread may change things.
 #[derive(Debug)]
 pub(crate) struct ReadGuard<'a> {
-    gate: &'a SnapshotLock,
+    lock: &'a SnapshotLock,
     /// The outermost entry of the thread, with its change count at that time.
     open: Option<(RwLockReadGuard<'a, ()>, usize)>,
 }
 
 impl SnapshotLock {
     pub(crate) fn enter(&self) -> ReadGuard<'_> {
-        let is_inside = INSIDE.with_borrow_mut(|inside| {
+        let is_inside = HELD.with_borrow_mut(|inside| {
             let is_inside = inside.contains(&self.address());
             inside.push(self.address());
             is_inside
@@ -41,7 +41,7 @@ impl SnapshotLock {
             self.backlog.wait();
             (self.inside.read().unwrap_or_else(PoisonError::into_inner), changes::bytes())
         });
-        ReadGuard { gate: self, open }
+        ReadGuard { lock: self, open }
     }
 
     /// The lock doesn't move while a thread holds it.
@@ -63,10 +63,10 @@ impl SnapshotLock {
 impl Drop for ReadGuard<'_> {
     fn drop(&mut self) {
         if let Some((_, before)) = self.open {
-            self.gate.backlog.add(changes::bytes().wrapping_sub(before));
+            self.lock.backlog.add(changes::bytes().wrapping_sub(before));
         }
-        INSIDE.with_borrow_mut(|inside| {
-            if let Some(last) = inside.iter().rposition(|gate| *gate == self.gate.address()) {
+        HELD.with_borrow_mut(|inside| {
+            if let Some(last) = inside.iter().rposition(|lock| *lock == self.lock.address()) {
                 inside.swap_remove(last);
             }
         });

@@ -66,7 +66,7 @@ no_heap!(NoGroup);
 /// that responses are serialized without the lock, and copied when they change meanwhile.
 #[derive(Debug)]
 pub(crate) struct Table<T: Record> {
-    most: usize,
+    max: usize,
     budget: Arc<Budget>,
     rows: Mutex<Rows<T>>,
 }
@@ -92,8 +92,8 @@ struct Entries<G> {
 }
 
 impl<T: Record> Table<T> {
-    pub(crate) fn new(most: usize, budget: &Arc<Budget>) -> Self {
-        Self { most, budget: Arc::clone(budget), rows: Mutex::new(Rows::new(Arc::clone(budget))) }
+    pub(crate) fn new(max: usize, budget: &Arc<Budget>) -> Self {
+        Self { max, budget: Arc::clone(budget), rows: Mutex::new(Rows::new(Arc::clone(budget))) }
     }
 
     /// Adds a record.
@@ -109,7 +109,7 @@ impl<T: Record> Table<T> {
     }
 
     fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {
-        if rows.len() < self.most {
+        if rows.len() < self.max {
             return self.budget.check(0, full_size(record, &Entries::of(record)), T::PLURAL);
         }
         Err(self.too_many())
@@ -119,7 +119,7 @@ impl<T: Record> Table<T> {
         Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
-            format!("This sandbox stores at most {} {}; delete some first.", self.most, T::PLURAL),
+            format!("This sandbox stores at most {} {}; delete some first.", self.max, T::PLURAL),
         )
     }
 
@@ -129,7 +129,7 @@ impl<T: Record> Table<T> {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().len() >= self.most
+        self.lock().len() >= self.max
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -188,8 +188,8 @@ impl<T: Record> Table<T> {
         ids: impl IntoIterator<Item = Uuid>,
     ) -> Result<Page<Arc<T>>, Problem> {
         let rows = self.lock();
-        let places = ids.into_iter().filter_map(|id| rows.records.place(id)).collect();
-        window.show(&Selection { rows: &rows, places })
+        let positions = ids.into_iter().filter_map(|id| rows.records.position(id)).collect();
+        window.show(&Selection { rows: &rows, positions })
     }
 
     /// Locks the rows, for several operations under one lock.
@@ -215,7 +215,7 @@ impl<T: Record + Clone> Table<T> {
         let mut changed = T::clone(rows.get(id)?);
         let made = change(&mut changed).and_then(|made| {
             rows.check_key(&changed, Some(id))?;
-            let before = rows.records.place(id).and_then(|place| rows.sizes.get(&place)).copied();
+            let before = rows.records.position(id).and_then(|position| rows.sizes.get(&position)).copied();
             let after = full_size(&changed, &Entries::of(&changed));
             self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
             rows.replace(id, changed);
@@ -244,7 +244,7 @@ impl<T: Record + Clone> Table<T> {
         write: impl FnOnce(&mut T),
     ) -> Result<Uuid, Problem> {
         let mut rows = self.lock();
-        let known = rows.keys.get(&*T::normalize(key)).and_then(|place| rows.records.at(*place));
+        let known = rows.keys.get(&*T::normalize(key)).and_then(|position| rows.records.at(*position));
         if let Some((id, known)) = known.map(|(id, known)| (*id, known)) {
             let mut changed = T::clone(known);
             write(&mut changed);
@@ -254,7 +254,7 @@ impl<T: Record + Clone> Table<T> {
             rows.replace(id, changed);
             return Ok(id);
         }
-        if rows.len() >= self.most {
+        if rows.len() >= self.max {
             return Err(self.too_many());
         }
         let (id, mut record) = blank();
@@ -278,8 +278,9 @@ impl<T: Record> Rows<T> {
     }
 
     /// Sets the size of the record at a position; 0 once it is removed.
-    fn count(&mut self, place: u64, bytes: usize) {
-        let before = if bytes == 0 { self.sizes.remove(&place) } else { self.sizes.insert(place, bytes) };
+    fn count(&mut self, position: u64, bytes: usize) {
+        let before =
+            if bytes == 0 { self.sizes.remove(&position) } else { self.sizes.insert(position, bytes) };
         let before = before.unwrap_or_default();
         self.bytes = self.bytes - before + bytes;
         self.budget.count(before, bytes);
@@ -295,28 +296,30 @@ impl<T: Record> Rows<T> {
     }
 
     pub(crate) fn by_key(&self, key: &str) -> Option<&Arc<T>> {
-        let place = self.keys.get(&*T::normalize(key))?;
-        self.records.at(*place).map(|(_, record)| record)
+        let position = self.keys.get(&*T::normalize(key))?;
+        self.records.at(*position).map(|(_, record)| record)
     }
 
     /// The members of a group, oldest first.
     pub(crate) fn members(&self, group: &T::Group) -> impl DoubleEndedIterator<Item = &Arc<T>> {
-        self.places(group, 0..u64::MAX).filter_map(|place| self.records.at(place)).map(|(_, record)| record)
+        self.positions(group, 0..u64::MAX)
+            .filter_map(|position| self.records.at(position))
+            .map(|(_, record)| record)
     }
 
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
         self.records.oldest_first()
     }
 
-    fn places(&self, group: &T::Group, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> {
+    fn positions(&self, group: &T::Group, range: Range<u64>) -> impl DoubleEndedIterator<Item = u64> {
         let range = (group.clone(), range.start)..(group.clone(), range.end);
-        self.members.range(range).map(|(_, place)| *place)
+        self.members.range(range).map(|(_, position)| *position)
     }
 
     /// Rejects a record whose key belongs to another.
     fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
         let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
-        match holder.and_then(|place| self.records.at(*place)) {
+        match holder.and_then(|position| self.records.at(*position)) {
             Some((holder, known)) if Some(*holder) != id => Err(record.conflict(known)),
             _ => Ok(()),
         }
@@ -326,39 +329,39 @@ impl<T: Record> Rows<T> {
     pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
         let size = full_size(&*record, &entries);
-        let place = self.records.insert(id, record);
-        self.count(place, size);
-        self.index(place, entries);
+        let position = self.records.insert(id, record);
+        self.count(position, size);
+        self.index(position, entries);
     }
 
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
-        let place = self.records.place(id)?;
+        let position = self.records.position(id)?;
         let record = self.records.remove(id)?;
-        self.count(place, 0);
-        self.unindex(place, Entries::of(&*record));
+        self.count(position, 0);
+        self.unindex(position, Entries::of(&*record));
         Some(record)
     }
 
     /// Removes the oldest record.
     pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
-        let (place, record) = self.records.take_oldest()?;
-        self.count(place, 0);
-        self.unindex(place, Entries::of(&*record));
+        let (position, record) = self.records.take_oldest()?;
+        self.count(position, 0);
+        self.unindex(position, Entries::of(&*record));
         Some(record)
     }
 
     /// Marks a record as changed.
-    pub(crate) fn touch(&mut self, id: Uuid) {
-        self.records.touch(id);
+    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+        self.records.mark_changed(id);
     }
 
     fn replace(&mut self, id: Uuid, record: T) {
-        if let (Some(place), Some(known)) = (self.records.place(id), self.records.get_mut(id)) {
+        if let (Some(position), Some(known)) = (self.records.position(id), self.records.get_mut(id)) {
             let (before, after) = (Entries::of(&**known), Entries::of(&record));
             let size = full_size(&record, &after);
             *known = Arc::new(record);
-            self.count(place, size);
-            self.reindex(place, before, after);
+            self.count(position, size);
+            self.reindex(position, before, after);
         }
     }
 
@@ -366,37 +369,37 @@ impl<T: Record> Rows<T> {
     where
         T: Clone,
     {
-        let place = self.records.place(id)?;
+        let position = self.records.position(id)?;
         let record = self.records.get_mut(id)?;
         let before = Entries::of(&**record);
         let made = change(Arc::make_mut(record));
         let after = Entries::of(&**record);
         let size = full_size(&**record, &after);
-        self.count(place, size);
-        self.reindex(place, before, after);
+        self.count(position, size);
+        self.reindex(position, before, after);
         Some(made)
     }
 
-    fn reindex(&mut self, place: u64, before: Entries<T::Group>, after: Entries<T::Group>) {
+    fn reindex(&mut self, position: u64, before: Entries<T::Group>, after: Entries<T::Group>) {
         if before.key != after.key || before.groups != after.groups {
-            self.unindex(place, before);
-            self.index(place, after);
+            self.unindex(position, before);
+            self.index(position, after);
         }
     }
 
-    fn index(&mut self, place: u64, entries: Entries<T::Group>) {
+    fn index(&mut self, position: u64, entries: Entries<T::Group>) {
         if let Some(key) = entries.key {
-            self.keys.insert(key, place);
+            self.keys.insert(key, position);
         }
-        self.members.extend(entries.groups.into_iter().map(|group| (group, place)));
+        self.members.extend(entries.groups.into_iter().map(|group| (group, position)));
     }
 
-    fn unindex(&mut self, place: u64, entries: Entries<T::Group>) {
-        if let Some(key) = entries.key.filter(|key| self.keys.get(key) == Some(&place)) {
+    fn unindex(&mut self, position: u64, entries: Entries<T::Group>) {
+        if let Some(key) = entries.key.filter(|key| self.keys.get(key) == Some(&position)) {
             self.keys.remove(&key);
         }
         for group in entries.groups {
-            self.members.remove(&(group, place));
+            self.members.remove(&(group, position));
         }
     }
 }
@@ -422,23 +425,23 @@ impl<T: Record> Drop for Rows<T> {
 }
 
 impl<T: Record> Persist<T> for Rows<T> {
-    fn take_touched(&mut self) -> Option<Vec<u64>> {
-        self.records.take_touched()
+    fn take_changed(&mut self) -> Option<Vec<u64>> {
+        self.records.take_changed()
     }
 
-    fn taken(&self) -> Vec<u64> {
-        self.records.taken()
+    fn positions(&self) -> Vec<u64> {
+        self.records.positions()
     }
 
-    fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)> {
-        self.records.at(place)
+    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.records.at(position)
     }
 
-    fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
+    fn restore(&mut self, position: u64, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
-        self.count(place, full_size(&*record, &entries));
-        self.index(place, entries);
-        self.records.put_back(place, id, record);
+        self.count(position, full_size(&*record, &entries));
+        self.index(position, entries);
+        self.records.restore(position, id, record);
     }
 }
 
@@ -451,49 +454,49 @@ struct Members<'a, T: Record> {
 impl<T: Record> Ordered for Members<'_, T> {
     type Item = Arc<T>;
 
-    fn place(&self, id: Uuid) -> Option<u64> {
-        self.rows.records.place(id)
+    fn position(&self, id: Uuid) -> Option<u64> {
+        self.rows.records.position(id)
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        let walk = |group| self.rows.places(group, range.clone()).rev().peekable();
+        let walk = |group| self.rows.positions(group, range.clone()).rev().peekable();
         let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
-        let places = std::iter::from_fn(move || {
+        let positions = std::iter::from_fn(move || {
             let newest = (0..walks.len()).max_by_key(|at| walks[*at].peek().copied())?;
             walks[newest].next()
         });
-        self.rows.records.at_all(places)
+        self.rows.records.at_all(positions)
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        let walk = |group| self.rows.places(group, range.clone()).peekable();
+        let walk = |group| self.rows.positions(group, range.clone()).peekable();
         let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
-        let places = std::iter::from_fn(move || {
+        let positions = std::iter::from_fn(move || {
             let oldest = (0..walks.len()).min_by_key(|at| walks[*at].peek().copied().unwrap_or(u64::MAX))?;
             walks[oldest].next()
         });
-        self.rows.records.at_all(places)
+        self.rows.records.at_all(positions)
     }
 }
 
 /// A selection of records, by their positions.
 struct Selection<'a, T: Record> {
     rows: &'a Rows<T>,
-    places: BTreeSet<u64>,
+    positions: BTreeSet<u64>,
 }
 
 impl<T: Record> Ordered for Selection<'_, T> {
     type Item = Arc<T>;
 
-    fn place(&self, id: Uuid) -> Option<u64> {
-        self.rows.records.place(id)
+    fn position(&self, id: Uuid) -> Option<u64> {
+        self.rows.records.position(id)
     }
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        self.rows.records.at_all(self.places.range(range).rev().copied())
+        self.rows.records.at_all(self.positions.range(range).rev().copied())
     }
 
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item> {
-        self.rows.records.at_all(self.places.range(range).copied())
+        self.rows.records.at_all(self.positions.range(range).copied())
     }
 }

@@ -22,7 +22,7 @@ impl Reference {
 }
 
 /// 201: created.
-pub(crate) fn made(object: &'static str, id: Uuid) -> Response<Bytes> {
+pub(crate) fn created(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::CREATED, &Reference::to(object, id))
 }
 

@@ -24,11 +24,11 @@ pub(crate) enum Mode {
 }
 
 /// The minimum page size.
-const LEAST: usize = 1;
+const MIN_LIMIT: usize = 1;
 /// The maximum page size.
-const MOST: usize = 100;
+const MAX_LIMIT: usize = 100;
 /// The default page size of mode A.
-const USUAL: usize = 20;
+const DEFAULT_LIMIT: usize = 20;
 
 /// The page that a request selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Window {
             (None, Some(id)) => Some(Cursor::Before(id)),
             (None, None) => None,
         };
-        let limit = limit.or(if mode == Mode::A { Some(USUAL) } else { None });
+        let limit = limit.or(if mode == Mode::A { Some(DEFAULT_LIMIT) } else { None });
         Ok(Self { limit, cursor })
     }
 
@@ -90,9 +90,9 @@ impl Window {
 fn read_limit(text: &str) -> Result<usize, Problem> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(limit) if digits && (LEAST..=MOST).contains(&limit) => Ok(limit),
+        Ok(limit) if digits && (MIN_LIMIT..=MAX_LIMIT).contains(&limit) => Ok(limit),
         _ => Err(Problem::validation(format!(
-            "`limit` must be a whole number from {LEAST} to {MOST}; found {}.",
+            "`limit` must be a whole number from {MIN_LIMIT} to {MAX_LIMIT}; found {}.",
             quoted(text)
         ))),
     }

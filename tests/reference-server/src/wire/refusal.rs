@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::wire::problem::json;
 
 /// The maximum length of a description in characters: it repeats user input, and is sent in URLs.
-const DESCRIPTION: usize = 300;
+const MAX_DESCRIPTION: usize = 300;
 
 /// Replaces characters that a description can't have (RFC 6749, 4.1.2.1 and 5.2).
 fn allowed(character: char) -> char {
@@ -29,7 +29,7 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     fn new(status: StatusCode, error: &'static str, description: impl Into<String>) -> Self {
-        let description = description.into().chars().take(DESCRIPTION).map(allowed).collect();
+        let description = description.into().chars().take(MAX_DESCRIPTION).map(allowed).collect();
         Self { status, error, description }
     }
 
@@ -73,12 +73,12 @@ impl Refusal {
             error_description: &'a str,
         }
         let body = Body { error: self.error, error_description: &self.description };
-        unkept(json(self.status, &body))
+        not_cacheable(json(self.status, &body))
     }
 }
 
 /// Marks a response with tokens as not cacheable (RFC 6749, 5.1).
-pub(crate) fn unkept(mut response: Response<Bytes>) -> Response<Bytes> {
+pub(crate) fn not_cacheable(mut response: Response<Bytes>) -> Response<Bytes> {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     response

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn iso_8601_is_read_with_and_without_an_offset() {
+    fn iso_8601_is_parsed_with_and_without_an_offset() {
         for (text, expected) in [
             ("2026-03-02T13:00:00Z", "2026-03-02T13:00:00Z"),
             ("2026-03-02T13:00:00.250Z", "2026-03-02T13:00:00.25Z"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_read_from_the_service_s_clock() {
+    fn words_are_relative_to_the_service_clock() {
         for (text, expected) in [
             ("now", "2026-03-02T12:00:00Z"),
             ("in 1 min", "2026-03-02T12:01:00Z"),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_as_a_whole_is_refused() {
+    fn partially_understood_schedules_are_rejected() {
         for text in [
             "",
             " ",
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_refused() {
+    fn past_schedules_are_rejected() {
         for text in [
             "2026-03-02T11:59:59Z",
             "yesterday",
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_makes_it_panic() {
+    fn arbitrary_text_does_not_panic() {
         let words = [
             "in", "9999", "0", "31", "feb", "next", "this", "99:99", "12pm", "years", "days", ":", "-", "/",
             "z",

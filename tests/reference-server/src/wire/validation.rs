@@ -82,19 +82,19 @@ impl Problems {
 }
 
 /// The maximum number of reported ignored fields.
-const MOST_IGNORED: usize = 32;
+const MAX_IGNORED: usize = 32;
 /// The maximum length of a reported field name, in bytes.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// The names of ignored fields, as JSON pointers.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored(Vec<String>);
 
 impl Ignored {
-    pub(crate) fn note(&mut self, pointer: &str) {
+    pub(crate) fn add(&mut self, pointer: &str) {
         // Bounds the size of the header.
-        if self.0.len() < MOST_IGNORED {
-            let end = pointer.floor_char_boundary(LONGEST_NAME);
+        if self.0.len() < MAX_IGNORED {
+            let end = pointer.floor_char_boundary(MAX_NAME);
             self.0.push(pointer[..end].to_owned());
         }
     }
@@ -122,11 +122,11 @@ impl Ignored {
 pub(crate) const MAX_ENTRIES: usize = 1_000;
 
 /// Up to this number of fields, comparing names is faster than hashing them.
-const FEW: usize = 16;
+const MAX_UNINDEXED: usize = 16;
 
 /// The fields of one JSON object, each of which can be taken once.
 pub(crate) struct Fields<'a> {
-    place: Place<'a>,
+    location: Location<'a>,
     /// In the order of their first appearance; `None` once taken.
     entries: Vec<Entry<'a>>,
     /// The index of each name, if there are more than a few.
@@ -137,7 +137,7 @@ pub(crate) struct Fields<'a> {
 type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
 
 /// The location of an object in the body, formatted only for messages.
-enum Place<'a> {
+enum Location<'a> {
     /// The prefix of its fields in messages (`attachments[0].`), and in the list of ignored fields (`/attachments/0`).
     Named(String, String),
     /// An element of an array that is a field of another object.
@@ -146,7 +146,7 @@ enum Place<'a> {
     TopElement(usize),
 }
 
-impl Place<'_> {
+impl Location<'_> {
     fn prefix(&self) -> Cow<'_, str> {
         match self {
             Self::Named(at, _) => at.into(),
@@ -168,7 +168,7 @@ impl<'a> Fields<'a> {
     /// Parses an object. `at` is the prefix of its fields in messages (`attachments[0].`, `[3].`), `pointer` the one in the list of ignored
     /// fields (`/attachments/0`).
     pub(crate) fn read(json: &'a str, at: String, pointer: String, problems: &mut Problems) -> Option<Self> {
-        Self::placed(json, Place::Named(at, pointer), problems)
+        Self::at_location(json, Location::Named(at, pointer), problems)
     }
 
     /// Parses an object that is an element of a field of `parent`.
@@ -179,38 +179,38 @@ impl<'a> Fields<'a> {
         index: usize,
         problems: &mut Problems,
     ) -> Option<Self> {
-        Self::placed(json, Place::Element(parent, field, index), problems)
+        Self::at_location(json, Location::Element(parent, field, index), problems)
     }
 
     /// Parses an object that is an element of the body.
     pub(crate) fn read_top_element(json: &'a str, index: usize, problems: &mut Problems) -> Option<Self> {
-        Self::placed(json, Place::TopElement(index), problems)
+        Self::at_location(json, Location::TopElement(index), problems)
     }
 
     /// Parses a body that must be an object.
     pub(crate) fn read_body(body: Body<'a>, problems: &mut Problems) -> Option<Self> {
-        let place = Place::Named(String::new(), String::new());
+        let location = Location::Named(String::new(), String::new());
         match body {
-            Body::Object(entries) => Self::of(entries, place, problems),
-            Body::Other(json) => Self::placed(json.get(), place, problems),
+            Body::Object(entries) => Self::of(entries, location, problems),
+            Body::Other(json) => Self::at_location(json.get(), location, problems),
         }
     }
 
-    fn placed(json: &'a str, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+    fn at_location(json: &'a str, location: Location<'a>, problems: &mut Problems) -> Option<Self> {
         let Ok(Object(entries)) = serde_json::from_str(json) else {
-            problems.wrong(|| match place.prefix().trim_end_matches('.') {
+            problems.wrong(|| match location.prefix().trim_end_matches('.') {
                 "" => format!("The body must be a JSON object; found {}.", kind(json)),
                 at => format!("`{at}` must be an object; found {}.", kind(json)),
             });
             return None;
         };
-        Self::of(entries, place, problems)
+        Self::of(entries, location, problems)
     }
 
-    fn of(mut entries: Vec<Entry<'a>>, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+    fn of(mut entries: Vec<Entry<'a>>, location: Location<'a>, problems: &mut Problems) -> Option<Self> {
         if entries.len() > MAX_ENTRIES {
             problems.wrong(|| {
-                let prefix = place.prefix();
+                let prefix = location.prefix();
                 let object = match prefix.trim_end_matches('.') {
                     "" => "The body".to_owned(),
                     at => format!("`{at}`"),
@@ -219,7 +219,7 @@ impl<'a> Fields<'a> {
             });
             return None;
         }
-        let mut indexes = (entries.len() > FEW).then(|| HashMap::with_capacity(entries.len()));
+        let mut indexes = (entries.len() > MAX_UNINDEXED).then(|| HashMap::with_capacity(entries.len()));
         for index in 0..entries.len() {
             let Some((name, _)) = &entries[index] else { continue };
             let first = match &mut indexes {
@@ -231,17 +231,17 @@ impl<'a> Fields<'a> {
                 entries[first] = entries[index].take();
             }
         }
-        Some(Self { place, entries, indexes })
+        Some(Self { location, entries, indexes })
     }
 
     /// The name of a field in messages.
     pub(crate) fn name(&self, field: &str) -> String {
-        format!("{}{}", self.place.prefix(), &field[..field.floor_char_boundary(LONGEST_NAME)])
+        format!("{}{}", self.location.prefix(), &field[..field.floor_char_boundary(MAX_NAME)])
     }
 
     /// The JSON pointer of a field.
     pub(crate) fn pointer(&self, field: &str) -> String {
-        format!("{}/{}", self.place.pointer(), field.replace('~', "~0").replace('/', "~1"))
+        format!("{}/{}", self.location.pointer(), field.replace('~', "~0").replace('/', "~1"))
     }
 
     /// The names of all fields that weren't taken yet.
@@ -256,19 +256,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn look(&self, field: &str) -> Option<&'a str> {
+    fn peek(&self, field: &str) -> Option<&'a str> {
         let (_, json) = self.entries[self.index(field)?].as_ref()?;
         Some(json.get())
     }
 
     /// Whether a field is present and not `null`.
     pub(crate) fn has(&self, field: &str) -> bool {
-        self.look(field).is_some_and(|json| json != "null")
+        self.peek(field).is_some_and(|json| json != "null")
     }
 
     /// Whether a field is present and `null`.
     pub(crate) fn has_null(&self, field: &str) -> bool {
-        self.look(field) == Some("null")
+        self.peek(field) == Some("null")
     }
 
     /// Takes a field as raw JSON. `null` counts as absent.
@@ -387,9 +387,9 @@ impl<'a> Fields<'a> {
     }
 
     /// Reports all fields that weren't taken as ignored.
-    pub(crate) fn leave(self, ignored: &mut Ignored) {
+    pub(crate) fn report_ignored(self, ignored: &mut Ignored) {
         for (name, _) in self.entries.iter().flatten() {
-            ignored.note(&self.pointer(name));
+            ignored.add(&self.pointer(name));
         }
     }
 }

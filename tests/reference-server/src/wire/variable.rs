@@ -4,7 +4,7 @@ use crate::wire::paging::quoted;
 use crate::wire::validation::Problems;
 
 /// The maximum length of a variable key in characters.
-const LONGEST_KEY: usize = 50;
+const MAX_KEY: usize = 50;
 
 /// The specification has two lists of reserved keys; both are rejected, wherever a key is defined or sent.
 const RESERVED: [&str; 7] =
@@ -20,12 +20,9 @@ pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
                 quoted(key)
             )
         });
-    } else if key.len() > LONGEST_KEY {
+    } else if key.len() > MAX_KEY {
         problems.wrong(|| {
-            format!(
-                "`{name}` must have keys of at most {LONGEST_KEY} characters; found one of {}.",
-                key.len()
-            )
+            format!("`{name}` must have keys of at most {MAX_KEY} characters; found one of {}.", key.len())
         });
     } else if RESERVED.contains(&key) {
         problems.wrong(|| format!("`{name}` must not use the reserved key {key}."));

@@ -15,7 +15,7 @@ pub(super) fn members(tenant: &Tenant, segment: Uuid) -> Vec<Uuid> {
 }
 
 /// The contact, if it may receive the email: it exists, is subscribed, and the topic allows it.
-pub(super) fn addressee(tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> Option<Arc<Contact>> {
+pub(super) fn eligible_contact(tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> Option<Arc<Contact>> {
     let contact = tenant.contacts.get(contact).filter(|contact| !contact.unsubscribed)?;
     topic.is_none_or(|topic| allows_contact(tenant, topic, Some(&contact))).then_some(contact)
 }

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::content::placeholders::{LARGEST, Outline, line};
+use crate::content::placeholders::{MAX_TEXT_BYTES, Outline, line};
 use crate::delivery::broadcast::audience;
 use crate::delivery::unsubscribe;
 use crate::model::contact::Contact;
 use crate::model::email::bodies::Bodies;
 use crate::model::email::draft::{Draft, Origin};
-use crate::model::email::personal::{Common, Personal, Values};
+use crate::model::email::personalized::{Personalized, SharedContent, Values};
 use crate::model::email::recipients::Mailbox;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -21,32 +21,32 @@ use crate::state::tenant::Tenant;
 /// Creates the emails of one step of a broadcast.
 pub(crate) struct MessageBuilder<'a> {
     tenant: &'a Tenant,
-    common: &'a Arc<Common>,
+    shared: &'a Arc<SharedContent>,
     fallbacks: Arc<HashMap<String, String>>,
     /// The outlines of the bodies and the preview, which predict their sizes.
     outlines: Vec<Outline<'a>>,
 }
 
 impl<'a> MessageBuilder<'a> {
-    pub(super) fn of(tenant: &'a Tenant, common: &'a Arc<Common>) -> Self {
-        let message = common.message();
+    pub(super) fn of(tenant: &'a Tenant, shared: &'a Arc<SharedContent>) -> Self {
+        let message = shared.message();
         let texts = [message.html.as_deref(), message.text.as_deref(), message.preview_text.as_deref()];
         let outlines = texts.into_iter().flatten().map(Outline::of).collect();
-        Self { tenant, common, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
+        Self { tenant, shared, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
     }
 
     /// Creates the email for one contact; `None` if its address is invalid, or if its values exceed the size limit of an email.
     pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<Draft> {
         let to = Mailbox::parse(&contact.email).ok()?;
-        let message = self.common.message();
+        let message = self.shared.message();
         let link = unsubscribe::link(state, self.tenant, contact.id, message.topic);
         let values = Values { contact, link: link.as_str().into(), fallbacks: Arc::clone(&self.fallbacks) };
-        let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= LARGEST;
+        let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= MAX_TEXT_BYTES;
         if !self.outlines.iter().all(fits) {
             return None;
         }
         let subject = line(&values.fill(&message.subject)?);
-        let personal = Personal { common: Arc::clone(self.common), values };
+        let personal = Personalized { shared: Arc::clone(self.shared), values };
         Some(Draft {
             from: message.from.clone(),
             to: vec![to],
@@ -54,7 +54,7 @@ impl<'a> MessageBuilder<'a> {
             bcc: None,
             reply_to: message.reply_to.clone(),
             subject,
-            bodies: Bodies::Personal(Arc::new(personal)),
+            bodies: Bodies::Personalized(Arc::new(personal)),
             // RFC 2369, and RFC 8058 for the unsubscribe button of mail clients.
             headers: vec![
                 ("List-Unsubscribe".to_owned(), format!("<{link}>")),
@@ -64,7 +64,7 @@ impl<'a> MessageBuilder<'a> {
             tags: Arc::default(),
             topic: message.topic,
             scheduled_at: None,
-            origin: Origin { broadcast: Some(self.common.broadcast.id), ..Origin::default() },
+            origin: Origin { broadcast: Some(self.shared.broadcast.id), ..Origin::default() },
         })
     }
 }

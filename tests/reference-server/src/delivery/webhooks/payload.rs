@@ -57,16 +57,16 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
         let tags = email.tags.iter().map(|tag| (tag.name.clone(), Value::String(tag.value.clone())));
         data["tags"] = Value::Object(tags.collect());
     }
-    if let Some((field, mut usual)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
+    if let Some((field, mut default)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
         if event == Event::Clicked
             && let Some(link) = email.bodies.html().and_then(|html| tracking::first_link(&html, own))
         {
-            usual["link"] = link.into();
+            default["link"] = link.into();
         }
-        if let (Value::Object(usual), Some(Value::Object(given))) = (&mut usual, known) {
-            usual.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if let (Value::Object(default), Some(Value::Object(given))) = (&mut default, known) {
+            default.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
-        data[field] = usual;
+        data[field] = default;
     }
     data
 }
@@ -165,7 +165,7 @@ pub(crate) fn contact_topics(contact: &Contact) -> Value {
 
 /// `domain.created`, `domain.updated`, `domain.deleted`.
 pub(crate) fn domain(domain: &Domain) -> Value {
-    let word = |on| if on { "enabled" } else { "disabled" };
+    let switch = |on| if on { "enabled" } else { "disabled" };
     json!({
         "id": domain.id.to_string(),
         "name": domain.setup.name,
@@ -174,8 +174,8 @@ pub(crate) fn domain(domain: &Domain) -> Value {
         "region": domain.setup.region.as_str(),
         "records": domain.records,
         "capabilities": {
-            "sending": word(domain.setup.capabilities.sending),
-            "receiving": word(domain.setup.capabilities.receiving),
+            "sending": switch(domain.setup.capabilities.sending),
+            "receiving": switch(domain.setup.capabilities.receiving),
         },
     })
 }

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_known_vector_is_signed_as_everybody_signs_it() {
+    fn signature_matches_the_standard_webhooks_vector() {
         // EVT-11: the example of Standard Webhooks.
         let signed = signature(
             "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::state::faults::{Action, too_many};
 
 /// The maximum length of a name or header in the summary, in characters.
-const LONGEST: usize = 64;
+const MAX_TEXT: usize = 64;
 
 /// The response to a request with a fault.
 #[derive(Serialize)]
@@ -78,11 +78,11 @@ fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -
     let mut summary = status.to_string();
     if let Some(name) = name {
         summary.push(' ');
-        summary.extend(name.chars().take(LONGEST));
+        summary.extend(name.chars().take(MAX_TEXT));
     }
     if let Some(value) = retry_after {
         summary.push_str(", retry-after: ");
-        summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(LONGEST));
+        summary.extend(String::from_utf8_lossy(value.as_bytes()).chars().take(MAX_TEXT));
     }
     let name = name.map(str::to_owned);
     ClientGets {

@@ -20,15 +20,15 @@ use percent_encoding::percent_decode_str;
 use crate::wire::cancel::Cancellation;
 
 /// The maximum number of bytes of embedded images; further ones are omitted.
-const MOST_PICTURES: usize = 32 << 20;
+const MAX_PICTURES: usize = 32 << 20;
 /// The number of replacements between two checks for a disconnected client.
-const STEPS: usize = 1 << 10;
+const CHECK_INTERVAL: usize = 1 << 10;
 /// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything.
-const UNMADE: [&str; 10] =
+const RENAMED: [&str; 10] =
     ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];
 
 /// Links open in a new window, which the sandbox forbids, so that a click has no effect; their target is shown instead.
-const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
+const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
     position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
     overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
     background:#1f2328!important;color:#fff!important;font:12px/1.4 ui-monospace,monospace!important;text-align:left!important;\
@@ -49,19 +49,19 @@ pub(in crate::inbox) fn document(
     canceled: &Cancellation,
 ) -> Option<String> {
     let (before, mut rest) = html.split_at(end_of_doctype(html));
-    let mut page = String::with_capacity(html.len() + OWN.len());
+    let mut page = String::with_capacity(html.len() + PREAMBLE.len());
     page.push_str(before);
-    page.push_str(OWN);
+    page.push_str(PREAMBLE);
     let mut embedded = Embedded::new(pictures);
     let mut references = References { end: rest.len() };
     for step in 0_usize.. {
-        if step.is_multiple_of(STEPS) && canceled.is_canceled() {
+        if step.is_multiple_of(CHECK_INTERVAL) && canceled.is_canceled() {
             return None;
         }
         let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) else { break };
         let (text, found) = rest.split_at(at);
         page.push_str(text);
-        let taken = if let Some(name) = unmade(found) {
+        let taken = if let Some(name) = renamed(found) {
             page.push_str("<x-");
             page.push_str(name);
             1 + name.len()
@@ -94,7 +94,7 @@ struct Embedded<F> {
 
 impl<F: FnOnce() -> Pictures> Embedded<F> {
     fn new(source: F) -> Self {
-        Self { source: Some(source), pictures: Pictures::new(), left: MOST_PICTURES }
+        Self { source: Some(source), pictures: Pictures::new(), left: MAX_PICTURES }
     }
 
     fn picture(&mut self, id: &str) -> Option<String> {
@@ -124,11 +124,11 @@ fn end_of_doctype(html: &str) -> usize {
 }
 
 /// The name of the element that starts here, if it must be renamed.
-fn unmade(tag: &str) -> Option<&str> {
+fn renamed(tag: &str) -> Option<&str> {
     let name = tag.strip_prefix('<')?;
-    UNMADE.iter().find_map(|unmade| {
-        let found = name.get(..unmade.len()).filter(|found| found.eq_ignore_ascii_case(unmade))?;
-        let ends = name[unmade.len()..]
+    RENAMED.iter().find_map(|renamed| {
+        let found = name.get(..renamed.len()).filter(|found| found.eq_ignore_ascii_case(renamed))?;
+        let ends = name[renamed.len()..]
             .starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
         ends.then_some(found)
     })
@@ -205,11 +205,11 @@ mod tests {
 
     fn sanitized(html: &str) -> String {
         let page = shown(html, "logo", "image/png", Bytes::from_static(b"abc"));
-        page.replace(OWN, "|")
+        page.replace(PREAMBLE, "|")
     }
 
     #[test]
-    fn what_a_policy_does_not_reach_is_taken_out() {
+    fn references_beyond_the_policy_are_removed() {
         for (html, shown) in [
             ("<p>Hi</p>", "|<p>Hi</p>"),
             ("<!doctype html><p>Hi", "<!doctype html>|<p>Hi"),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_come_from_the_mail_s_own_parts() {
+    fn images_are_embedded_from_the_message_itself() {
         for (html, shown) in [
             ("<img src='cid:logo'>", "|<img src='data:image/png;base64,YWJj'>"),
             ("<img src=CID:l%6Fgo>", "|<img src=data:image/png;base64,YWJj>"),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_grows_with_the_size_of_the_mail_and_not_faster() {
+    fn cost_is_linear_in_the_size_of_the_message() {
         let pieces: [&[&str]; 8] = [
             &["cid:"],
             &["cid:a"],
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_media_type_counts_among_the_pictures() {
+    fn long_media_types_count_toward_the_image_limit() {
         let kind = format!("image/{}", "a".repeat(1 << 20));
         let files = || HashMap::from([("a".to_owned(), (kind.clone(), Bytes::new()))]);
         let page = document(&"cid:a ".repeat(1_000), files, &Cancellation::default()).unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_when_the_client_has_gone() {
+    fn rendering_stops_when_the_client_disconnects() {
         let canceled = Cancellation::default();
         let html = "cid:a ".repeat(100_000);
         let gone = canceled.on_drop();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn one_large_picture_in_many_places_does_not_fill_the_memory() {
+    fn repeated_large_image_stays_within_the_limit() {
         let large = Bytes::from(vec![0; 8 << 20]);
         let page = shown(&"<img src=cid:a>".repeat(10_000), "a", "image/png", large);
         assert!(page.len() < 64 << 20);

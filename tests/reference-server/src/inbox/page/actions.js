@@ -1,10 +1,10 @@
-// What a recipient or a mail server would do, done by hand.
+// Triggers events of a captured email by hand.
 
 import { beginning, address, post } from "./api.js";
 import { inert } from "./bodies.js";
 import { h, toast } from "./dom.js";
 
-const USUAL = [["delivered", "Deliver"], ["opened", "Open"], ["clicked", "Click"], ["bounced", "Bounce"], ["complained", "Complain"]];
+const COMMON = [["delivered", "Deliver"], ["opened", "Open"], ["clicked", "Click"], ["bounced", "Bounce"], ["complained", "Complain"]];
 const RARE = [["delivery_delayed", "Delay"], ["suppressed", "Suppress"], ["failed", "Fail"]];
 
 export function actions(path, mail) {
@@ -16,19 +16,19 @@ export function actions(path, mail) {
     }
     try {
       await post(`${path}/events`, body);
-      toast(`${word}: done`);
+      toast(`${word}: event recorded`);
     } catch (error) { toast(error.message, true); }
   };
   const button = ([type, word]) => h("button.small", { type: "button", "data-act": type, onclick: () => act(type, word) }, word);
-  const more = h("select.small", { "aria-label": "Make something else happen", onchange: ({ currentTarget: select }) => {
+  const more = h("select.small", { "aria-label": "Trigger another event", onchange: ({ currentTarget: select }) => {
     const chosen = RARE.find(([type]) => type === select.value);
     select.value = "";
     if (chosen) act(...chosen);
   } }, h("option", { value: "" }, "More"), RARE.map(([type, word]) => h("option", { value: type }, word)));
-  return h("div.group.happen", { role: "group", "aria-label": "Make it happen" }, USUAL.map(button), more);
+  return h("div.group.happen", { role: "group", "aria-label": "Trigger an event" }, COMMON.map(button), more);
 }
 
-/** A click is one on a link; the first of the mail will do. */
+/** The first link of the email, for a click event. */
 async function firstLink(path) {
   try {
     const { text } = await beginning(address(`${path}/html`), 500_000);

@@ -1,24 +1,24 @@
-// Asking the sandbox. Everything here is of this origin, and of one account.
+// Requests to the sandbox: same origin, one account.
 
 import { quoted } from "./format.js";
 
-/** What names the account: an API key, or an ID from the list of accounts, which only the sandbox's own routes take. */
+/** Identifies the account: an API key, or an ID from the list of accounts, which only the sandbox's own routes accept. */
 export const key = new URLSearchParams(location.search).get("key") || "sb_local";
 export const isKey = !key.startsWith("account_");
 export const label = isKey ? key : "this account";
 
-/** What a shell needs in order to ask as this account; where the key isn't known, it is in a variable. */
+/** Shell snippets that authenticate as this account; if the key isn't known, they use a variable. */
 export const shell = {
   variables: `export POSTHASTE_BASE_URL=${location.origin}${isKey ? ` POSTHASTE_API_KEY=${quoted(key)}` : ""}`,
   header: isKey ? quoted(`Authorization: Bearer ${key}`) : `"Authorization: Bearer $POSTHASTE_API_KEY"`,
 };
 
-/** What went wrong, in the sandbox's own words. */
+/** An error response of the sandbox. */
 export class Refused extends Error {
   constructor(status, message) { super(message); this.status = status; }
 }
 
-/** An address with the key in it, for what can't send a header: frames, downloads, streams. */
+/** A URL that contains the key, for requests that can't send a header: frames, downloads, streams. */
 export function address(path, parameters = {}) {
   const query = new URLSearchParams({ ...parameters, key });
   return `${path}?${query}`;
@@ -31,11 +31,11 @@ async function ask(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
-    throw new Refused(0, "The sandbox does not answer. Is it still running?");
+    throw new Refused(0, "The sandbox doesn't respond. Is it still running?");
   }
   if (!answer.ok) {
     const problem = await answer.json().catch(() => ({}));
-    throw new Refused(answer.status, problem.message ?? `The sandbox answered ${answer.status}.`);
+    throw new Refused(answer.status, problem.message ?? `The sandbox responded with ${answer.status}.`);
   }
   return answer;
 }
@@ -47,21 +47,21 @@ export const get = async (path, parameters) => {
 export const post = async (path, body) => (await ask("POST", path, body)).json();
 export const remove = async (path) => (await ask("DELETE", path)).json();
 
-/** The beginning of a long text: at most so many bytes are read. */
-export async function beginning(path, most) {
+/** The beginning of a text: reads at max `max` bytes. */
+export async function beginning(path, max) {
   const answer = await ask("GET", path);
   const reader = answer.body.getReader();
   const decoder = new TextDecoder();
   let text = "", read = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return { text: text + decoder.decode(), whole: true };
-    const rest = most - read;
+    if (done) return { text: text + decoder.decode(), complete: true };
+    const rest = max - read;
     text += decoder.decode(value.subarray(0, rest), { stream: true });
     read += value.length;
     if (value.length > rest) {
       reader.cancel().catch(() => {});
-      return { text, whole: false };
+      return { text, complete: false };
     }
   }
 }

@@ -1,4 +1,4 @@
-// Where the page begins: which view is open, the keyboard, what is the same everywhere.
+// Entry point: routing between views, keyboard shortcuts, and shared controls.
 
 import { clockTool } from "./clock.js";
 import { byId } from "./dom.js";
@@ -30,7 +30,7 @@ function route() {
   document.body.dataset.open = id ? "detail" : "list";
   view.show(decodeURIComponent(id), detail);
   for (const row of list.querySelectorAll(".row")) mark(row, row.dataset.id === id);
-  // On a narrow screen the one has taken the place of the other; who goes by keyboard goes along.
+  // On a narrow screen only one pane is visible; the keyboard focus follows it.
   if (id && was === "list" && narrow()) detail.focus();
   if (!id && was === "detail" && narrow()) list.focus();
 }
@@ -42,7 +42,7 @@ function mark(row, open) {
   else row.removeAttribute("aria-current");
 }
 
-/** Moves in the list; while something is open, the next is opened. */
+/** Moves in the list. If an item is open, opens the next one. */
 function step(by) {
   const rows = [...list.querySelectorAll(".row")];
   if (!rows.length) return;
@@ -83,7 +83,7 @@ addEventListener("keydown", (event) => {
   const go = Date.now() - going < 1500 ? GO[event.key] : undefined;
   if (go) { going = 0; location.hash = go; }
   else if (/^[1-9]$/.test(event.key)) detail.querySelectorAll(".tab")[event.key - 1]?.click();
-  // Arrows scroll what is being read.
+  // In the detail pane the arrow keys scroll.
   else if (act && !(event.key.startsWith("Arrow") && detail.contains(event.target) && event.target !== detail)) act();
   else return;
   event.preventDefault();
@@ -93,7 +93,7 @@ addEventListener("hashchange", route);
 byId("open-help").addEventListener("click", () => byId("help").showModal());
 nameIt(byId("key"));
 for (const dialog of document.querySelectorAll("dialog")) {
-  // A click beside it closes it.
+  // A click outside of the dialog closes it.
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 }
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); list.focus(); });

@@ -1,15 +1,15 @@
-// The bodies of a mail, and what is attached. The HTML is only ever shown in a frame that the sandbox serves with a policy of its own:
-// nothing in it runs, and nothing is loaded.
+// The bodies and attachments of an email. Its HTML is shown only in a frame that the sandbox serves with a Content-Security-Policy of its own:
+// scripts don't run, and no external resources are loaded.
 
 import { address, beginning } from "./api.js";
 import { copyButton, fill, foreign, glyph, h } from "./dom.js";
 import { bytes } from "./format.js";
 
-/** HTML from this size on is shown when it is asked for: laying out so much takes a browser seconds. */
+/** HTML of at least this size is shown on demand: rendering it takes a browser seconds. */
 const HEAVY = 2_000_000;
-/** What some mail programs show before they cut a mail off. */
+/** The size at which some mail clients clip an email. */
 const CLIPPED = 102_000;
-/** How much of a text is shown. */
+/** The initial length of a shown text. */
 const LONGEST = 400_000;
 
 export function html(path, mail) {
@@ -18,13 +18,13 @@ export function html(path, mail) {
   return framed(page, mail.html_size, "The mail's HTML");
 }
 
-/** A document of others in its frame, with what one wants to know about it. */
+/** An untrusted document in its frame, with controls and hints. */
 export function framed(page, size, title) {
   const stage = h("div.stage");
   const show = () => {
     const frame = h("iframe", { sandbox: "", referrerpolicy: "no-referrer", title, src: page });
     let again = 0;
-    // A link that insists on this frame is stopped by the page's policy; what was there comes back.
+    // The page's policy blocks links that target this frame; the document is then reloaded.
     frame.addEventListener("load", () => { if (again++ > 0 && again < 4) frame.src = page; });
     fill(stage, frame);
   };
@@ -41,23 +41,23 @@ export function framed(page, size, title) {
       if (!links.hidden) fill(links, await linksOf(page));
     } }, glyph("M8.500 11.500a3 3 0 0 0 4.300 0l2.700-2.700a3 3 0 0 0-4.300-4.300l-1 1M11.500 8.500a3 3 0 0 0-4.300 0l-2.700 2.700a3 3 0 0 0 4.300 4.300l1-1"), "Links"),
     size > CLIPPED && h("span.warn.hint", null, `${bytes(size)} of HTML: Gmail cuts off after 102 kB`),
-    h("span.soft.hint.end", null, glyph("M10 2.500 4 5v4.500c0 4 2.600 6.600 6 8 3.400-1.400 6-4 6-8V5z"), "Nothing in it runs or loads"));
-  if (size > HEAVY) fill(stage, h("div.idle", null, h("p", null, `This is ${bytes(size)} of HTML. Laying it out may take a while.`), h("button", { type: "button", onclick: show }, "Show it all the same")));
+    h("span.soft.hint.end", null, glyph("M10 2.500 4 5v4.500c0 4 2.600 6.600 6 8 3.400-1.400 6-4 6-8V5z"), "Scripts and external resources are blocked"));
+  if (size > HEAVY) fill(stage, h("div.idle", null, h("p", null, `This is ${bytes(size)} of HTML. Rendering it may take a while.`), h("button", { type: "button", onclick: show }, "Show anyway")));
   else show();
   return [bar, links, stage];
 }
 
-/** A document that is never shown, in which nothing runs or loads. (Its styles are none: the page's policy would have to stop them.) */
+/** Parses a document without showing it, running scripts or loading resources. (Styles are removed, since the page's policy would report them.) */
 export function inert(html) {
   return new DOMParser().parseFromString(html.replace(/<style/gi, "<x-style").replace(/([\s"'/])style\s*=/gi, "$1data-style="), "text/html");
 }
 
-/** Where the links of a document lead. */
+/** Lists the targets of a document's links. */
 async function linksOf(page) {
   let text;
   try { ({ text } = await beginning(page, HEAVY)); } catch (error) { return h("p.bad", null, error.message); }
   const all = [...inert(text).querySelectorAll("[data-to]")];
-  if (!all.length) return h("p.soft", null, "There are no links in it.");
+  if (!all.length) return h("p.soft", null, "There are no links.");
   const shown = all.slice(0, 200).map((link) => {
     const to = link.dataset.to;
     const words = link.textContent.replace(/\s+/g, " ").trim().slice(0, 120);
@@ -78,13 +78,13 @@ export function source(path, mail) {
 
 function long(path, name, size) {
   const holder = h("div.long", { "aria-busy": "true" });
-  const load = async (most) => {
+  const load = async (max) => {
     try {
-      const { text, whole } = await beginning(path, most);
+      const { text, complete } = await beginning(path, max);
       fill(holder,
         h("div.panelbar", null, h("span.soft.hint", null, bytes(size)), h("span.end", null, copyButton(() => text))),
         h("pre", { dir: "auto", class: name.toLowerCase() }, foreign(text, true)),
-        !whole && h("p.cut", null, `This is the beginning, ${bytes(most)} of ${bytes(size)}. `, h("button.small", { type: "button", onclick: () => load(most * 10) }, "Show more")));
+        !complete && h("p.cut", null, `This is the beginning, ${bytes(max)} of ${bytes(size)}. `, h("button.small", { type: "button", onclick: () => load(max * 10) }, "Show more")));
     } catch (error) { fill(holder, h("p.bad", null, error.message)); }
     holder.removeAttribute("aria-busy");
   };
@@ -102,7 +102,7 @@ export function pair(name, value) {
 
 export function files(path, mail) {
   if (mail.not_shown) return nothing(mail.not_shown);
-  if (!mail.files.length) return nothing("Nothing is attached.");
+  if (!mail.files.length) return nothing("No attachments.");
   return h("ul.files", null, mail.files.map((file, place) => h("li", null,
     h("span.kind", { "aria-hidden": "true" }, extension(file)),
     h("div", null, h("strong", null, foreign(file.filename)),

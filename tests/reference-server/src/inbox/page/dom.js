@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else. What others wrote becomes text, never markup.
+// Creates all elements of the page. Untrusted content becomes text, never markup.
 
 /** An element: `h("p.note", {title: "…", onclick: f}, "text", child, …)`. Children that are null or false are left out. */
 export function h(selector, attributes, ...children) {
@@ -26,7 +26,7 @@ function add(element, children) {
   }
 }
 
-/** Puts these children in place of those that are there. */
+/** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
   add(element, children);
@@ -35,7 +35,7 @@ export function fill(element, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** A drawing of one line: `glyph("M3 3h14")`. */
+/** An icon from one SVG path: `glyph("M3 3h14")`. */
 export function glyph(path) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 20 20");
@@ -47,15 +47,15 @@ export function glyph(path) {
   return svg;
 }
 
-// Characters that are not seen but change what is: controls, marks of direction, blanks without width.
-// (The joiners U+200C and U+200D are left alone: without them emoji and some scripts fall apart.)
+// Invisible characters that change the meaning of a text: controls, direction marks, zero-width spaces.
+// (The joiners U+200C and U+200D are left alone: without them emoji and some scripts break.)
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]/u;
 const UNSEEN_ALL = new RegExp(UNSEEN.source, "gu");
 const NAMES = { 0x202a: "left-to-right embedding", 0x202b: "right-to-left embedding", 0x202c: "end of direction", 0x202d: "left-to-right override",
   0x202e: "right-to-left override", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate", 0x2069: "end of isolate",
-  0x200e: "left-to-right mark", 0x200f: "right-to-left mark", 0x200b: "blank without width", 0xfeff: "blank without width", 0xad: "soft hyphen", 0: "null", 0x1b: "escape", 0x7f: "delete" };
+  0x200e: "left-to-right mark", 0x200f: "right-to-left mark", 0x200b: "zero-width space", 0xfeff: "zero-width space", 0xad: "soft hyphen", 0: "null", 0x1b: "escape", 0x7f: "delete" };
 
-/** Somebody else's text, which can't reach beyond itself: isolated, and with its unseen characters shown. */
+/** Untrusted text, isolated from its surroundings, and with its invisible characters shown. */
 export function foreign(text, breaks = false) {
   const element = document.createElement("bdi");
   text = String(text ?? "");
@@ -66,7 +66,7 @@ export function foreign(text, breaks = false) {
   let from = 0;
   const plain = (part) => element.append(breaks ? part : part.replace(/[\n\t]/g, " "));
   for (const { 0: char, index } of text.matchAll(UNSEEN_ALL)) {
-    // The end of a line of a mail.
+    // A line end of an email.
     if (char === "\r" && text[index + 1] === "\n") { plain(text.slice(from, index)); from = index + 1; continue; }
     plain(text.slice(from, index));
     from = index + char.length;
@@ -78,7 +78,7 @@ export function foreign(text, breaks = false) {
   return element;
 }
 
-/** A word in the corner that goes by itself. */
+/** A short message in the corner that disappears by itself. */
 export function toast(text, bad = false) {
   const one = h(bad ? "p.toast.bad" : "p.toast", null, text);
   byId("toasts").append(one);

@@ -1,21 +1,21 @@
-// Letting requests fail on purpose: what is to go wrong next, and what is still waiting to.
+// The dialog for scripted faults: adds rules and lists the active ones.
 
 import { get, post, remove } from "./api.js";
 import { byId, fill, foreign, h, toast } from "./dom.js";
 import { on } from "./live.js";
 
-const WHAT = [
-  ["500", "answer 500", { action: "answer", status: 500 }],
-  ["503", "answer 503, busy", { action: "answer", status: 503 }],
-  ["422", "answer 422, refused", { action: "answer", status: 422 }],
-  ["429", "answer 429, wait a second", { action: "rate_limit", retry_after: 1 }],
-  ["slow", "answer after 5 seconds", { action: "slow", delay_ms: 5000 }],
-  ["stall", "never answer", { action: "stall" }],
-  ["drop", "lose the request", { action: "drop" }],
-  ["lose", "send it, lose the answer", { action: "lose" }],
-  ["truncate", "cut the answer short", { action: "truncate", bytes: 20 }],
+const FAULTS = [
+  ["500", "respond with 500", { action: "answer", status: 500 }],
+  ["503", "respond with 503, busy", { action: "answer", status: 503 }],
+  ["422", "respond with 422, rejected", { action: "answer", status: 422 }],
+  ["429", "respond with 429, retry after 1 s", { action: "rate_limit", retry_after: 1 }],
+  ["slow", "delay the response by 5 s", { action: "slow", delay_ms: 5000 }],
+  ["stall", "never respond", { action: "stall" }],
+  ["drop", "drop the connection before handling", { action: "drop" }],
+  ["lose", "handle it, then drop the connection", { action: "lose" }],
+  ["truncate", "truncate the response", { action: "truncate", bytes: 20 }],
 ];
-const WHICH = [["send", "the next email sent", { method: "POST", path: "/emails" }], ["any", "any request", {}], ["batch", "a batch", { method: "POST", path: "/emails/batch" }], ["get", "anything that is read", { method: "GET" }]];
+const REQUESTS = [["send", "the next email sent", { method: "POST", path: "/emails" }], ["any", "any request", {}], ["batch", "a batch", { method: "POST", path: "/emails/batch" }], ["get", "any GET request", { method: "GET" }]];
 
 let rules = [];
 
@@ -28,10 +28,10 @@ export function faultsTool() {
     count.textContent = rules.length;
     count.hidden = !rules.length;
     byId("open-faults").classList.toggle("lit", rules.length > 0);
-    byId("open-faults").setAttribute("aria-label", rules.length ? `Fail next: ${rules.length} waiting` : "Fail next");
-    fill(waiting, rules.length > 0 && [h("h3", null, "Waiting to go wrong"), h("ul.rules", null, rules.map((rule) => h("li", null,
-      h("code", null, `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span.gets", { title: "What the client will get" }, foreign(rule.client_gets.summary)), h("span.soft", null, left(rule)),
-      h("button.small", { type: "button", onclick: () => change(() => remove(`/_/faults/${rule.id}`)) }, "Take back"))))]);
+    byId("open-faults").setAttribute("aria-label", rules.length ? `Fail next: ${rules.length} active` : "Fail next");
+    fill(waiting, rules.length > 0 && [h("h3", null, "Active rules"), h("ul.rules", null, rules.map((rule) => h("li", null,
+      h("code", null, `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span.gets", { title: "The response that the client gets" }, foreign(rule.client_gets.summary)), h("span.soft", null, left(rule)),
+      h("button.small", { type: "button", onclick: () => change(() => remove(`/_/faults/${rule.id}`)) }, "Remove"))))]);
   };
   const refresh = async () => {
     try { rules = (await get("/_/faults")).data; } catch { rules = []; }
@@ -47,16 +47,16 @@ export function faultsTool() {
       event.preventDefault();
       const chosen = (list, id) => list.find(([name]) => name === byId(id).value)[2];
       const times = Number(byId("fault-times").value) || 1;
-      change(() => post("/_/faults", { ...chosen(WHICH, "fault-which"), ...chosen(WHAT, "fault-what"), times }));
+      change(() => post("/_/faults", { ...chosen(REQUESTS, "fault-which"), ...chosen(FAULTS, "fault-what"), times }));
     } },
-    select("fault-which", "What goes wrong", WHICH), select("fault-what", "How", WHAT),
-    h("label", null, "How often", h("input", { id: "fault-times", type: "number", min: 1, max: 1000, value: 1 })),
-    h("button.first", null, "Let it fail")),
+    select("fault-which", "Which request", REQUESTS), select("fault-what", "Fault", FAULTS),
+    h("label", null, "Times", h("input", { id: "fault-times", type: "number", min: 1, max: 1000, value: 1 })),
+    h("button.first", null, "Add fault")),
     waiting,
     h("p.soft", null, "From a script: ", h("code", null, "posthaste sandbox fail 'POST /emails' --status 500 --times 2")));
   byId("open-faults").addEventListener("click", () => { refresh(); dialog.showModal(); });
   on("hello", refresh);
-  // A request may have met one.
+  // A fault may have been applied.
   on("news", (news) => { if (news.requests && rules.length) refresh(); });
 }
 

@@ -1,14 +1,14 @@
-// Times and sizes, as people read them. Times are the sandbox's: its clock may stand elsewhere than the browser's.
+// Formats times and sizes. Times are the sandbox's, whose clock may differ from the browser's.
 
 let ahead = 0;
 
-/** Remembers what time it is there. */
+/** Stores the sandbox's current time. */
 export function itIs(text) { ahead = parsed(text) - Date.now(); }
 
-/** The time there, in milliseconds. */
+/** The sandbox's time, in milliseconds. */
 export const now = () => Date.now() + ahead;
 
-/** Both forms that the service writes. */
+/** Parses both timestamp formats of the service. */
 export function parsed(text) {
   return Date.parse(String(text).replace(" ", "T").replace(/\+00$/, "Z"));
 }
@@ -20,7 +20,7 @@ const year = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short"
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const exact = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
 
-/** As short as it can be told apart. */
+/** The shortest unambiguous format. */
 export function short(text) {
   const then = parsed(text);
   const since = now() - then;
@@ -52,7 +52,7 @@ export function nameOf(mailbox) {
   return found?.[1] ? found[1].replace(/\\(.)/g, "$1") : (mailbox ?? "").replace(/^<|>$/g, "");
 }
 
-/** What an event is called, and how it is meant. */
+/** The label and tone of each event. */
 export const EVENTS = {
   accepted: ["accepted", "calm"], queued: ["queued", "calm"], scheduled: ["scheduled", "calm"], sent: ["sent", "calm"],
   delivered: ["delivered", "good"], opened: ["opened", "good"], clicked: ["clicked", "good"], received: ["received", "good"],
@@ -60,7 +60,7 @@ export const EVENTS = {
   bounced: ["bounced", "bad"], complained: ["complained", "bad"], failed: ["failed", "bad"],
 };
 
-/** A word for a POSIX shell, in quotes unless it is plain. */
+/** An argument for a POSIX shell, quoted if necessary. */
 export function quoted(word) {
   return /^[\w.:/@-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-// Which account is looked at. Every API key is one of its own.
+// The account dialog. Every API key has an account of its own.
 
 import { get, isKey, key, label, post, remove } from "./api.js";
 import { byId, fill, h, toast } from "./dom.js";
@@ -6,19 +6,19 @@ import { byId, fill, h, toast } from "./dom.js";
 export function keysTool() {
   const dialog = byId("keys");
   const known = h("ul.accounts");
-  const other = h("input", { id: "other-key", autofocus: true, placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key begins with sb_ or re_" });
+  const other = h("input", { id: "other-key", autofocus: true, placeholder: "sb_…", autocomplete: "off", spellcheck: "false", autocapitalize: "off", pattern: "(sb|re)_.+", title: "A key starts with sb_ or re_" });
   fill(dialog,
     h("form", { method: "dialog" }, h("h2", { id: "keys-title" }, "Account"), h("button.round.close", { "aria-label": "Close" }, "×")),
-    h("p.soft", null, "Every API key that begins with sb_ or re_ is an account of its own. Programs that use different keys never meet."),
+    h("p.soft", null, "Every API key that starts with sb_ or re_ has an account of its own. Programs with different keys are isolated from each other."),
     known,
     h("form.inline", { onsubmit: (event) => { event.preventDefault(); if (other.value) location.assign(link(other.value)); } }, h("label", null, "Another key", other), h("button", null, "Show")),
-    h("details", null, h("summary", null, "Forget what this account has"), h("p.soft", null, "The mails that have left, or all that ", h("bdi", null, label), " has: mails, templates, contacts, webhooks."),
-      h("div.group", null, forget("Forget the mails", () => remove("/_/messages")),
-        // The ID is forgotten with the account.
-        forget("Forget it all", () => post("/_/reset"), isKey ? "#/sent" : "/_/"))));
+    h("details", null, h("summary", null, "Delete data of this account"), h("p.soft", null, "Sent emails only, or everything of ", h("bdi", null, label), ": emails, templates, contacts, webhooks."),
+      h("div.group", null, forget("Delete sent emails", () => remove("/_/messages")),
+        // The ID becomes invalid with the account.
+        forget("Delete everything", () => post("/_/reset"), isKey ? "#/sent" : "/_/"))));
   function forget(words, act, next = "#/sent") {
     return h("button.danger", { type: "button", onclick: async () => {
-      try { await act(); dialog.close(); toast("Forgotten"); location.assign(next); } catch (error) { toast(error.message, true); }
+      try { await act(); dialog.close(); toast("Deleted"); location.assign(next); } catch (error) { toast(error.message, true); }
     } }, words);
   }
   byId("open-keys").addEventListener("click", async () => {
@@ -31,7 +31,7 @@ const link = (name) => `?${new URLSearchParams({ key: name })}`;
 
 export async function accounts() { return (await get("/_/tenants")).data; }
 
-/** Shows which account this is. Of one that was chosen by its ID only the beginning of the key is known. */
+/** Shows the account's label. For an account chosen by ID, only the beginning of its key is known. */
 export async function nameIt(element) {
   element.textContent = key;
   if (isKey) return;

@@ -1,4 +1,4 @@
-// The list of mails, newest first: a page at a time, and what comes in as it comes.
+// The list of emails, newest first: loaded page by page, and updated live.
 
 import { get, label } from "./api.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
@@ -8,14 +8,14 @@ import { mailChanged, reloadUnsent, showMail } from "./mail.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 50;
-/** More rows than this are not kept while the list stands at its top. */
-const MOST = 400;
+/** The maximum number of rows while the list is scrolled to its top. */
+const MAX_ROWS = 400;
 const TRAYS = {
-  sent: { label: "Sent", list: "Sent mails", path: "/_/messages", none: "No mail has left from" },
-  unsent: { label: "Unsent", list: "Unsent emails", path: "/_/messages", query: { state: "unsent" }, none: "No email waits, has failed or was canceled for" },
-  received: { label: "Received", list: "Received mails", path: "/_/received", none: "No mail has come in for" },
+  sent: { label: "Sent", list: "Sent mails", path: "/_/messages", none: "No emails sent from" },
+  unsent: { label: "Unsent", list: "Unsent emails", path: "/_/messages", query: { state: "unsent" }, none: "No scheduled, failed or canceled emails for" },
+  received: { label: "Received", list: "Received mails", path: "/_/received", none: "No emails received for" },
 };
-const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of it"], ["tag", "Tag", "name=value"]];
+const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of the subject"], ["tag", "Tag", "name=value"]];
 
 const counts = { sent: 0, unsent: 0, received: 0 };
 let current = null;
@@ -51,7 +51,7 @@ class List {
   filter = {};
   asked = 0;
   loaded = false;
-  /** The mails that arrived while the list is being loaded: the answer may be older than they are. */
+  /** Emails that arrived while the list was loading: the response may not include them yet. */
   arrived = [];
 
   constructor(tray, pane, detail) {
@@ -89,7 +89,7 @@ class List {
     this.wait = setTimeout(() => {
       this.filter = {};
       for (const { lastElementChild: field } of this.fields) {
-        // A tag that is not written to its end yet is no filter yet.
+        // An incomplete tag isn't a filter yet.
         if (field.value && (field.name !== "tag" || field.value.includes("="))) this.filter[field.name] = field.value;
       }
       if (this.search.value.trim()) this.filter.query = this.search.value;
@@ -100,7 +100,7 @@ class List {
 
   get filtered() { return Object.keys(this.filter).length > 0; }
 
-  /** Loads afresh: at once, and when it is asked for again and again, a few times a second. */
+  /** Reloads at once, but at most a few times per second. */
   reload() {
     if (this.resting) { this.again = true; return; }
     this.resting = setTimeout(() => {
@@ -118,7 +118,7 @@ class List {
     try {
       const page = await this.page({});
       if (asked !== this.asked) return;
-      // Who has read on keeps what was loaded, if the one joins the other.
+      // If the user has scrolled down, keeps the loaded items, provided that they adjoin the new page.
       const fresh = new Set(page.data.map((item) => item.id));
       const last = this.items.findIndex((item) => item.id === page.data.at(-1)?.id);
       const same = this.of === JSON.stringify(this.filter) && last >= 0 && this.scroll.scrollTop > 8;
@@ -146,19 +146,19 @@ class List {
       this.rows.append(...page.data.map((item) => this.row(item)));
       this.end.hidden = !this.more;
     } catch (error) {
-      // The mail that stood last was forgotten meanwhile.
+      // The last email of the list was evicted meanwhile.
       if (error.status === 422) this.reload();
       else toast(error.message, true);
     } finally { this.loading = false; this.goOn(); }
   }
 
-  /** Loads on if the end of what is loaded is (still) in sight. */
+  /** Loads more if the end of the list is (still) visible. */
   goOn() {
     const near = () => this.end.getBoundingClientRect().top < this.scroll.getBoundingClientRect().bottom + 400;
     if (this.more) requestAnimationFrame(() => { if (this.end.isConnected && near()) this.older(); });
   }
 
-  /** What is new. */
+  /** Applies a live update. */
   take(news) {
     this.count();
     if (this.tray === "unsent") { this.takeUnsent(news); return; }
@@ -174,7 +174,7 @@ class List {
     }
   }
 
-  /** Emails that wait now, or wait otherwise, and those that have left. */
+  /** Applies an update of unsent emails: new, changed and sent ones. */
   takeUnsent({ emails, unsent }) {
     if (this.filtered && emails.length) { this.reload(); return; }
     const now = new Map(unsent.map((item) => [item.id, item]));
@@ -196,18 +196,18 @@ class List {
     this.items.unshift(...fresh);
     const rows = fresh.map((item) => this.row(item));
     for (const row of rows) row.firstElementChild.classList.add("fresh");
-    // Who reads further down keeps the place.
+    // Keeps the scroll position below the top.
     const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
     this.rows.prepend(...rows);
     if (top > 8) this.scroll.scrollTop = top + this.scroll.scrollHeight - height;
-    else if (this.items.length > MOST) {
-      this.items.length = MOST / 2;
-      while (this.rows.children.length > MOST / 2) this.rows.lastElementChild.remove();
+    else if (this.items.length > MAX_ROWS) {
+      this.items.length = MAX_ROWS / 2;
+      while (this.rows.children.length > MAX_ROWS / 2) this.rows.lastElementChild.remove();
       this.more = true;
     }
     this.end.hidden = !this.more;
     this.empty();
-    const what = this.tray === "unsent" ? "unsent email" : "mail";
+    const what = this.tray === "unsent" ? "unsent email" : "email";
     const said = fresh.length === 1 ? `New ${what}: ${fresh[0].subject || "no subject"}` : `${fresh.length} new ${what}s`;
     byId("heard").textContent = said;
   }
@@ -232,7 +232,7 @@ class List {
     const people = sent ? [...item.to, ...item.cc, ...item.bcc] : [item.from];
     const open = location.hash === `#/${this.tray}/${item.id}`;
     return h("li", null, h("a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
-      h("span.who", null, foreign(nameOf(people[0] ?? "nobody")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
+      h("span.who", null, foreign(nameOf(people[0] ?? "no recipient")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
       h("time", { datetime: item.created_at, title: item.created_at }, short(item.created_at)),
       h("span.subject", null, item.subject ? foreign(item.subject) : h("i", null, "no subject")),
       h("span.foot", null, sent && badgeOf(item),
@@ -243,7 +243,7 @@ class List {
   empty() {
     const some = this.items.length > 0;
     fill(this.note, some ? null : this.filtered
-      ? [h("p", null, "No mail fits."), h("button.small", { type: "button", onclick: () => {
+      ? [h("p", null, "No emails match."), h("button.small", { type: "button", onclick: () => {
         for (const field of [this.search, ...this.fields.map((label) => label.lastElementChild)]) field.value = "";
         this.changed();
       } }, "Show all")]
@@ -258,12 +258,12 @@ class List {
     const bare = this.tray !== "unsent" && !this.items.length && !this.filtered;
     document.body.dataset.bare = bare;
     if (bare) { if (!this.detail.querySelector(".welcome")) fill(this.detail, welcome(this.tray)); }
-    else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Choose a mail to look at."),
+    else fill(this.detail, h("div.idle", null, h("img", { src: "/_/assets/icon.svg", alt: "", width: 56, height: 56 }), h("p", null, "Select an email to view it."),
       h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
   }
 }
 
-/** What has become of a mail; of an unsent email, why it has not left. */
+/** The status of an email; for an unsent email, the reason. */
 export function badgeOf(item) {
   if (!item.state) return badge(item.last_event);
   const why = item.state === "scheduled" ? ` for ${long(item.scheduled_at)}` : item.reason ? `: ${item.reason}` : "";
@@ -271,10 +271,10 @@ export function badgeOf(item) {
 }
 
 export function badge(event) {
-  const [word, tone] = EVENTS[event] ?? [event ?? "forgotten", "calm"];
+  const [word, tone] = EVENTS[event] ?? [event ?? "deleted", "calm"];
   return h(`span.event.${tone}`, null, word);
 }
-// Times like "3 min" grow older while one looks at them.
+// Updates relative times such as "3 min".
 setInterval(() => {
   for (const time of document.querySelectorAll(".rows time")) time.textContent = short(time.dateTime);
 }, 30_000);

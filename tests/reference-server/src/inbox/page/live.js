@@ -1,4 +1,4 @@
-// What happens, as it happens. Each `hello` says: load what there is; all that comes later follows in the stream.
+// Live updates. Upon each `hello` the page loads the current state; later changes follow in the stream.
 
 import { address } from "./api.js";
 import { byId } from "./dom.js";
@@ -6,10 +6,10 @@ import { itIs } from "./format.js";
 
 const listeners = { hello: [], news: [] };
 
-/** Calls this with every message of this kind. */
+/** Registers a listener for messages of this kind. */
 export const on = (kind, listener) => listeners[kind].push(listener);
 
-/** Ends the stream that is open. */
+/** Closes the open stream. */
 let leave = null;
 
 export function listen() {
@@ -23,7 +23,7 @@ export function listen() {
       for (const listener of listeners[kind]) listener(data);
     });
   }
-  // The browser tries again by itself, unless it was refused.
+  // The browser reconnects by itself, unless the request was rejected.
   stream.addEventListener("error", () => {
     show("off", "Reconnecting");
     if (stream.readyState === EventSource.CLOSED) setTimeout(() => { if (leave) listen(); }, 2000);
@@ -31,25 +31,25 @@ export function listen() {
   leave = () => stream.close();
 }
 
-// A browser keeps few connections to one server: a page that nobody has seen for minutes gives its own back until it is seen again.
-const UNSEEN = 300_000;
-let hiding, missed = 0;
+// Browsers limit the connections per server: a page that was hidden for minutes closes its own until it is visible again.
+const MAX_HIDDEN = 300_000;
+let hideTimer, unseen = 0;
 const title = document.title;
 addEventListener("pagehide", () => leave?.());
 addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
 document.addEventListener("visibilitychange", () => {
-  clearTimeout(hiding);
-  if (document.hidden) hiding = setTimeout(() => { leave?.(); leave = null; }, UNSEEN);
+  clearTimeout(hideTimer);
+  if (document.hidden) hideTimer = setTimeout(() => { leave?.(); leave = null; }, MAX_HIDDEN);
   else {
     if (!leave) listen();
-    missed = 0;
+    unseen = 0;
     document.title = title;
   }
 });
-// Who looks elsewhere sees in the tab that mail has come.
+// Shows the number of new emails in the title of a hidden tab.
 on("news", (news) => {
-  missed += document.hidden ? news.mails.length + news.received.length : 0;
-  if (missed) document.title = `(${missed}) ${title}`;
+  unseen += document.hidden ? news.mails.length + news.received.length : 0;
+  if (unseen) document.title = `(${unseen}) ${title}`;
 });
 
 function show(state, word) {

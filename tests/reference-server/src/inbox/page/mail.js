@@ -1,4 +1,4 @@
-// One mail: what it is, what can be made to happen to it, and its many sides as tabs.
+// One email: its details, its actions, and its tabs.
 
 import { get, address } from "./api.js";
 import { actions } from "./actions.js";
@@ -6,13 +6,13 @@ import { files, headers, html, source, text } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
 import { badge, badgeOf } from "./list.js";
-import { madeBy } from "./requests.js";
+import { requestOf } from "./requests.js";
 import { timeline } from "./timeline.js";
 
 const PATHS = { sent: "/_/messages", unsent: "/_/messages", received: "/_/received" };
-/** The tab that was chosen last; the next mail opens with it, if it has it. */
+/** The last selected tab; the next email opens with it, if available. */
 let tab = null;
-/** The mail that is open. */
+/** The open email. */
 let open = null;
 
 export async function showMail(tray, id, pane) {
@@ -22,12 +22,12 @@ export async function showMail(tray, id, pane) {
   try {
     mail = await get(`${path}/about`);
   } catch (error) {
-    if (open === asked) fill(pane, h("div.idle", null, back(tray), h("p", null, error.status === 404 ? "This mail is not kept any more." : error.message)));
+    if (open === asked) fill(pane, h("div.idle", null, back(tray), h("p", null, error.status === 404 ? "This email no longer exists." : error.message)));
     return;
   }
   if (open !== asked) return;
   asked.mail = mail;
-  // An unsent email that has left meanwhile.
+  // An unsent email that was sent meanwhile.
   if (tray === "unsent" && !mail.state) {
     if (isShown(asked)) location.replace(`#/sent/${mail.id}`);
     return;
@@ -38,22 +38,22 @@ export async function showMail(tray, id, pane) {
     !mail.state && ["source", "Source", () => source(path, mail)],
     !mail.state && ["headers", "Headers", () => headers(mail)],
     !mail.state && ["files", mail.files.length ? ["Files", h("b.count", null, mail.files.length)] : "Files", () => files(path, mail)],
-    tray !== "received" && ["request", "Request", () => madeBy(path)],
+    tray !== "received" && ["request", "Request", () => requestOf(path)],
     ["timeline", "Timeline", () => (asked.timeline = timeline(path))],
   ].filter(Boolean);
-  const usual = mail.html_size !== null ? "html" : "text";
-  const first = tab && !(tab === "html" && mail.html_size === null) && !(tab === "text" && mail.text_size === null) && tabs.some(([name]) => name === tab) ? tab : usual;
-  const { bar, panel } = tabbed("Sides of the mail", tabs, first, (name) => { tab = name; asked.timeline = null; });
+  const preferred = mail.html_size !== null ? "html" : "text";
+  const first = tab && !(tab === "html" && mail.html_size === null) && !(tab === "text" && mail.text_size === null) && tabs.some(([name]) => name === tab) ? tab : preferred;
+  const { bar, panel } = tabbed("Views of the email", tabs, first, (name) => { tab = name; asked.timeline = null; });
   asked.badge = tray !== "received" ? badgeOf(mail) : h("span.event.good", null, "received");
   fill(pane, h("article.mail", null,
     h("header", null,
       h("div.line", null, back(tray), h("h1", null, mail.subject ? foreign(mail.subject) : h("i", null, "no subject")), asked.badge),
       h("dl.meta", null,
         people("From", [mail.from]), people("To", mail.to), people("Cc", mail.cc), people("Bcc", mail.bcc), people("Reply to", mail.reply_to),
-        people("Came for", (mail.received_for ?? []).filter((one) => !mail.to.some((to) => to.includes(one)))),
+        people("Received for", (mail.received_for ?? []).filter((one) => !mail.to.some((to) => to.includes(one)))),
         row("Date", h("time", { datetime: mail.created_at }, long(mail.created_at)), !mail.state && h("span.soft", null, ` · ${bytes(mail.size)}`)),
         mail.tags?.length ? row("Tags", mail.tags.map((one) => h("span.tag", null, `${one.name}=${one.value}`))) : null,
-        row(tray !== "received" ? "Email" : "Id", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
+        row(tray !== "received" ? "Email" : "ID", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
       !mail.state && h("div.acts", null,
         tray === "sent" && actions(path, mail),
         h("a.small.button", { href: address(`${path}/download`), download: "" }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), ".eml"))),
@@ -61,15 +61,15 @@ export async function showMail(tray, id, pane) {
   pane.scrollTop = 0;
 }
 
-/** Whether the person has not gone elsewhere since. */
+/** Whether the email is still the one in the location. */
 const isShown = ({ tray, id }) => location.hash === `#/${tray}/${id}`;
 
-/** Anything may have happened. An unsent email may have left. */
+/** Reloads an open unsent email, which may have been sent. */
 export function reloadUnsent() {
   if (open?.mail?.state && isShown(open)) showMail(open.tray, open.id, open.pane);
 }
 
-/** Something has happened to an email. */
+/** Updates the open email after an event. */
 export function mailChanged(id, event) {
   if (open?.mail && (open.mail.email_id ?? open.mail.id) === id) {
     if (open.mail.state) { reloadUnsent(); return; }

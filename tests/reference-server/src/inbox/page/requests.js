@@ -1,4 +1,4 @@
-// The requests that programs made, and what was answered. Credentials are hidden before they get here.
+// Recorded requests and responses. The sandbox redacts credentials before it serves them.
 
 import { get } from "./api.js";
 import { pair } from "./bodies.js";
@@ -15,7 +15,7 @@ export const requests = {
   enter(pane) { current = new Log(pane); },
   leave() { current = null; },
   async show(number, pane) {
-    if (!number) { fill(pane, h("div.idle", null, h("p", null, "Choose a request to see what was sent and answered."))); return; }
+    if (!number) { fill(pane, h("div.idle", null, h("p", null, "Select a request to view it with its response."))); return; }
     const asked = (current.shown = {});
     try {
       const request = await get(`/_/requests/${encodeURIComponent(number)}`);
@@ -62,7 +62,7 @@ class Log {
       const focused = this.rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
       fill(this.rows, page.data.map(line));
       if (focused) this.rows.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
-      fill(this.note, !page.data.length && h("p", null, "No request fits, or none has come yet."));
+      fill(this.note, !page.data.length && h("p", null, "No requests match, or none was received yet."));
       this.end.hidden = !page.has_more;
     } catch (error) { fill(this.note, h("p.bad", null, error.message)); }
   }
@@ -88,13 +88,13 @@ function title(request) {
   return [h("h1", null, h("b.method", null, request.method), " ", foreign(request.path + (request.query ? `?${request.query}` : ""))), h(`span.event.${tone(request.status)}`, null, request.status)];
 }
 
-/** How long the service took to answer, and what a fault added. */
+/** The service's processing time, and the delay of a fault. */
 function duration({ duration_us: micros, delay_ms: delay }) {
-  return h("span.soft.took", { title: "How long the service took to answer" }, took(micros), delay > 0 && ` + ${delay} ms delay`);
+  return h("span.soft.took", { title: "Processing time of the service" }, took(micros), delay > 0 && ` + ${delay} ms delay`);
 }
 
-/** The request that made a mail, for its tab. */
-export function madeBy(path) {
+/** The request that created an email, for its tab. */
+export function requestOf(path) {
   const holder = h("div");
   get(`${path}/request`).then((request) => fill(holder, h("div.sheet", null, h("div.line", null, title(request))), exchange(request)))
     .catch((error) => fill(holder, h("div.idle", null, h("p", null, error.message))));
@@ -105,7 +105,7 @@ function exchange(request) {
   return h("div.sheet", null,
     h("p.soft", null, long(request.created_at), " · ", duration(request), " ", request.curl && copyButton(() => request.curl, "Copy as curl")),
     h("h2", null, "Request"), body(request.body, request.bodies_dropped), more("Headers", request.headers),
-    h("h2", null, "Answer"), body(request.answer_body, request.bodies_dropped), more("Headers", request.answer_headers));
+    h("h2", null, "Response"), body(request.answer_body, request.bodies_dropped), more("Headers", request.answer_headers));
 }
 
 function more(name, headers) {
@@ -113,7 +113,7 @@ function more(name, headers) {
 }
 
 function body({ size, text, shortened }, dropped) {
-  if (dropped) return h("p.soft", null, "It was too large to be kept.");
+  if (dropped) return h("p.soft", null, "Too large to be recorded.");
   if (!size) return h("p.soft", null, "No body.");
   return [h("pre.json", { tabindex: "0" }, foreign(pretty(text), true)), shortened && h("p.soft", null, `This is the beginning of ${bytes(size)}.`)];
 }

@@ -1,4 +1,4 @@
-// Templates, with values in them before anything is sent.
+// Previews of templates with values.
 
 import { address, get } from "./api.js";
 import { framed, nothing } from "./bodies.js";
@@ -11,20 +11,20 @@ on("news", (news) => { if (news.requests) current?.load(); });
 
 export const templates = {
   name: "templates",
-  enter(pane) { current = new Shelf(pane); },
+  enter(pane) { current = new TemplateList(pane); },
   leave() { current = null; },
   async show(id, pane) {
     const asked = (current.shown = {});
-    if (!id) { fill(pane, nothing("Choose a template to see it with values in it.")); return; }
-    const shelf = current;
-    await shelf.ready;
+    if (!id) { fill(pane, nothing("Select a template to preview it with values.")); return; }
+    const list = current;
+    await list.ready;
     if (current?.shown !== asked) return;
-    const template = shelf.items.find((one) => one.id === id || one.alias === id);
-    fill(pane, template ? preview(template) : nothing("There is no such template."));
+    const template = list.items.find((one) => one.id === id || one.alias === id);
+    fill(pane, template ? preview(template) : nothing("Template not found."));
   },
 };
 
-class Shelf {
+class TemplateList {
   items = [];
 
   constructor(pane) {
@@ -38,7 +38,7 @@ class Shelf {
   async load() {
     try {
       const items = [];
-      // Nobody writes thousands of templates; who does finds the newest here.
+      // Lists at most the newest 1,000 templates.
       for (let after = ""; items.length < 1000;) {
         const page = await get("/_/templates", { limit: 100, after });
         items.push(...page.data);
@@ -55,16 +55,16 @@ class Shelf {
     const wanted = this.search.value.trim().toLowerCase();
     const shown = this.items.filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted));
     fill(this.rows, shown.map((one) => h("li", null, h("a.row", { href: `#/templates/${one.id}`, "data-id": one.id, "aria-current": location.hash === `#/templates/${one.id}` ? "true" : null },
-      h("span.who", null, foreign(one.name)), h("span.foot", null, one.published ? h("span.event.good", null, "published") : h("span.event.calm", null, "draft"), one.edited && h("span.event.warn", null, "edited since"), one.alias && h("span.tag", null, one.alias))))));
-    fill(this.note, !shown.length && [h("p", null, this.items.length ? "No template fits." : "There are no templates yet."), !this.items.length && h("p.soft", null, h("code", null, "posthaste templates create --help"))]);
+      h("span.who", null, foreign(one.name)), h("span.foot", null, one.published ? h("span.event.good", null, "published") : h("span.event.calm", null, "draft"), one.edited && h("span.event.warn", null, "edited"), one.alias && h("span.tag", null, one.alias))))));
+    fill(this.note, !shown.length && [h("p", null, this.items.length ? "No templates match." : "There are no templates yet."), !this.items.length && h("p.soft", null, h("code", null, "posthaste templates create --help"))]);
   }
 }
 
 function preview(template) {
   const path = `/_/templates/${encodeURIComponent(template.id)}`;
   const inputs = template.variables.map((variable) => [variable, h("input", { type: variable.type === "number" ? "number" : "text", step: "any", placeholder: variable.fallback_value ?? `{{{${variable.key}}}}`, autocomplete: "off", oninput: () => later() })]);
-  const to = h("input", { type: "text", inputmode: "email", placeholder: "of a contact", autocomplete: "off", oninput: () => later() });
-  const version = h("select.small", { "aria-label": "Version", onchange: () => draw() }, h("option", { value: "newest" }, "Newest version"), template.published && h("option", { value: "published" }, "Published version"));
+  const to = h("input", { type: "text", inputmode: "email", placeholder: "contact address", autocomplete: "off", oninput: () => later() });
+  const version = h("select.small", { "aria-label": "Version", onchange: () => draw() }, h("option", { value: "newest" }, "Latest version"), template.published && h("option", { value: "published" }, "Published version"));
   const holder = h("div.rendered");
   const missing = h("p.warn", { role: "status" });
   let wait, tab = "html", turn = 0;
@@ -80,11 +80,11 @@ function preview(template) {
       missing.textContent = shown.missing.length ? `A send has to bring: ${shown.missing.join(", ")}` : "";
       const { bar, panel } = tabbed("Bodies", [
         ["html", "HTML", () => framed(address(`${path}/preview.html`, query), shown.html_size, "The template's HTML")],
-        ["text", "Text", () => (shown.text === null ? nothing("There is no text body.") : h("pre.text", { dir: "auto" }, foreign(shown.text, true)))],
+        ["text", "Text", () => (shown.text === null ? nothing("No text body.") : h("pre.text", { dir: "auto" }, foreign(shown.text, true)))],
       ], tab, (name) => { tab = name; });
       fill(holder, h("dl.meta", null,
-        h("div", null, h("dt", null, "Subject"), h("dd", null, shown.subject === null ? h("i", null, "comes with the send") : foreign(shown.subject))),
-        h("div", null, h("dt", null, "From"), h("dd", null, shown.from === null ? h("i", null, "comes with the send") : foreign(shown.from)))), bar, panel);
+        h("div", null, h("dt", null, "Subject"), h("dd", null, shown.subject === null ? h("i", null, "set by the send") : foreign(shown.subject))),
+        h("div", null, h("dt", null, "From"), h("dd", null, shown.from === null ? h("i", null, "set by the send") : foreign(shown.from)))), bar, panel);
     } catch (error) { if (asked === turn) fill(holder, h("p.bad", null, error.message)); }
   };
   draw();

@@ -1,4 +1,4 @@
-// Dark or light, before anything is drawn. Without a choice it is what the system says.
+// Sets the theme before the first paint. The default is the system's.
 (() => {
   const root = document.documentElement;
   const chosen = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
@@ -12,7 +12,7 @@
     button.addEventListener("click", () => {
       set(dark() ? "light" : "dark");
       label();
-      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* It holds until the page is closed. */ }
+      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* The choice then lasts until the page is closed. */ }
     });
   });
 })();

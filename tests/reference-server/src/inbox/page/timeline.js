@@ -1,4 +1,4 @@
-// What has happened to a mail, and what webhooks were told of it.
+// The events of an email, and their webhook deliveries.
 
 import { get } from "./api.js";
 import { fill, foreign, h } from "./dom.js";
@@ -18,8 +18,8 @@ export function timeline(path) {
           return h(`li.${tone}`, null, h("strong", null, reason ? `${word}: ${reason}` : word), h("time", { datetime: at, title: long(at) }, precise(at)));
         })),
         h("h2", null, "Webhooks"),
-        webhooks.length ? h("ul.told", null, webhooks.map(told))
-          : h("p.soft", null, "No webhook was told of it. ", h("code", null, "posthaste webhooks listen"), " shows what yours would get."));
+        webhooks.length ? h("ul.deliveries", null, webhooks.map(delivery))
+          : h("p.soft", null, "No webhook deliveries. ", h("code", null, "posthaste webhooks listen"), " shows what your webhooks would receive."));
     } catch (error) { if (turn === asked) fill(holder, h("p.bad", null, error.message)); }
   };
   holder.refresh();
@@ -28,12 +28,12 @@ export function timeline(path) {
 
 const TONES = { success: "good", failed: "bad", pending: "warn", attempting: "calm" };
 
-function told(one) {
+function delivery(one) {
   return h("li", null,
-    h("div.line", null, h("code", null, one.type), h("span.soft", null, foreign(one.endpoint ?? "a webhook that is gone")), h(`span.event.${TONES[one.status] ?? "calm"}`, null, one.status)),
+    h("div.line", null, h("code", null, one.type), h("span.soft", null, foreign(one.endpoint ?? "deleted webhook")), h(`span.event.${TONES[one.status] ?? "calm"}`, null, one.status)),
     h("ol.tries", null, one.attempts.map((attempt, place) => h("li", null,
       h("span.soft", null, `${place + 1}.`), h("time", { datetime: attempt.sent_at, title: long(attempt.sent_at) }, precise(attempt.sent_at)),
-      h("strong", { class: attempt.http_status_code >= 200 && attempt.http_status_code < 300 ? "good" : "bad" }, attempt.http_status_code || "no answer"),
+      h("strong", { class: attempt.http_status_code >= 200 && attempt.http_status_code < 300 ? "good" : "bad" }, attempt.http_status_code || "no response"),
       attempt.response && h("code", null, foreign(attempt.response.slice(0, 300)))))),
     one.next_attempt_at && h("p.soft", null, `Next attempt ${long(one.next_attempt_at)}`));
 }

@@ -1,4 +1,4 @@
-// An empty inbox, and how to send the first mail.
+// The empty inbox, with instructions for the first email.
 
 import { isKey, post, shell } from "./api.js";
 import { copyButton, fill, h, toast } from "./dom.js";
@@ -10,14 +10,14 @@ export function welcome(tray) {
   const others = h("div.others");
   accounts().then((all) => {
     const busy = all.filter((one) => !one.current && one.sent + one.received > 0).slice(0, 5);
-    if (busy.length) fill(others, h("p", null, "There is mail in other accounts:"), h("ul.accounts", null, busy.map(account)));
-  }).catch(() => { /* Then there is nothing to be said of them. */ });
+    if (busy.length) fill(others, h("p", null, "Other accounts with emails:"), h("ul.accounts", null, busy.map(account)));
+  }).catch(() => { /* The list of accounts is optional. */ });
   const sent = tray === "sent";
   return h("div.welcome", null,
     h("img", { src: "/_/assets/icon.svg", alt: "", width: 72, height: 72 }),
-    h("h1", null, sent ? "No mail yet" : "Nothing has come in yet"),
-    h("p", null, sent ? "Everything that is sent to this sandbox is kept here and delivered nowhere. The first mail appears the moment it is accepted."
-      : "Mail to any address arrives here: hand it in, or let a mail program deliver it."),
+    h("h1", null, sent ? "No emails yet" : "No emails received yet"),
+    h("p", null, sent ? "Emails sent to this sandbox are captured here and never delivered. They appear as soon as they are accepted."
+      : "Emails to any address can be received here: with a command, or by SMTP."),
     others,
     sent ? [
       isKey && h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
@@ -37,7 +37,7 @@ async function sample() {
   try {
     await post("/emails", {
       from: "Acme <hi@acme.test>", to: "Ada <ada@example.com>", subject: "Welcome aboard, Ada",
-      html: "<!doctype html><body style=\"margin:0;padding:32px;background:#f4f4f5;font-family:system-ui,sans-serif\"><div style=\"max-width:480px;margin:auto;padding:32px;background:#fff;border-radius:12px\"><h1 style=\"margin-top:0;color:#166534\">It works</h1><p>This mail was accepted, rendered as it would have left, and kept. Nobody else will ever see it.</p><p><a href=\"https://example.com/start\" style=\"display:inline-block;padding:12px 20px;border-radius:8px;background:#166534;color:#fff;text-decoration:none\">Get started</a></p></div></body>",
+      html: "<!doctype html><body style=\"margin:0;padding:32px;background:#f4f4f5;font-family:system-ui,sans-serif\"><div style=\"max-width:480px;margin:auto;padding:32px;background:#fff;border-radius:12px\"><h1 style=\"margin-top:0;color:#166534\">It works</h1><p>This email was accepted, rendered as it would be sent, and kept. Nobody else will ever see it.</p><p><a href=\"https://example.com/start\" style=\"display:inline-block;padding:12px 20px;border-radius:8px;background:#166534;color:#fff;text-decoration:none\">Get started</a></p></div></body>",
       tags: [{ name: "kind", value: "sample" }],
     });
   } catch (error) { toast(error.message, true); }

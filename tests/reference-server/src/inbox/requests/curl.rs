@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::state::requests::RecordedRequest;
 
 /// The maximum length of a body as an argument, in bytes: Linux accepts 128 KiB.
-const LONGEST_ARGUMENT: usize = 100 << 10;
+const MAX_ARGUMENT: usize = 100 << 10;
 
 /// The command that sends this request with this body to a service at this base URL.
 pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> String {
@@ -40,7 +40,7 @@ pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> 
 }
 
 fn is_pasteable(text: &str) -> bool {
-    text.len() <= LONGEST_ARGUMENT && !text.chars().any(|char| char.is_control() && char != '\n')
+    text.len() <= MAX_ARGUMENT && !text.chars().any(|char| char.is_control() && char != '\n')
 }
 
 fn quoted(word: &str) -> String {

@@ -21,7 +21,7 @@ use crate::wire::validation::{Fields, Ignored, Problems};
 pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
 /// The maximum number of steps.
-const MOST_STEPS: usize = 150;
+const MAX_STEPS: usize = 150;
 
 /// The steps of an automation, with their connections.
 #[derive(Debug, Deserialize, Serialize)]
@@ -65,7 +65,7 @@ pub(crate) enum BranchKind {
     EventReceived,
 }
 
-const WAYS: [(&str, BranchKind); 5] = [
+const BRANCHES: [(&str, BranchKind); 5] = [
     ("default", BranchKind::Default),
     ("condition_met", BranchKind::ConditionMet),
     ("condition_not_met", BranchKind::ConditionNotMet),
@@ -75,7 +75,7 @@ const WAYS: [(&str, BranchKind); 5] = [
 
 impl BranchKind {
     pub(crate) fn as_str(self) -> &'static str {
-        WAYS.iter().find(|(_, way)| *way == self).map_or("default", |(name, _)| name)
+        BRANCHES.iter().find(|(_, branch)| *branch == self).map_or("default", |(name, _)| name)
     }
 
     /// The type of the steps that have this outcome; `None` if all have.
@@ -130,9 +130,9 @@ impl Definition {
     ) -> Option<Self> {
         let before = problems.count();
         let steps = take_items(fields, "steps", problems).map(|items| {
-            if items.is_empty() || items.len() > MOST_STEPS {
+            if items.is_empty() || items.len() > MAX_STEPS {
                 problems
-                    .wrong(|| format!("`steps` must hold 1 to {MOST_STEPS} steps; found {}.", items.len()));
+                    .wrong(|| format!("`steps` must hold 1 to {MAX_STEPS} steps; found {}.", items.len()));
             }
             read_all(&items, "steps", |json, at, pointer| Step::read(json, at, pointer, problems, ignored))
         });
@@ -164,10 +164,11 @@ impl Definition {
     }
 
     /// The index of the step that follows on this branch; the default branch applies if the outcome has none.
-    pub(crate) fn next(&self, place: usize, way: BranchKind) -> Option<usize> {
-        let from = &self.steps.get(place)?.key;
-        let to = |way: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == way);
-        let to = &to(way).or_else(|| to(BranchKind::Default))?.to;
+    pub(crate) fn next(&self, index: usize, branch: BranchKind) -> Option<usize> {
+        let from = &self.steps.get(index)?.key;
+        let to =
+            |branch: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == branch);
+        let to = &to(branch).or_else(|| to(BranchKind::Default))?.to;
         self.steps.iter().position(|step| step.key == *to)
     }
 }
@@ -190,7 +191,7 @@ fn read_all<T>(
     let read = items
         .iter()
         .enumerate()
-        .map(|(place, item)| read(item.get(), &format!("{name}[{place}]"), format!("/{name}/{place}")));
+        .map(|(index, item)| read(item.get(), &format!("{name}[{index}]"), format!("/{name}/{index}")));
     read.collect::<Vec<_>>().into_iter().collect()
 }
 
@@ -225,7 +226,7 @@ impl Step {
             };
             Some((kind, config, action))
         });
-        fields.leave(ignored);
+        fields.report_ignored(ignored);
         let (kind, config, action) = action?;
         Some(Self { key: key?, kind, config, action })
     }
@@ -242,8 +243,8 @@ impl Connection {
         let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
         let from = fields.require_text("from", problems);
         let to = fields.require_text("to", problems);
-        let kind = fields.take_word("type", &WAYS, problems);
-        fields.leave(ignored);
+        let kind = fields.take_word("type", &BRANCHES, problems);
+        fields.report_ignored(ignored);
         Some(Self { from: from?, to: to?, kind: kind.unwrap_or(BranchKind::Default) })
     }
 }

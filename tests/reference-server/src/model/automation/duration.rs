@@ -3,7 +3,7 @@
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
-const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
+const MAX_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Parses a duration. The error continues a sentence that starts with the field's name.
 pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
@@ -15,7 +15,7 @@ pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
     }
     let span: Span = text.parse().map_err(|_| unreadable)?;
     let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| unreadable)?;
-    if duration <= SignedDuration::ZERO || duration > LONGEST {
+    if duration <= SignedDuration::ZERO || duration > MAX_DURATION {
         return Err("must be longer than nothing and at most 30 days");
     }
     Ok(duration)
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_read_in_words() {
+    fn durations_in_words_are_parsed() {
         for (text, seconds) in [
             ("1 second", 1),
             ("30 minutes", 1_800),
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_or_too_long_is_refused() {
+    fn invalid_and_too_long_durations_are_rejected() {
         for text in [
             "",
             "soon",

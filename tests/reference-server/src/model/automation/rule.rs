@@ -8,26 +8,26 @@ use crate::wire::paging::quoted;
 use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
 
 /// The maximum nesting depth of rules. The specification doesn't define one; readable rules aren't deeper.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// A tree of rules.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Rule {
     All(Vec<Rule>),
     Any(Vec<Rule>),
-    Field { name: String, asks: Ask },
+    Field { name: String, condition: Condition },
 }
 
 impl Size for Rule {
     fn heap_size(&self) -> usize {
         match self {
             Self::All(rules) | Self::Any(rules) => rules.heap_size(),
-            Self::Field { name, asks } => name.heap_size() + asks.heap_size(),
+            Self::Field { name, condition } => name.heap_size() + condition.heap_size(),
         }
     }
 }
 
-impl Size for Ask {
+impl Size for Condition {
     fn heap_size(&self) -> usize {
         match self {
             Self::Is(value) | Self::IsNot(value) => value.heap_size(),
@@ -44,7 +44,7 @@ impl Size for Ask {
 
 /// The condition that a field must meet.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) enum Ask {
+pub(crate) enum Condition {
     Is(Value),
     IsNot(Value),
     Above(f64),
@@ -104,8 +104,8 @@ impl Rule {
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
-        if depth > DEEPEST {
-            problems.wrong(|| format!("`{at}` must not stand in more than {DEEPEST} rules."));
+        if depth > MAX_DEPTH {
+            problems.wrong(|| format!("`{at}` must not stand in more than {MAX_DEPTH} rules."));
             return None;
         }
         let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
@@ -124,7 +124,7 @@ impl Rule {
                 None
             }
         };
-        fields.leave(ignored);
+        fields.report_ignored(ignored);
         rule
     }
 
@@ -133,12 +133,14 @@ impl Rule {
         match self {
             Self::All(rules) => rules.iter().all(|rule| rule.holds(facts)),
             Self::Any(rules) => rules.iter().any(|rule| rule.holds(facts)),
-            Self::Field { name, asks } => asks.holds(facts.find(name).filter(|value| !value.is_null())),
+            Self::Field { name, condition } => {
+                condition.holds(facts.find(name).filter(|value| !value.is_null()))
+            }
         }
     }
 }
 
-impl Ask {
+impl Condition {
     /// Null and absent are equal. Values of different types are never equal: `"5"` isn't 5.
     fn holds(&self, found: Option<&Value>) -> bool {
         let number = || found.and_then(Value::as_f64);
@@ -191,8 +193,8 @@ fn read_rules(
         problems.wrong(|| format!("`{name}` must hold one rule at least; found none."));
         return None;
     }
-    let read = items.iter().enumerate().map(|(place, item)| {
-        let (at, pointer) = (format!("{name}[{place}]"), format!("{pointer}/{place}"));
+    let read = items.iter().enumerate().map(|(index, item)| {
+        let (at, pointer) = (format!("{name}[{index}]"), format!("{pointer}/{index}"));
         Rule::read_at(item.get(), &at, pointer, depth + 1, problems, ignored)
     });
     read.collect::<Vec<_>>().into_iter().collect()
@@ -205,8 +207,8 @@ fn read_field(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Rule> 
     }
     let operator = fields.require_text("operator", problems);
     let given = fields.take_change("value", |fields| fields.take_value("value"));
-    let asks = read_ask(fields, &operator?, given, problems);
-    Some(Rule::Field { name: name?, asks: asks? })
+    let condition = read_condition(fields, &operator?, given, problems);
+    Some(Rule::Field { name: name?, condition: condition? })
 }
 
 /// Checks that a name starts with its origin.
@@ -222,12 +224,12 @@ pub(crate) fn check_origin(field: &str, name: &str, problems: &mut Problems) {
     }
 }
 
-fn read_ask(
+fn read_condition(
     fields: &Fields<'_>,
     operator: &str,
     given: Change<Value>,
     problems: &mut Problems,
-) -> Option<Ask> {
+) -> Option<Condition> {
     let mut wrong = |what: &str, found: &Value| {
         let found = found.to_string();
         problems.wrong(|| {
@@ -242,8 +244,8 @@ fn read_ask(
     let without = matches!(operator, "exists" | "is_empty");
     let Some(value) = value else {
         return match operator {
-            "exists" => Some(Ask::Exists),
-            "is_empty" => Some(Ask::IsEmpty),
+            "exists" => Some(Condition::Exists),
+            "is_empty" => Some(Condition::IsEmpty),
             operator if WITH_VALUE.contains(&operator) => {
                 problems.missing(fields.name("value"));
                 None
@@ -257,17 +259,17 @@ fn read_ask(
         });
         return None;
     }
-    let number: Option<fn(f64) -> Ask> = match operator {
-        "gt" => Some(Ask::Above),
-        "gte" => Some(Ask::AtLeast),
-        "lt" => Some(Ask::Below),
-        "lte" => Some(Ask::AtMost),
+    let number: Option<fn(f64) -> Condition> = match operator {
+        "gt" => Some(Condition::Above),
+        "gte" => Some(Condition::AtLeast),
+        "lt" => Some(Condition::Below),
+        "lte" => Some(Condition::AtMost),
         _ => None,
     };
-    let text: Option<fn(String) -> Ask> = match operator {
-        "contains" => Some(Ask::Contains),
-        "starts_with" => Some(Ask::StartsWith),
-        "ends_with" => Some(Ask::EndsWith),
+    let text: Option<fn(String) -> Condition> = match operator {
+        "contains" => Some(Condition::Contains),
+        "starts_with" => Some(Condition::StartsWith),
+        "ends_with" => Some(Condition::EndsWith),
         _ => None,
     };
     match (operator, number, text, value) {
@@ -275,8 +277,8 @@ fn read_ask(
             wrong("a string, a number, a boolean or null", &value);
             None
         }
-        ("eq", _, _, value) => Some(Ask::Is(value)),
-        ("neq", _, _, value) => Some(Ask::IsNot(value)),
+        ("eq", _, _, value) => Some(Condition::Is(value)),
+        ("neq", _, _, value) => Some(Condition::IsNot(value)),
         (_, Some(ask), _, Value::Number(number)) => number.as_f64().map(ask),
         (_, Some(_), _, value) => {
             wrong("a number", &value);
@@ -293,7 +295,7 @@ fn read_ask(
 
 const WITH_VALUE: [&str; 9] = ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with"];
 
-fn unknown_operator(fields: &Fields<'_>, operator: &str, problems: &mut Problems) -> Option<Ask> {
+fn unknown_operator(fields: &Fields<'_>, operator: &str, problems: &mut Problems) -> Option<Condition> {
     problems.wrong(|| {
         let names = WITH_VALUE.iter().chain(&["exists", "is_empty"]).map(|name| format!("`{name}`"));
         let names = names.collect::<Vec<_>>().join(", ");
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operator_compares_what_is_there_with_its_value() {
+    fn every_operator_compares_the_field_with_its_value() {
         let event = json!({"n": 5, "text": "Ada Lovelace", "yes": true, "nothing": null, "empty": "", "a": {"b": 1}, "c.d": 2});
         let contact = json!({"first_name": "Ada", "properties": {"plan": "pro"}});
         let facts = Facts { event: &event, contact: &contact };
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_and_one_of_or_must_hold() {
+    fn and_requires_all_rules_and_or_requires_one() {
         let event = json!({"n": 5});
         let facts = Facts { event: &event, contact: &Value::Null };
         let is = |n: u8| json!({"type": "rule", "field": "event.n", "operator": "eq", "value": n});
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_asks_nonsense_is_refused() {
+    fn invalid_rules_are_rejected() {
         let rule = |operator: &str, value: Value| json!({"type": "rule", "field": "event.n", "operator": operator, "value": value});
         for (rule, words) in [
             (json!([]), "`rule` must be an object"),
@@ -409,7 +411,7 @@ mod tests {
             (rule("eq", json!([1])), "`rule.value` must be a string, a number, a boolean or null"),
             (rule("gt", json!("1")), "`rule.value` must be a number for `gt`"),
             (rule("contains", json!(1)), "`rule.value` must be a string for `contains`"),
-            (rule("exists", json!(1)), "`rule.value` goes with no value"),
+            (rule("exists", json!(1)), "`rule.value` must be absent"),
         ] {
             assert!(refused(&rule).contains(words), "{rule}: {}", refused(&rule));
         }

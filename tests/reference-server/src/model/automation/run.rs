@@ -53,7 +53,7 @@ no_heap!(Status, Waiting);
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Waiting {
-    place: usize,
+    index: usize,
     number: u64,
 }
 
@@ -179,9 +179,9 @@ impl Run {
     }
 
     /// Starts a step. Returns false if the run has ended meanwhile.
-    pub(crate) fn begin(&mut self, place: usize, at: Timestamp) -> bool {
+    pub(crate) fn begin(&mut self, index: usize, at: Timestamp) -> bool {
         if self.is_running()
-            && let Some(step) = self.steps.get_mut(place)
+            && let Some(step) = self.steps.get_mut(index)
         {
             step.status = "running";
             step.started_at = Some(at);
@@ -191,21 +191,21 @@ impl Run {
     }
 
     /// Records the outcome of a step and returns how the run continues.
-    pub(crate) fn settle(&mut self, place: usize, outcome: Outcome, at: Timestamp) -> Move {
+    pub(crate) fn settle(&mut self, index: usize, outcome: Outcome, at: Timestamp) -> Move {
         let running = self.is_running();
-        let Some(step) = self.steps.get_mut(place).filter(|_| running) else { return Move::Ended };
+        let Some(step) = self.steps.get_mut(index).filter(|_| running) else { return Move::Ended };
         match outcome {
             Outcome::Waits(until) => {
                 step.status = "waiting";
                 self.waits += 1;
-                self.waiting = Some(Waiting { place, number: self.waits });
+                self.waiting = Some(Waiting { index, number: self.waits });
                 return Move::Pause { until, number: self.waits };
             }
             Outcome::Done(way, output) => {
                 step.status = "completed";
                 step.completed_at = Some(at);
                 step.output = output;
-                if let Some(next) = self.definition.next(place, way) {
+                if let Some(next) = self.definition.next(index, way) {
                     return Move::To(next);
                 }
                 self.end(Status::Completed, at);
@@ -224,13 +224,13 @@ impl Run {
     pub(crate) fn woken_by_time(&mut self, number: u64) -> Option<usize> {
         let waiting = self.waiting.filter(|waiting| waiting.number == number && self.is_running())?;
         self.waiting = None;
-        Some(waiting.place)
+        Some(waiting.index)
     }
 
     /// The name of the event that it waits for.
     fn awaited_event(&self) -> Option<&str> {
         let waiting = self.waiting.filter(|_| self.is_running())?;
-        match &self.definition.steps.get(waiting.place)?.action {
+        match &self.definition.steps.get(waiting.index)?.action {
             Action::WaitForEvent { event_name, .. } => Some(event_name),
             _ => None,
         }
@@ -243,13 +243,13 @@ impl Run {
         fits: impl FnOnce(&Action) -> bool,
     ) -> Option<usize> {
         let waiting = self.waiting.filter(|_| self.is_running())?;
-        let action = &self.definition.steps.get(waiting.place)?.action;
+        let action = &self.definition.steps.get(waiting.index)?.action;
         if !matches!(action, Action::WaitForEvent { event_name, .. } if name.is(event_name)) || !fits(action)
         {
             return None;
         }
         self.waiting = None;
-        Some(waiting.place)
+        Some(waiting.index)
     }
 
     /// Cancels the run, unless it has ended.

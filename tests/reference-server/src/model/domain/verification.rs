@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::domain::dns::RecordStatus;
 use crate::model::domain::{Domain, Status};
 
-const USUAL: SignedDuration = SignedDuration::from_secs(2);
+const NORMAL: SignedDuration = SignedDuration::from_secs(2);
 const SLOW: SignedDuration = SignedDuration::from_secs(60);
 
 /// A check in progress.
@@ -37,7 +37,7 @@ pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
     for record in &mut domain.records {
         record.status = RecordStatus::Pending;
     }
-    let due_after = if domain.setup.name.starts_with("slow.") { SLOW } else { USUAL };
+    let due_after = if domain.setup.name.starts_with("slow.") { SLOW } else { NORMAL };
     Some(Check { number: domain.check, due_after })
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn end(domain: &mut Domain, number: u64) -> Option<Check> {
         (false, false) => Status::Verified,
         (false, true) => Status::PartiallyVerified,
     };
-    open.then_some(Check { number, due_after: SLOW - USUAL })
+    open.then_some(Check { number, due_after: SLOW - NORMAL })
 }
 
 /// Sets the status of every checked record.

@@ -18,7 +18,7 @@ use crate::wire::validation::{Fields, Ignored, Problems, kind, text};
 
 /// The maximum number of Base64 characters over all attachments of an email. `SPEC.md` says 40 MB, which may mean 40,000,000 bytes or 40
 /// MiB; this is the larger reading.
-pub(crate) const MOST: usize = 40 << 20;
+pub(crate) const MAX_BASE64: usize = 40 << 20;
 /// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
@@ -69,12 +69,12 @@ pub(crate) fn read(
         if let Some(attachment) = read_one(&mut item, index, &mut total, problems) {
             attachments.push(attachment);
         }
-        item.leave(ignored);
+        item.report_ignored(ignored);
     }
-    if total > MOST {
+    if total > MAX_BASE64 {
         problems.wrong(|| {
             format!(
-                "`{}` must have at most {MOST} characters of Base64 in all; found {total}.",
+                "`{}` must have at most {MAX_BASE64} characters of Base64 in all; found {total}.",
                 fields.name("attachments")
             )
         });

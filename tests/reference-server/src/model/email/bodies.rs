@@ -7,48 +7,48 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::model::email::personal::Personal;
-use crate::model::email::written::{Derivation, Text, Written};
+use crate::model::email::html_and_text::{Derivation, HtmlAndText, Text};
+use crate::model::email::personalized::Personalized;
 
 /// The HTML and text of one email. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) enum Bodies {
-    Written(Arc<Written>),
+    HtmlAndText(Arc<HtmlAndText>),
     /// Of an email of a broadcast.
-    Personal(Arc<Personal>),
+    Personalized(Arc<Personalized>),
 }
 
 impl Bodies {
     /// Bodies as given; the text is absent if the sender disabled its derivation.
     pub(crate) fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
-        Self::Written(Arc::new(Written { html, text: Text::ValueSource(text) }))
+        Self::HtmlAndText(Arc::new(HtmlAndText { html, text: Text::Given(text) }))
     }
 
     /// HTML with a derived text.
     pub(crate) fn of_html(html: Arc<str>) -> Self {
-        Self::Written(Arc::new(Written::derived(html, Derivation::default())))
+        Self::HtmlAndText(Arc::new(HtmlAndText::derived(html, Derivation::default())))
     }
 
     pub(crate) fn html(&self) -> Option<Arc<str>> {
         match self {
-            Self::Written(written) => written.html.clone(),
-            Self::Personal(personal) => personal.html().map(Arc::from),
+            Self::HtmlAndText(written) => written.html.clone(),
+            Self::Personalized(personal) => personal.html().map(Arc::from),
         }
     }
 
     /// The given text, or the derived one.
     pub(crate) fn text(&self) -> Option<Arc<str>> {
         match self {
-            Self::Written(written) => written.text(),
-            Self::Personal(personal) => personal.text().map(Arc::from),
+            Self::HtmlAndText(written) => written.text(),
+            Self::Personalized(personal) => personal.text().map(Arc::from),
         }
     }
 
     /// The number of bytes that this email holds for them. A text that isn't derived yet counts as large as its HTML.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Written(written) => written.size(),
-            Self::Personal(personal) => personal.size(),
+            Self::HtmlAndText(written) => written.size(),
+            Self::Personalized(personal) => personal.size(),
         }
     }
 
@@ -56,8 +56,8 @@ impl Bodies {
     /// the search uses the HTML without its tags.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match self {
-            Self::Written(written) => written.has_word(word),
-            Self::Personal(personal) => personal.has_word(word),
+            Self::HtmlAndText(written) => written.has_word(word),
+            Self::Personalized(personal) => personal.has_word(word),
         }
     }
 }
@@ -75,14 +75,14 @@ impl Serialize for Bodies {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let own;
         let written = match self {
-            Self::Written(written) => &**written,
-            Self::Personal(personal) => {
-                own = personal.written();
+            Self::HtmlAndText(written) => &**written,
+            Self::Personalized(personal) => {
+                own = personal.rendered();
                 &own
             }
         };
         let (text, derivation) = match &written.text {
-            Text::ValueSource(text) => (text.clone(), None),
+            Text::Given(text) => (text.clone(), None),
             Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
         };
         Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
@@ -94,8 +94,8 @@ impl<'de> Deserialize<'de> for Bodies {
         let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
         let text = match derivation {
             Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
-            None => Text::ValueSource(text),
+            None => Text::Given(text),
         };
-        Ok(Self::Written(Arc::new(Written { html, text })))
+        Ok(Self::HtmlAndText(Arc::new(HtmlAndText { html, text })))
     }
 }

@@ -6,7 +6,7 @@ use crate::wire::validation::{Fields, Ignored, Problems, has_control};
 
 /// Headers that the service writes itself. A custom one of the same name would make the message ambiguous, so it is ignored, and reported
 /// among the ignored fields; the specification doesn't define this.
-const OWN: [&str; 13] = [
+const RESERVED: [&str; 13] = [
     "from",
     "to",
     "cc",
@@ -48,10 +48,10 @@ pub(crate) fn take(
             problems.wrong(|| {
                 format!("`{}` must not hold control characters; found {}.", given.name(&name), quoted(&value))
             });
-        } else if OWN.iter().any(|own| own.eq_ignore_ascii_case(&name))
+        } else if RESERVED.iter().any(|own| own.eq_ignore_ascii_case(&name))
             || (has_reply_to && name.eq_ignore_ascii_case("reply-to"))
         {
-            ignored.note(&given.pointer(&name));
+            ignored.add(&given.pointer(&name));
         } else {
             headers.push((name, value.into_owned()));
         }

@@ -8,7 +8,7 @@ use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, MAX_ENTRIES, Problems, has_control, kind, text};
 
 /// The maximum number of addresses in `to` (`SPEC.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
-pub(crate) const MOST_TO: usize = 50;
+pub(crate) const MAX_TO: usize = 50;
 
 /// An address as given, and its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -100,11 +100,11 @@ fn display_name(name: &str) -> Result<String, &'static str> {
 /// Reads a field with one address or several. Returns `None` if it is absent or invalid. The specification doesn't define an empty string;
 /// it means no address, like an empty array: published integrations send `"cc": ""` with every email.
 pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
-    take_at_most(MAX_ENTRIES, fields, field, problems)
+    take_limited(MAX_ENTRIES, fields, field, problems)
 }
 
-fn take_at_most(
-    most: usize,
+fn take_limited(
+    max: usize,
     fields: &mut Fields<'_>,
     field: &str,
     problems: &mut Problems,
@@ -129,9 +129,9 @@ fn take_at_most(
         });
         return Some(mailboxes);
     };
-    if several.len() > most {
+    if several.len() > max {
         problems.wrong(|| {
-            format!("`{}` must name at most {most} addresses; found {}.", fields.name(field), several.len())
+            format!("`{}` must name at most {max} addresses; found {}.", fields.name(field), several.len())
         });
         return Some(mailboxes);
     }
@@ -156,7 +156,7 @@ fn take_at_most(
 /// Reads `to`: 1 to 50 addresses. The specification doesn't define an empty array, which is rejected like a missing `to`.
 pub(crate) fn take_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Vec<Mailbox> {
     let before = problems.count();
-    let Some(to) = take_at_most(MOST_TO, fields, "to", problems) else {
+    let Some(to) = take_limited(MAX_TO, fields, "to", problems) else {
         problems.missing(fields.name("to"));
         return Vec::new();
     };

@@ -10,7 +10,7 @@ use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// The maximum length of a name or value, in characters.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// A name and a value attached to an email by its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub(crate) fn read(
         };
         let name = part(&mut tag, "name", problems);
         let value = part(&mut tag, "value", problems);
-        tag.leave(ignored);
+        tag.report_ignored(ignored);
         if let (Some(name), Some(value)) = (name, value) {
             tags.push(Tag { name, value });
         }
@@ -77,9 +77,9 @@ fn part(tag: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<St
         });
         return None;
     }
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         problems.wrong(|| {
-            format!("`{}` must have at most {LONGEST} characters; found {}.", tag.name(field), text.len())
+            format!("`{}` must have at most {MAX_LENGTH} characters; found {}.", tag.name(field), text.len())
         });
         return None;
     }

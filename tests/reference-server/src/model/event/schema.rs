@@ -53,7 +53,7 @@ impl Schema {
                 schema.push((key, holds));
             }
         }
-        fields.leave(ignored);
+        fields.report_ignored(ignored);
         Some(Self(schema))
     }
 

@@ -12,12 +12,12 @@ use crate::model::email::recipients::Mailbox;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SimulatedOutcome {
     /// Whether any recipient remains to send to.
-    pub(crate) leaves: bool,
+    pub(crate) is_sent: bool,
     /// In chronological order.
     pub(crate) events: Vec<(SignedDuration, Event)>,
 }
 
-const AT_ONCE: SignedDuration = SignedDuration::ZERO;
+const IMMEDIATELY: SignedDuration = SignedDuration::ZERO;
 const SOON: SignedDuration = SignedDuration::from_secs(1);
 const LATER: SignedDuration = SignedDuration::from_secs(2);
 const LAST: SignedDuration = SignedDuration::from_secs(3);
@@ -34,9 +34,9 @@ fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)
         "bounced" => &[(SOON, Event::Bounced)],
         "complained" => &[(SOON, Event::Delivered), (LATER, Event::Complained)],
         "delayed" => &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)],
-        "suppressed" => &[(AT_ONCE, Event::Suppressed)],
-        "failed" => &[(AT_ONCE, Event::Failed)],
-        "no-tls" if enforced => &[(AT_ONCE, Event::Failed)],
+        "suppressed" => &[(IMMEDIATELY, Event::Suppressed)],
+        "failed" => &[(IMMEDIATELY, Event::Failed)],
+        "no-tls" if enforced => &[(IMMEDIATELY, Event::Failed)],
         // Includes `no-tls@`: without enforcement, delivery falls back to an unencrypted connection.
         _ => &[(SOON, Event::Delivered)],
     }
@@ -47,21 +47,21 @@ pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
 }
 
 /// The simulated outcome of an email with these recipients.
-pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
+pub(crate) fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
     let mut events = Vec::with_capacity(2);
-    let mut leaves = false;
+    let mut is_sent = false;
     for mailbox in recipients {
-        leaves |= !is_refused(mailbox, enforced);
+        is_sent |= !is_refused(mailbox, enforced);
         for step in steps(mailbox, enforced) {
             if !events.contains(step) {
                 events.push(*step);
             }
         }
     }
-    if leaves {
-        events.push((AT_ONCE, Event::Sent));
+    if is_sent {
+        events.push((IMMEDIATELY, Event::Sent));
     }
     // At the same time, the more advanced event comes last; so an email with any recipient becomes `sent`.
     events.sort_unstable();
-    SimulatedOutcome { leaves, events }
+    SimulatedOutcome { is_sent, events }
 }

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_web_addresses_of_links_are_led_through_the_host() {
+    fn only_web_addresses_of_links_are_tracked() {
         let cases = [
             (
                 r#"<a href="https://a.test/?x=1&amp;y=2">a</a>"#,
@@ -189,7 +189,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_body_is_too_strange(html in "[<>a= \"'/hrefé!-]{0,40}") {
+        fn arbitrary_html_does_not_panic(html in "[<>a= \"'/hrefé!-]{0,40}") {
             with_links(&html, "P:", "http://own.test/_/");
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::content::placeholders::{LARGEST, Placeholder, fill_within, line, placeholders};
+use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, line, placeholders};
 use crate::model::contact::{Contact, PropertyValue};
 use crate::model::email::bodies::Bodies;
 use crate::model::email::recipients::Mailbox;
@@ -75,7 +75,7 @@ pub(crate) struct Rendered {
 }
 
 /// Placeholders that refer to the recipient instead of a variable.
-const OF_THE_RECIPIENT: [&str; 5] =
+const RECIPIENT_PLACEHOLDERS: [&str; 5] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
 
 impl Version {
@@ -115,22 +115,22 @@ impl Version {
             let (address, contact) = recipient?;
             of_recipient(name, address, contact, fallback).map(Cow::Owned)
         };
-        let html = Arc::from(fill_within(&self.html, LARGEST, value)?);
+        let html = Arc::from(fill_within(&self.html, MAX_TEXT_BYTES, value)?);
         let bodies = match self.text.as_deref() {
             None => Bodies::of_html(html),
             Some("") => Bodies::given(Some(html), None),
-            Some(text) => Bodies::given(Some(html), Some(fill_within(text, LARGEST, value)?.into())),
+            Some(text) => Bodies::given(Some(html), Some(fill_within(text, MAX_TEXT_BYTES, value)?.into())),
         };
         let subject = match self.subject.as_deref() {
             None => None,
-            Some(subject) => Some(line(&fill_within(subject, LARGEST, value)?)),
+            Some(subject) => Some(line(&fill_within(subject, MAX_TEXT_BYTES, value)?)),
         };
         Some(Rendered { subject, bodies })
     }
 }
 
 fn is_variable(name: &str) -> bool {
-    !name.contains('.') && !OF_THE_RECIPIENT.contains(&name)
+    !name.contains('.') && !RECIPIENT_PLACEHOLDERS.contains(&name)
 }
 
 /// The value of a recipient placeholder, or its fallback if this recipient has none. `None` for unknown placeholders.

@@ -9,9 +9,9 @@ use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 
 /// Sends each chunk as a frame at once.
-pub(super) struct Written(pub(super) mpsc::Receiver<Bytes>);
+pub(super) struct StreamBody(pub(super) mpsc::Receiver<Bytes>);
 
-impl Body for Written {
+impl Body for StreamBody {
     type Data = Bytes;
     type Error = Infallible;
 

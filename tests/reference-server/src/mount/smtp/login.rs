@@ -16,10 +16,10 @@ pub(super) enum Login {
 /// The result of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LoginStep {
-    /// This is asked for, already in Base64.
+    /// The prompt for the next input, already in Base64.
     Ask(&'static str, Login),
     /// Both were given.
-    ValueSource {
+    Complete {
         user: String,
         password: String,
     },
@@ -31,7 +31,7 @@ const USER_NAME: &str = "VXNlcm5hbWU6";
 const PASSWORD: &str = "UGFzc3dvcmQ6";
 
 impl Login {
-    /// The command `AUTH`, perhaps with the first answer in it.
+    /// The command `AUTH`, possibly with an initial response.
     pub(super) fn begin(mechanism: u64, first: &str) -> LoginStep {
         match (mechanism, first) {
             (AUTH_PLAIN, "") => LoginStep::Ask("", Self::Plain),
@@ -42,23 +42,23 @@ impl Login {
         }
     }
 
-    /// The client's answer to what was asked.
+    /// Processes the client's response to a prompt.
     pub(super) fn answer(self, line: &[u8]) -> LoginStep {
-        // `=` stands for an empty first answer (RFC 4954, 4).
+        // `=` stands for an empty initial response (RFC 4954, 4).
         let bytes = if line == b"=" { Ok(Vec::new()) } else { STANDARD.decode(line.trim_ascii()) };
         let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return LoginStep::Garbled;
         };
         match self {
-            // Whom to act for, who asks, the password; NUL between them.
+            // Authorization identity, user name, password; separated by NUL.
             Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
                 [_, user, password] => {
-                    LoginStep::ValueSource { user: (*user).to_owned(), password: (*password).to_owned() }
+                    LoginStep::Complete { user: (*user).to_owned(), password: (*password).to_owned() }
                 }
                 _ => LoginStep::Garbled,
             },
             Self::UserName => LoginStep::Ask(PASSWORD, Self::Password(text)),
-            Self::Password(user) => LoginStep::ValueSource { user, password: text },
+            Self::Password(user) => LoginStep::Complete { user, password: text },
         }
     }
 }
@@ -67,35 +67,35 @@ impl Login {
 mod tests {
     use super::*;
 
-    fn given(user: &str, password: &str) -> LoginStep {
-        LoginStep::ValueSource { user: user.into(), password: password.into() }
+    fn complete(user: &str, password: &str) -> LoginStep {
+        LoginStep::Complete { user: user.into(), password: password.into() }
     }
 
     #[test]
-    fn plain_is_read_with_and_without_a_first_answer() {
+    fn auth_plain_works_with_and_without_an_initial_response() {
         let answer = STANDARD.encode("\0anybody\0sb_mine");
-        assert_eq!(Login::begin(AUTH_PLAIN, &answer), given("anybody", "sb_mine"));
+        assert_eq!(Login::begin(AUTH_PLAIN, &answer), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, ""), LoginStep::Ask("", Login::Plain));
-        assert_eq!(Login::Plain.answer(answer.as_bytes()), given("anybody", "sb_mine"));
+        assert_eq!(Login::Plain.answer(answer.as_bytes()), complete("anybody", "sb_mine"));
         assert_eq!(Login::begin(AUTH_PLAIN, "="), LoginStep::Garbled);
         assert_eq!(Login::Plain.answer(b"sb_mine"), LoginStep::Garbled);
     }
 
     #[test]
-    fn login_asks_for_the_user_name_and_then_for_the_password() {
+    fn auth_login_prompts_for_user_name_and_password() {
         assert_eq!(Login::begin(AUTH_LOGIN, ""), LoginStep::Ask("VXNlcm5hbWU6", Login::UserName));
         assert_eq!(
             Login::begin(AUTH_LOGIN, "YQ=="),
             LoginStep::Ask("UGFzc3dvcmQ6", Login::Password("a".into()))
         );
         let answer = STANDARD.encode("sb_mine");
-        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), given("a", "sb_mine"));
+        assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), complete("a", "sb_mine"));
         assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
         assert_eq!(STANDARD.decode(PASSWORD).unwrap(), b"Password:");
     }
 
     #[test]
-    fn other_mechanisms_are_unknown() {
+    fn other_mechanisms_are_rejected() {
         assert_eq!(Login::begin(smtp_proto::AUTH_CRAM_MD5, ""), LoginStep::Unknown);
     }
 }

@@ -33,9 +33,9 @@ impl Reply {
     pub(super) const GO_AHEAD: Self = fixed(354, "End with a line that is a dot");
     pub(super) const CLOSING: Self = fixed(421, "4.3.2 The sandbox is being stopped");
     pub(super) const BUSY: Self = fixed(421, "4.7.0 Too many connections at a time");
-    pub(super) const SILENCE: Self = fixed(421, "4.4.2 Timed out waiting for a command");
+    pub(super) const TIMEOUT: Self = fixed(421, "4.4.2 Timed out waiting for a command");
     pub(super) const NOT_HTTP: Self = fixed(421, "4.7.0 This is SMTP, not HTTP");
-    pub(super) const TIRED: Self = fixed(421, "4.7.0 Too many rejected commands");
+    pub(super) const TOO_MANY_REFUSALS: Self = fixed(421, "4.7.0 Too many rejected commands");
     pub(super) const FAILED: Self = fixed(451, "4.3.0 The mail could not be read");
     pub(super) const TOO_MANY_RECIPIENTS: Self =
         fixed(452, "4.5.3 Too many recipients; send a separate mail to the others");
@@ -48,7 +48,7 @@ impl Reply {
     pub(super) const HELLO_FIRST: Self = fixed(503, "5.5.1 Send EHLO first");
     pub(super) const MAIL_FIRST: Self = fixed(503, "5.5.1 Send MAIL FROM first");
     pub(super) const RECIPIENT_FIRST: Self = fixed(503, "5.5.1 Send RCPT TO first");
-    pub(super) const MAIL_BEGUN: Self =
+    pub(super) const MAIL_IN_PROGRESS: Self =
         fixed(503, "5.5.1 A mail transaction is in progress; send RSET to cancel it");
     pub(super) const AUTHENTICATED_ALREADY: Self = fixed(503, "5.5.1 Already authenticated");
     pub(super) const MECHANISM: Self = fixed(504, "5.5.4 Only PLAIN and LOGIN are offered");

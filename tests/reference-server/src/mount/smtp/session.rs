@@ -20,9 +20,9 @@ use crate::state::faults::Wire;
 use crate::state::keys;
 
 /// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
-const MOST_RECIPIENTS: usize = 1_000;
+const MAX_RECIPIENTS: usize = 1_000;
 /// The number of rejected commands after which a client counts as broken.
-const MOST_REFUSALS: usize = 50;
+const MAX_REFUSALS: usize = 50;
 
 /// The next action of the connection.
 pub(super) enum Step {
@@ -124,8 +124,8 @@ impl Session {
 
     /// Consumes input and writes replies.
     pub(super) fn advance(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
-        if self.refusals > MOST_REFUSALS {
-            Reply::TIRED.write(out);
+        if self.refusals > MAX_REFUSALS {
+            Reply::TOO_MANY_REFUSALS.write(out);
             return Step::Bye;
         }
         if input.is_empty() {
@@ -146,7 +146,7 @@ impl Session {
     /// Reports the outcome of the message that [`Step::Mail`] returned.
     pub(super) fn delivered(&mut self, outcome: &Reply, out: &mut Vec<u8>) {
         self.envelope = None;
-        self.say(outcome, out);
+        self.reply_with(outcome, out);
     }
 
     /// Processes the next line, if it is complete.
@@ -158,7 +158,7 @@ impl Session {
             }
             input.clear();
             if !matches!(self.listening, Listening::RestOfLine) {
-                self.say(&Reply::LINE_TOO_LONG, out);
+                self.reply_with(&Reply::LINE_TOO_LONG, out);
                 self.listening = Listening::RestOfLine;
             }
             return Step::Read;
@@ -167,13 +167,13 @@ impl Session {
         match listening {
             Listening::RestOfLine => Step::Go,
             _ if line.len() > MAX_LINE_LENGTH => {
-                self.say(&Reply::LINE_TOO_LONG, out);
+                self.reply_with(&Reply::LINE_TOO_LONG, out);
                 Step::Go
             }
             Listening::Login(login) => {
                 let line = line.trim_ascii_end();
                 if line == b"*" {
-                    self.say(&Reply::CANCELED, out);
+                    self.reply_with(&Reply::CANCELED, out);
                 } else {
                     self.log_in(login.answer(line), out);
                 }
@@ -201,7 +201,7 @@ impl Session {
             Ok(Request::Auth { mechanism, initial_response }) => {
                 match self.may_log_in() {
                     Ok(()) => self.log_in(Login::begin(mechanism, &initial_response), out),
-                    Err(refusal) => self.say(&refusal, out),
+                    Err(refusal) => self.reply_with(&refusal, out),
                 }
                 return Step::Go;
             }
@@ -229,7 +229,7 @@ impl Session {
             Err(Error::InvalidParameter { .. } | Error::UnsupportedParameter { .. }) => Reply::PARAMETER,
             Err(_) => Reply::UNKNOWN,
         };
-        self.say(&reply, out);
+        self.reply_with(&reply, out);
         Step::Go
     }
 
@@ -253,18 +253,18 @@ impl Session {
         match () {
             () if !self.greeted => Err(Reply::HELLO_FIRST),
             () if self.authenticated => Err(Reply::AUTHENTICATED_ALREADY),
-            () if self.envelope.is_some() => Err(Reply::MAIL_BEGUN),
+            () if self.envelope.is_some() => Err(Reply::MAIL_IN_PROGRESS),
             () => Ok(()),
         }
     }
 
-    fn log_in(&mut self, turn: LoginStep, out: &mut Vec<u8>) {
-        let reply = match turn {
+    fn log_in(&mut self, step: LoginStep, out: &mut Vec<u8>) {
+        let reply = match step {
             LoginStep::Ask(what, login) => {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            LoginStep::ValueSource { user, password }
+            LoginStep::Complete { user, password }
                 if keys::credential(&password, &self.service.state().tenants.api_key_index).is_some() =>
             {
                 self.key = password.into();
@@ -276,11 +276,11 @@ impl Session {
                     Reply::MAY_SEND
                 }
             }
-            LoginStep::ValueSource { .. } => Reply::BAD_KEY,
+            LoginStep::Complete { .. } => Reply::BAD_KEY,
             LoginStep::Garbled => Reply::NOT_BASE64,
             LoginStep::Unknown => Reply::MECHANISM,
         };
-        self.say(&reply, out);
+        self.reply_with(&reply, out);
     }
 
     fn mail(&mut self, from: &MailFrom<Cow<'_, str>>) -> Result<(), Reply> {
@@ -288,7 +288,7 @@ impl Session {
             return Err(Reply::HELLO_FIRST);
         }
         if self.envelope.is_some() {
-            return Err(Reply::MAIL_BEGUN);
+            return Err(Reply::MAIL_IN_PROGRESS);
         }
         // An empty reverse path marks a delivery report, which must not be answered with another.
         let utf8 = from.flags & MAIL_SMTPUTF8 != 0;
@@ -311,7 +311,7 @@ impl Session {
     fn recipient(&mut self, to: RcptTo<Cow<'_, str>>) -> Result<(), Reply> {
         let envelope = self.envelope.as_mut().ok_or(Reply::MAIL_FIRST)?;
         check_address(&to.address, envelope.utf8)?;
-        if envelope.recipients.len() >= MOST_RECIPIENTS {
+        if envelope.recipients.len() >= MAX_RECIPIENTS {
             return Err(Reply::TOO_MANY_RECIPIENTS);
         }
         let credential =
@@ -353,7 +353,7 @@ impl Session {
         Step::Mail(Mail { service, purpose: self.purpose, key, recipients, raw })
     }
 
-    fn say(&mut self, reply: &Reply, out: &mut Vec<u8>) {
+    fn reply_with(&mut self, reply: &Reply, out: &mut Vec<u8>) {
         self.refusals += usize::from(reply.is_refusal());
         reply.write(out);
     }

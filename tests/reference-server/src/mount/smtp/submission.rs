@@ -46,7 +46,7 @@ const NOT_CUSTOM: [&str; 13] = [
 ];
 
 /// The maximum length of an API message in a reply, in characters; its line has at most 512 (RFC 5321, 4.5.3.1.5).
-const LONGEST_MESSAGE: usize = 400;
+const MAX_MESSAGE: usize = 400;
 
 /// The request that sends this message to these recipients. The error is the reply to an invalid message.
 pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
@@ -81,7 +81,7 @@ pub(super) fn reply(response: &Response<Bytes>) -> Reply {
         status if status.is_server_error() => (451, "4.3.0"),
         _ => (554, "5.6.0"),
     };
-    let message: String = text("message").chars().take(LONGEST_MESSAGE).collect();
+    let message: String = text("message").chars().take(MAX_MESSAGE).collect();
     Reply::new(code, format!("{enhanced} {message}"))
 }
 

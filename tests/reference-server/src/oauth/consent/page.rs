@@ -14,7 +14,7 @@ const ENVELOPE: &str = "<svg viewBox=\"0 0 24 24\" fill=none stroke=currentColor
     <rect x=3 y=5 width=18 height=14 rx=2.5 /><path d=\"m3.5 7 8.5 6.5L20.5 7\" stroke-linecap=round /></svg>";
 
 /// The content of the consent page.
-pub(super) struct Asked<'a> {
+pub(super) struct ConsentPage<'a> {
     /// The service's base URL.
     pub(super) address: &'a str,
     pub(super) waiting: &'a Request,
@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
     pub(super) wrong: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl ConsentPage<'_> {
     /// Renders the page with its form.
     pub(super) fn page(&self) -> Response<Bytes> {
         let who = escaped(&self.client.name);
@@ -40,7 +40,7 @@ impl Asked<'_> {
         let initial = self.client.name.trim().chars().next().map(|first| first.to_uppercase().to_string());
         let body = format!(
             "<div class=pair aria-hidden=true><span>{initial}</span><i></i><span class=own>{ENVELOPE}</span></div>\
-             <h1><b>{who}</b> asks for access</h1>{about}\
+             <h1><b>{who}</b> asks for access</h1>{home_page}\
              <p>to an account of the sandbox at <b>{here}</b>. If you allow it, it can:</p>\
              {scopes}\
              <form method=post>\
@@ -53,19 +53,19 @@ impl Asked<'_> {
              <p class=note>Either way you go back to <b>{back}</b>. Access lasts until you revoke it, or until it isn\u{2019}t used for \
              60\u{a0}days.</p>",
             initial = escaped(initial.as_deref().unwrap_or_default()),
-            about = about(self.client),
+            home_page = home_page(self.client),
             here = escaped(self.address.split_once("://").map_or(self.address, |(_, host)| host)),
-            scopes = in_words(&self.waiting.scopes),
+            scopes = describe(&self.waiting.scopes),
             token = self.waiting.token,
             key = escaped(self.key),
-            back = escaped(&whereto(&self.waiting.redirect_uri)),
+            back = escaped(&destination(&self.waiting.redirect_uri)),
         );
         page(status, "Allow access?", &body, Some(&self.waiting.redirect_uri))
     }
 }
 
 /// The host of the client's home page, as the client declares it.
-fn about(client: &OAuthClient) -> String {
+fn home_page(client: &OAuthClient) -> String {
     let home = client.client_uri.as_deref().and_then(|address| Url::parse(address).ok());
     let host = home.as_ref().and_then(Url::host_str);
     host.map(|host| format!("<p class=note>It declares its home page as {}.</p>", escaped(host)))
@@ -73,7 +73,7 @@ fn about(client: &OAuthClient) -> String {
 }
 
 /// Describes the scopes. Full access includes sending.
-fn in_words(scopes: &[String]) -> &'static str {
+fn describe(scopes: &[String]) -> &'static str {
     if scopes.iter().any(|scope| scope == "full_access") {
         return "<ul class=all><li><b>do everything</b> that the account can: send and read emails, and change contacts, domains, templates, \
                 webhooks and API keys</ul>";
@@ -82,7 +82,7 @@ fn in_words(scopes: &[String]) -> &'static str {
 }
 
 /// Describes the destination of the redirect.
-fn whereto(redirect: &str) -> String {
+fn destination(redirect: &str) -> String {
     match Url::parse(redirect) {
         Ok(url) if is_loopback(&url) => "a program on this computer".to_owned(),
         Ok(url) => {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::clock::plus;
+use crate::clock::saturating_add;
 use crate::delivery::contacts::ContactService;
 use crate::model::automation::Group;
 use crate::model::automation::definition::{Action, BranchKind, EventName};
@@ -33,7 +33,7 @@ pub(crate) struct Occurrence<'a> {
 }
 
 /// Resumes the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't also consume it.
-pub(crate) fn happened(
+pub(crate) fn handle_event(
     state: &State,
     tenant: &Arc<Tenant>,
     event: &Occurrence<'_>,
@@ -49,13 +49,13 @@ pub(crate) fn happened(
             _ => true,
         };
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
-        if let Some(place) = woken {
+        if let Some(index) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
             let outcome = match tenant.runs.check_growth(output.heap_size()) {
                 Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
                 Err(problem) => Outcome::Failed(problem.message),
             };
-            go_on(state, tenant, run.id, place, outcome, now);
+            advance(state, tenant, run.id, index, outcome, now);
         }
     }
     if !event.triggers {
@@ -75,7 +75,7 @@ pub(crate) fn happened(
         run.begin(trigger, now);
         add(tenant, id, run)?;
         let output = json!({ "event": event.name.as_str() });
-        go_on(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
+        advance(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }
     Ok(())
 }
@@ -100,7 +100,7 @@ pub(crate) fn email_event(
             payload: Arc::clone(payload),
         };
         // At the limit no run starts, and there is no request to report it to.
-        let _ = happened(state, tenant, &event, at);
+        let _ = handle_event(state, tenant, &event, at);
     }
 }
 
@@ -115,35 +115,35 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
 }
 
 /// Resumes a run whose delay has ended.
-pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
+pub(crate) fn resume(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
     let woken = tenant.runs.change(run, |run| {
-        let place = run.woken_by_time(number)?;
-        let timeout = matches!(run.definition.steps.get(place)?.action, Action::WaitForEvent { .. });
-        Some((place, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
+        let index = run.woken_by_time(number)?;
+        let timeout = matches!(run.definition.steps.get(index)?.action, Action::WaitForEvent { .. });
+        Some((index, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
     });
-    if let Some((place, way)) = woken.flatten() {
-        go_on(state, tenant, run, place, Outcome::Done(way, None), due);
+    if let Some((index, branch)) = woken.flatten() {
+        advance(state, tenant, run, index, Outcome::Done(branch, None), due);
     }
 }
 
 /// Settles a step and executes the following ones until the run waits or has ended. Connections form no cycle, so this terminates.
-fn go_on(
+fn advance(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
-    mut place: usize,
+    mut index: usize,
     mut outcome: Outcome,
     at: Timestamp,
 ) {
     loop {
-        let moved = tenant.runs.change(id, |run| match run.settle(place, outcome, at) {
+        let moved = tenant.runs.change(id, |run| match run.settle(index, outcome, at) {
             Move::To(next) if run.begin(next, at) => (Move::To(next), Some(run.clone())),
             moved => (moved, None),
         });
         match moved {
             Some((Move::To(next), Some(run))) => {
-                place = next;
-                outcome = act(state, tenant, &run, next, at);
+                index = next;
+                outcome = execute(state, tenant, &run, next, at);
             }
             Some((Move::Pause { until: Some(until), number }, _)) => {
                 let work = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
@@ -155,29 +155,29 @@ fn go_on(
 }
 
 /// Executes a step. The table of runs isn't locked meanwhile.
-fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
-    let Some(step) = run.definition.steps.get(place) else {
+fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Timestamp) -> Outcome {
+    let Some(step) = run.definition.steps.get(index) else {
         return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
-    let teller = ContactService { state, tenant, at };
+    let contacts = ContactService { state, tenant, at };
     let done = match &step.action {
         // No connection leads to a trigger.
         Action::Trigger { .. } => Ok(None),
-        Action::Delay(duration) => return Outcome::Waits(Some(plus(at, *duration))),
+        Action::Delay(duration) => return Outcome::Waits(Some(saturating_add(at, *duration))),
         Action::WaitForEvent { timeout, .. } => {
-            return Outcome::Waits(timeout.map(|timeout| plus(at, timeout)));
+            return Outcome::Waits(timeout.map(|timeout| saturating_add(at, timeout)));
         }
         Action::Condition(rule) => {
             let met = rule.holds(&facts);
-            let way = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
-            return Outcome::Done(way, Some(json!({ "condition_met": met })));
+            let branch = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
+            return Outcome::Done(branch, Some(json!({ "condition_met": met })));
         }
         Action::SendEmail(letter) => step::send_email(state, tenant, run.contact, letter, &facts, at),
-        Action::ContactUpdate(parts) => step::update_contact(teller, run.contact, parts, &facts),
-        Action::ContactDelete => step::delete_contact(teller, run.contact),
-        Action::AddToSegment(segment) => step::add_to_segment(teller, run.contact, *segment),
+        Action::ContactUpdate(parts) => step::update_contact(contacts, run.contact, parts, &facts),
+        Action::ContactDelete => step::delete_contact(contacts, run.contact),
+        Action::AddToSegment(segment) => step::add_to_segment(contacts, run.contact, *segment),
     };
     match done {
         Ok(output) => Outcome::Done(BranchKind::Default, output),

@@ -44,8 +44,8 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         error: progress.error.as_ref(),
         created_at: database(run.created_at),
     });
-    let whole = Whole { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
-    Ok(problem::json(StatusCode::OK, &whole))
+    let detail = Detail { object: "automation_run", item: run::Item(&run), steps: steps.collect() };
+    Ok(problem::json(StatusCode::OK, &detail))
 }
 
 /// A comma-separated list of statuses. (The specification doesn't define empty entries; they are invalid.)
@@ -62,7 +62,7 @@ fn read_statuses(words: &str) -> Result<Vec<Status>, Problem> {
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Detail<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: run::Item<'a>,

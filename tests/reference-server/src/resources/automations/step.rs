@@ -43,10 +43,10 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
 }
 
 fn contact(tenant: &Tenant, id: Uuid) -> Result<Arc<Contact>, String> {
-    tenant.contacts.get(id).ok_or_else(gone)
+    tenant.contacts.get(id).ok_or_else(deleted)
 }
 
-fn gone() -> String {
+fn deleted() -> String {
     "The contact does not exist any more.".into()
 }
 
@@ -112,7 +112,7 @@ enum Change {
 
 /// Updates the contact. Fields whose value the run doesn't have stay unchanged.
 pub(super) fn update_contact(
-    teller: ContactService<'_>,
+    contacts: ContactService<'_>,
     id: Uuid,
     parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
@@ -120,10 +120,10 @@ pub(super) fn update_contact(
     let mut changes = Vec::new();
     for (part, given) in parts {
         if let Some(value) = known(given, facts) {
-            changes.push(change(teller.tenant, part, value)?);
+            changes.push(change(contacts.tenant, part, value)?);
         }
     }
-    let done = teller.change(id, |contact| {
+    let done = contacts.change(id, |contact| {
         for change in changes {
             match change {
                 Change::FirstName(name) => contact.first_name = name,
@@ -134,7 +134,7 @@ pub(super) fn update_contact(
             }
         }
     });
-    done.ok_or_else(gone)?.map_err(|problem| problem.message)?;
+    done.ok_or_else(deleted)?.map_err(|problem| problem.message)?;
     Ok(None)
 }
 
@@ -160,7 +160,7 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
                 Value::Bool(yes) => Some(PropertyValue::Text(yes.to_string())),
                 other => return Err(format!("`{key}` must be a string, a number or null; found {other}.")),
             };
-            contact_properties::judge(tenant, key, value.as_ref())
+            contact_properties::check_value(tenant, key, value.as_ref())
                 .map_err(|reason| format!("`{key}` {reason}."))?;
             Ok(Change::Property(key.clone(), value))
         }
@@ -168,15 +168,15 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(teller: ContactService<'_>, id: Uuid) -> Done {
-    teller.remove(id).ok_or_else(gone)?;
+pub(super) fn delete_contact(contacts: ContactService<'_>, id: Uuid) -> Done {
+    contacts.remove(id).ok_or_else(deleted)?;
     Ok(None)
 }
 
 /// Adds the contact to a segment.
-pub(super) fn add_to_segment(teller: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
-    teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
-    let added = teller.change(id, |contact| contact.join(segment));
-    added.ok_or_else(gone)?.map_err(|problem| problem.message)?;
+pub(super) fn add_to_segment(contacts: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
+    contacts.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
+    let added = contacts.change(id, |contact| contact.join(segment));
+    added.ok_or_else(deleted)?.map_err(|problem| problem.message)?;
     Ok(None)
 }

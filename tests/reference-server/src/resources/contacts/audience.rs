@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::context::Context;
-use crate::model::contact::Whole;
+use crate::model::contact::Detail;
 use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
 use crate::resources::segments;
 use crate::wire::answers;
@@ -19,13 +19,13 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let mut input = ContactInput::read(context, true)?;
     input.segments.push(audience);
     let email = input.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
-    Ok(answers::made("contact", id))
+    let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
+    Ok(answers::created("contact", id))
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &Whole(&*member(context)?)))
+    Ok(json(StatusCode::OK, &Detail(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.

@@ -65,7 +65,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             problems.missing(fields.name("topics"));
         }
         topics = take(&mut fields, "topics", &context.tenant, &mut problems, &mut ignored);
-        fields.leave(&mut ignored);
+        fields.report_ignored(&mut ignored);
     }
     if let Some(problem) = problems.into_problem() {
         return Err(problem);

@@ -6,9 +6,9 @@
 use url::Host;
 
 /// The maximum length of a label, in characters.
-const LONGEST_LABEL: usize = 63;
+const MAX_LABEL: usize = 63;
 /// The maximum length of a name, in characters.
-const LONGEST_NAME: usize = 253;
+const MAX_NAME: usize = 253;
 
 /// Parses the name of a domain, and converts it to lower case. The error continues a sentence that starts with the field's name.
 pub(super) fn domain(text: &str) -> Result<String, String> {
@@ -18,8 +18,8 @@ pub(super) fn domain(text: &str) -> Result<String, String> {
             _ => "must be a domain name in ASCII letters".to_owned(),
         });
     }
-    if text.len() > LONGEST_NAME {
-        return Err(format!("must have at most {LONGEST_NAME} characters"));
+    if text.len() > MAX_NAME {
+        return Err(format!("must have at most {MAX_NAME} characters"));
     }
     let labels: Vec<_> = text.split('.').collect();
     if labels.iter().any(|label| label_fault(label).is_some()) {
@@ -41,7 +41,7 @@ pub(super) fn label(text: &str) -> Result<String, &'static str> {
 
 fn label_fault(text: &str) -> Option<&'static str> {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if text.is_empty() || text.len() > LONGEST_LABEL {
+    if text.is_empty() || text.len() > MAX_LABEL {
         Some("must be a label of 1 to 63 characters")
     } else if !text.bytes().all(inner) {
         Some("must be one label of letters, digits and hyphens")
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_dns_are_taken_in_lower_case() {
+    fn dns_names_are_converted_to_lower_case() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
         assert_eq!(longest.len(), 253);
         for (name, kept) in [
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn invalid_names_are_rejected() {
         let label_too_long = format!("{}.test", "a".repeat(64));
         let too_long = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(62));
         for wrong in [

@@ -19,14 +19,14 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Problems, kind, well_formed};
 
 /// The maximum number of emails in a batch (`SPEC.md`, Limits).
-const MOST: usize = 100;
+const MAX_EMAILS: usize = 100;
 
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let permissive = read_mode(context)?;
     let items = read_items(context.request.body())?;
-    if items.is_empty() || items.len() > MOST {
+    if items.is_empty() || items.len() > MAX_EMAILS {
         return Err(Problem::validation(format!(
-            "The body must be an array of 1 to {MOST} emails; found {}.",
+            "The body must be an array of 1 to {MAX_EMAILS} emails; found {}.",
             items.len()
         )));
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::content::placeholders::LARGEST;
+use crate::content::placeholders::MAX_TEXT_BYTES;
 use crate::model::email::attachments::{self, Attachment};
 use crate::model::email::bodies::Bodies;
 use crate::model::email::draft::{Draft, Origin};
@@ -61,7 +61,7 @@ impl Draft {
     ) -> Option<Self> {
         let before = problems.count();
         let draft = Self::read_fields(&mut fields, form, problems, ignored);
-        fields.leave(ignored);
+        fields.report_ignored(ignored);
         draft.filter(|_| problems.count() == before)
     }
 
@@ -135,7 +135,7 @@ impl Draft {
         {
             problems.wrong(|| {
                 format!(
-                    "`{}` must make a subject and bodies of at most {LARGEST} bytes with these values.",
+                    "`{}` must make a subject and bodies of at most {MAX_TEXT_BYTES} bytes with these values.",
                     fields.name("template")
                 )
             });

@@ -35,7 +35,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         read.ok()
     })?;
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
-    lock(&context.tenant.emails).touch(email.id);
+    lock(&context.tenant.emails).mark_changed(email.id);
     delivery::schedule(context.state, &context.tenant, &email, due);
     let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
     context.state.event_bus.publish(&context.tenant.name, moved);
@@ -46,7 +46,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
-    lock(&context.tenant.emails).touch(email.id);
+    lock(&context.tenant.emails).mark_changed(email.id);
     let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
     context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))

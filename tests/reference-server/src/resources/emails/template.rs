@@ -15,9 +15,9 @@ use crate::wire::validation::{Fields, Ignored, Problems, kind};
 use crate::wire::variable::check_key;
 
 /// The maximum length of a string value in characters.
-const LONGEST_VALUE: usize = 2_000;
+const MAX_VALUE: usize = 2_000;
 /// The maximum number: 2^53 - 1.
-const GREATEST: u64 = (1 << 53) - 1;
+const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The template of an email, with its variables.
 pub(crate) struct Use {
@@ -60,7 +60,7 @@ pub(crate) fn take(
     if let Some(version) = used.version.as_ref().filter(|_| problems.count() == before) {
         check_values(&template, version, &used.variables, problems);
     }
-    template.leave(ignored);
+    template.report_ignored(ignored);
     Some(used)
 }
 
@@ -131,11 +131,8 @@ fn take_variables(
         check_key(&template.name("variables"), &key, problems);
         let name = variables.name(&key);
         match variables.take_value(&key) {
-            Some(Value::String(text)) if text.chars().count() > LONGEST_VALUE => problems.wrong(|| {
-                format!(
-                    "`{name}` must have at most {LONGEST_VALUE} characters; found {}.",
-                    text.chars().count()
-                )
+            Some(Value::String(text)) if text.chars().count() > MAX_VALUE => problems.wrong(|| {
+                format!("`{name}` must have at most {MAX_VALUE} characters; found {}.", text.chars().count())
             }),
             Some(Value::String(text)) => drop(values.insert(key, PropertyValue::Text(text))),
             Some(Value::Number(number)) => {
@@ -153,12 +150,12 @@ fn take_variables(
 
 fn check_number(name: &str, number: &Number, problems: &mut Problems) {
     let exceeds = match (number.as_u64(), number.as_i64()) {
-        (Some(whole), _) => whole > GREATEST,
+        (Some(integer), _) => integer > MAX_NUMBER,
         (None, Some(_)) => false,
-        #[expect(clippy::cast_precision_loss, reason = "2^53 - 1 is the greatest whole number that fits")]
-        (None, None) => number.as_f64().is_none_or(|float| float > GREATEST as f64),
+        #[expect(clippy::cast_precision_loss, reason = "2^53 - 1 is the greatest integer that fits")]
+        (None, None) => number.as_f64().is_none_or(|float| float > MAX_NUMBER as f64),
     };
     if exceeds {
-        problems.wrong(|| format!("`{name}` must not be greater than {GREATEST}; found {number}."));
+        problems.wrong(|| format!("`{name}` must not be greater than {MAX_NUMBER}; found {number}."));
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     for attachment in email.attachments.iter().rev() {
         ledger.insert(attachment.id, attachment);
     }
-    let page = window.look(&ledger, |_| true)?;
-    Ok(list(&page.map(|attachment| Whole::of(attachment, &links))))
+    let page = window.page_where(&ledger, |_| true)?;
+    Ok(list(&page.map(|attachment| Detail::of(attachment, &links))))
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
@@ -41,20 +41,20 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let attachment = email.attachments.iter().find(|attachment| attachment.id == id);
     let attachment = attachment.ok_or_else(|| Problem::not_found("Attachment not found."))?;
     let links = Links::now(context.state, &email);
-    let record = Record { object: "attachment", whole: Whole::of(attachment, &links) };
+    let record = Record { object: "attachment", detail: Detail::of(attachment, &links) };
     Ok(json(StatusCode::OK, &record))
 }
 
 /// `SPEC.md`, Received-email attachment (list item).
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Detail<'a> {
     #[serde(flatten)]
     item: AttachmentItem<'a>,
     download_url: String,
     expires_at: String,
 }
 
-impl<'a> Whole<'a> {
+impl<'a> Detail<'a> {
     fn of(attachment: &'a Attachment, links: &Links<'_>) -> Self {
         Self {
             item: AttachmentItem(attachment),
@@ -68,7 +68,7 @@ impl<'a> Whole<'a> {
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    whole: Whole<'a>,
+    detail: Detail<'a>,
 }
 
 /// Creates the signed download URLs of one email.
@@ -112,8 +112,8 @@ pub(crate) struct File {
 }
 
 /// Resolves a signed URL, if it is valid and not expired.
-pub(crate) fn open(state: &State, word: &str) -> Result<File, Problem> {
-    let bytes = state.links.open(PURPOSE, word);
+pub(crate) fn open(state: &State, token: &str) -> Result<File, Problem> {
+    let bytes = state.links.open(PURPOSE, token);
     let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
         refused("invalid_link", "This download URL is not signed by this service, or was modified.")
     })?;

@@ -16,7 +16,7 @@ use crate::wire::validation::{Change, Fields, Ignored, Problems};
 use crate::wire::variable::check_key;
 
 /// The maximum number of variables of a template (`SPEC.md`, Limits).
-const MOST_VARIABLES: usize = 50;
+const MAX_VARIABLES: usize = 50;
 
 #[derive(Debug)]
 pub(crate) struct TemplateInput {
@@ -162,10 +162,10 @@ fn take_variables(
     ignored: &mut Ignored,
 ) -> Option<Vec<Variable>> {
     let items = fields.take_array("variables", problems)?;
-    if items.len() > MOST_VARIABLES {
+    if items.len() > MAX_VARIABLES {
         problems.wrong(|| {
             format!(
-                "`{}` must have at most {MOST_VARIABLES} variables; found {}.",
+                "`{}` must have at most {MAX_VARIABLES} variables; found {}.",
                 fields.name("variables"),
                 items.len()
             )
@@ -202,7 +202,7 @@ fn take_variables(
             let (id, key) = (next_id(), key.into_owned());
             variables.push(Variable { id, key, r#type, fallback_value, created_at: now });
         }
-        item.leave(ignored);
+        item.report_ignored(ignored);
     }
     Some(variables)
 }

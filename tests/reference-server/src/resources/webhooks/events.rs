@@ -12,7 +12,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::delivery::webhooks::replay as tell_again;
+use crate::delivery::webhooks::replay as replay_delivery;
 use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
 use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
@@ -49,7 +49,7 @@ pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem
     for attempt in delivery.progress().attempts {
         ledger.insert(attempt.id, attempt);
     }
-    let page: Page<Attempt> = window(context, "atmpt_")?.look(&ledger, |_| true)?;
+    let page: Page<Attempt> = window(context, "atmpt_")?.page_where(&ledger, |_| true)?;
     Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             "The webhook is disabled; enable it before replaying an event.",
         ));
     }
-    tell_again(context.state, &context.tenant, &delivery);
+    replay_delivery(context.state, &context.tenant, &delivery);
     Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: delivery.message_id() }))
 }
 

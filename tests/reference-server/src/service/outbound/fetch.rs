@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::model::email::attachments::{MOST, base64_size, encoded_size};
+use crate::model::email::attachments::{MAX_BASE64, base64_size, encoded_size};
 use crate::service::Service;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
 
@@ -33,11 +33,11 @@ pub(crate) fn run_all(service: &Arc<Service>) {
 }
 
 async fn fetch(service: &Service, job: &FetchJob) -> Result<Vec<Fetched>, FetchError> {
-    let mut left = MOST.saturating_sub(encoded_size(&job.draft.attachments));
+    let mut remaining = MAX_BASE64.saturating_sub(encoded_size(&job.draft.attachments));
     let mut files = Vec::new();
     for (index, url) in job.addresses() {
-        let content = fetch_one(service, url, left).await?;
-        left -= base64_size(content.len());
+        let content = fetch_one(service, url, remaining).await?;
+        remaining -= base64_size(content.len());
         files.push(Fetched { index, content });
     }
     Ok(files)
@@ -45,7 +45,7 @@ async fn fetch(service: &Service, job: &FetchJob) -> Result<Vec<Fetched>, FetchE
 
 /// Fetches a file of at most `max` characters of Base64. Redirects aren't followed: they could lead from an address that the sender may use
 /// to one that only this machine can reach.
-async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
+async fn fetch_one(service: &Service, url: &Url, max: usize) -> Result<Bytes, FetchError> {
     let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));
     let client = service.state().http_clients.to(url).map_err(|error| unreachable(&error))?;
     let answer = client.get(url.clone()).timeout(FILE_TIMEOUT).send().await;
@@ -57,12 +57,12 @@ async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, F
         )));
     }
     let announced = usize::try_from(answer.content_length().unwrap_or_default()).unwrap_or(usize::MAX);
-    if announced > most / 4 * 3 {
+    if announced > max / 4 * 3 {
         return Err(FetchError::TooLarge);
     }
     let mut content = Vec::with_capacity(announced);
     while let Some(chunk) = answer.chunk().await.map_err(|error| unreachable(&error))? {
-        if base64_size(content.len() + chunk.len()) > most {
+        if base64_size(content.len() + chunk.len()) > max {
             return Err(FetchError::TooLarge);
         }
         content.extend_from_slice(&chunk);

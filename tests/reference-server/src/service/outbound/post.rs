@@ -10,7 +10,7 @@ use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
 
 /// The maximum length of a recorded response, in bytes.
-const SHOWN: usize = 4 << 10;
+const MAX_RESPONSE: usize = 4 << 10;
 
 /// Makes the attempts that may run now, each in a task of its own. A task that ends starts the next.
 pub(crate) fn run_all(service: &Arc<Service>) {
@@ -26,33 +26,35 @@ pub(crate) fn run_all(service: &Arc<Service>) {
 
 async fn send(service: &Service, post: &WebhookPost) -> Posted {
     let deadline = Instant::now() + service.settings().webhook_patience;
-    let answer = async {
+    let response = async {
         let url = Url::parse(&post.url).map_err(|error| error.to_string())?;
         let client = service.state().http_clients.to(&url).map_err(|error| reasons(&error))?;
         let request = client.post(url).headers(post.headers.clone()).body(post.body.clone());
         request.send().await.map_err(|error| reasons(&error))
     };
-    let mut answer = match timeout_at(deadline, answer).await {
-        Ok(Ok(answer)) => answer,
+    let mut response = match timeout_at(deadline, response).await {
+        Ok(Ok(response)) => response,
         Ok(Err(reason)) => return Posted { status: None, response: format!("no answer: {reason}") },
         Err(_) => {
-            let patience = shown(service.settings().webhook_patience);
-            return Posted { status: None, response: format!("no answer within {patience}") };
+            let timeout = shown(service.settings().webhook_patience);
+            return Posted { status: None, response: format!("no answer within {timeout}") };
         }
     };
     // The status decides; the body is informational, as far as it arrives in time.
     let mut body = Vec::new();
-    while body.len() < SHOWN {
-        match timeout_at(deadline, answer.chunk()).await {
-            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk[..chunk.len().min(SHOWN - body.len())]),
+    while body.len() < MAX_RESPONSE {
+        match timeout_at(deadline, response.chunk()).await {
+            Ok(Ok(Some(chunk))) => {
+                body.extend_from_slice(&chunk[..chunk.len().min(MAX_RESPONSE - body.len())]);
+            }
             _ => break,
         }
     }
-    Posted { status: Some(answer.status().as_u16()), response: String::from_utf8_lossy(&body).into_owned() }
+    Posted { status: Some(response.status().as_u16()), response: String::from_utf8_lossy(&body).into_owned() }
 }
 
-fn shown(patience: Duration) -> String {
-    format!("{} s", patience.as_secs_f64())
+fn shown(timeout: Duration) -> String {
+    format!("{} s", timeout.as_secs_f64())
 }
 
 /// An error with its causes, without the address, which the delivery has already.

@@ -141,7 +141,7 @@ impl Action {
                 })
             }
         };
-        fields.leave(ignored);
+        fields.report_ignored(ignored);
         action
     }
 }
@@ -232,7 +232,7 @@ impl EmailAction {
                 }
             }
         }
-        template.leave(ignored);
+        template.report_ignored(ignored);
         let template = id?;
         (problems.count() == before).then_some(Self { template, variables, subject, from, reply_to })
     }
@@ -271,7 +271,7 @@ impl ValueSource {
             if let Some(var) = &var {
                 check_origin(&fields.name("var"), var, problems);
             }
-            fields.leave(ignored);
+            fields.report_ignored(ignored);
             return var.map(Self::Var);
         }
         let value = serde_json::from_str(json).ok().filter(|value| right(value));

@@ -9,26 +9,26 @@ use crate::wire::validation::Problems;
 /// Reports the problems of a definition.
 pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
     let mut places = HashMap::new();
-    for (place, step) in definition.steps.iter().enumerate() {
-        if let Some(first) = places.insert(step.key.as_str(), place) {
+    for (index, step) in definition.steps.iter().enumerate() {
+        if let Some(first) = places.insert(step.key.as_str(), index) {
             problems.wrong(|| {
                 format!(
-                    "`steps[{place}].key` must name one step; steps[{first}] has the key {} too.",
+                    "`steps[{index}].key` must name one step; steps[{first}] has the key {} too.",
                     quoted(&step.key)
                 )
             });
         }
     }
-    let is_trigger = |place: &usize| matches!(definition.steps[*place].action, Action::Trigger { .. });
-    if !(0..definition.steps.len()).any(|place| is_trigger(&place)) {
+    let is_trigger = |index: &usize| matches!(definition.steps[*index].action, Action::Trigger { .. });
+    if !(0..definition.steps.len()).any(|index| is_trigger(&index)) {
         problems.wrong(|| "`steps` must hold one step of the type `trigger` at least; found none.".into());
     }
     let mut ways = HashSet::new();
     let mut edges = Vec::new();
     for (at, connection) in definition.connections.iter().enumerate() {
         let (from, to) = (places.get(connection.from.as_str()), places.get(connection.to.as_str()));
-        for (name, key, place) in [("from", &connection.from, from), ("to", &connection.to, to)] {
-            if place.is_none() {
+        for (name, key, index) in [("from", &connection.from, from), ("to", &connection.to, to)] {
+            if index.is_none() {
                 problems.wrong(|| {
                     format!(
                         "`connections[{at}].{name}` must be the key of a step; there is no step {}.",
@@ -45,7 +45,7 @@ pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
                 )
             });
         }
-        let step = from.map(|place| definition.steps[*place].kind);
+        let step = from.map(|index| definition.steps[*index].kind);
         if let (Some(needed), Some(step)) = (connection.kind.belongs_to(), step)
             && needed != step
         {

@@ -54,9 +54,9 @@ impl Fields {
                     Some(name) => {
                         phrase(line, name)?;
                         line.write_char(' ')?;
-                        whole(line, &format!("<{}>", mailbox.address))?;
+                        unfolded(line, &format!("<{}>", mailbox.address))?;
                     }
-                    None if index > 0 => whole(line, &mailbox.address)?,
+                    None if index > 0 => unfolded(line, &mailbox.address)?,
                     None => line.write_str(&mailbox.address)?,
                 }
             }
@@ -76,7 +76,7 @@ impl Fields {
                 return segments(line, parameter);
             }
             line.write_char(' ')?;
-            whole(line, &format!("{}={quoted}", parameter.0))
+            unfolded(line, &format!("{}={quoted}", parameter.0))
         });
     }
 
@@ -101,7 +101,7 @@ impl Fields {
 }
 
 /// Writes a space and a token that must not be folded.
-fn whole(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
+fn unfolded(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
     if line.projected_line_len() + token.len() > LINE {
         line.new_line()?;
     }

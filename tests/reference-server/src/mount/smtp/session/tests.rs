@@ -40,7 +40,7 @@ fn codes(words: &str) -> Vec<String> {
 const BEGIN: &str = "EHLO me\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n";
 
 #[test]
-fn commands_in_the_wrong_order_are_answered_503() {
+fn commands_out_of_order_get_503() {
     assert_eq!(codes("MAIL FROM:<a@b.test>\r\n"), ["503"]);
     assert_eq!(codes("AUTH PLAIN\r\n"), ["503"]);
     assert_eq!(codes("EHLO me\r\nRCPT TO:<c@d.test>\r\nDATA\r\n"), ["250", "503", "503"]);
@@ -51,7 +51,7 @@ fn commands_in_the_wrong_order_are_answered_503() {
 }
 
 #[test]
-fn what_is_not_offered_and_what_is_not_understood_is_told_apart() {
+fn unsupported_and_unknown_commands_get_different_codes() {
     let words = "EHLO me\r\nSTARTTLS\r\nBDAT 3 LAST\r\nEXPN all\r\nVRFY ada\r\nHELP\r\nWIZ\r\n\r\nMAIL FROM ada\r\n\
          MAIL FROM:<a@b.test> FUTURE=1\r\nMAIL FROM:<a@b.test> BODY=BINARYMIME\r\nMAIL FROM:<a@b.test> SIZE=99999999999\r\n";
     let expected = ["250", "502", "502", "502", "252", "214", "500", "500", "501", "555", "555", "552"];
@@ -59,7 +59,7 @@ fn what_is_not_offered_and_what_is_not_understood_is_told_apart() {
 }
 
 #[test]
-fn dots_are_unstuffed_wherever_the_mail_is_cut() {
+fn dots_are_unstuffed_for_any_chunk_size() {
     let words = format!("{BEGIN}Subject: x\r\n\r\n..\r\n..a\r\n.b\r\nend.\r\n.\r\nQUIT\r\n");
     for piece in 1..words.len() {
         let (answers, mails) = converse(words.as_bytes(), piece, Settings::default());
@@ -69,7 +69,7 @@ fn dots_are_unstuffed_wherever_the_mail_is_cut() {
 }
 
 #[test]
-fn a_mail_ends_at_crlf_dot_crlf_and_nowhere_else() {
+fn data_ends_only_at_crlf_dot_crlf() {
     for smuggled in ["\n.\n", "\n.\r\n", "\r.\r", "\r\n.\n", "\r\n.\r", "\r.\r\n"] {
         let words = format!(
             "{BEGIN}Subject: x\r\n\r\nbody{smuggled}MAIL FROM:<evil@b.test>\r\nRCPT TO:<c@d.test>\r\nDATA\r\n\
@@ -90,7 +90,7 @@ fn line_ends(longest: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn of_all_sequences_of_cr_lf_and_dot_one_ends_the_data() {
+fn only_one_sequence_of_cr_lf_and_dot_ends_data() {
     const END: &[u8] = b"\r\n.\r\n";
     let service = Service::new(Settings::default());
     let find = |text: &[u8]| text.windows(END.len()).position(|window| window == END);
@@ -130,7 +130,7 @@ fn of_all_sequences_of_cr_lf_and_dot_one_ends_the_data() {
 }
 
 #[test]
-fn an_http_request_is_no_conversation_and_nothing_after_it_is_read() {
+fn http_request_closes_the_session() {
     let mail = format!("{BEGIN}Subject: x\r\n\r\ninjected\r\n.\r\nQUIT\r\n");
     for head in [
         "POST / HTTP/1.1\r\nHost: localhost:2525\r\nContent-Type: text/plain\r\n\r\n",
@@ -166,18 +166,18 @@ fn an_http_request_is_no_conversation_and_nothing_after_it_is_read() {
 }
 
 #[test]
-fn commands_of_smtp_are_never_taken_for_http() {
+fn smtp_commands_are_never_detected_as_http() {
     let words = "EHLO [127.0.0.1]\r\nMAIL FROM:<a:b@c.test>\r\nMAIL FROM:<host@d.test>\r\nRCPT TO:<a@b.test>\r\nVRFY get\r\nNOOP Host: x\r\nHELP post\r\nQUIT\r\n";
     assert!(!converse(words.as_bytes(), 5, Settings::default()).0.contains("421"));
 }
 
 #[test]
-fn an_empty_mail_ends_and_is_no_mail() {
+fn empty_message_is_rejected() {
     assert_eq!(codes(&format!("{BEGIN}.\r\nNOOP\r\n")), ["250", "250", "250", "354", "554", "250"]);
 }
 
 #[test]
-fn a_mail_over_the_limit_is_read_to_its_end_and_refused() {
+fn message_over_the_limit_is_read_to_its_end_and_rejected() {
     let settings = || Settings { body_limit: 100, ..Settings::default() };
     let words = |long| format!("{BEGIN}Subject: x\r\n\r\n{}\r\n.\r\nNOOP\r\n", "a".repeat(long));
     // 14 bytes of header, 2 of the line end.
@@ -191,14 +191,14 @@ fn a_mail_over_the_limit_is_read_to_its_end_and_refused() {
 }
 
 #[test]
-fn a_mail_for_which_there_is_no_room_is_put_off() {
+fn message_beyond_the_memory_limit_is_deferred() {
     let settings = Settings { keep_mail_bytes: 10, ..Settings::default() };
     let (answers, _) = converse(format!("{BEGIN}Subject: x\r\n\r\n.\r\n").as_bytes(), 50, settings);
     assert!(answers.ends_with("452 4.3.1 The sandbox cannot keep any more mail\r\n"), "{answers}");
 }
 
 #[test]
-fn a_line_that_is_too_long_is_answered_once_and_skipped() {
+fn too_long_line_gets_one_reply_and_is_skipped() {
     for long in [MAX_LINE_LENGTH, 3 * MAX_LINE_LENGTH] {
         let words = format!("NOOP {}\r\nNOOP\r\n", "a".repeat(long));
         for piece in [1, 100, 100_000] {
@@ -212,9 +212,9 @@ fn a_line_that_is_too_long_is_answered_once_and_skipped() {
 }
 
 #[test]
-fn recipients_are_bounded_and_addresses_beyond_ascii_need_the_extension() {
+fn recipients_are_limited_and_non_ascii_addresses_need_smtputf8() {
     let mut words = "EHLO me\r\nMAIL FROM:<a@b.test>\r\n".to_owned();
-    words += &"RCPT TO:<c@d.test>\r\n".repeat(MOST_RECIPIENTS + 1);
+    words += &"RCPT TO:<c@d.test>\r\n".repeat(MAX_RECIPIENTS + 1);
     assert_eq!(codes(&words).last().map(String::as_str), Some("452"));
     assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test>\r\n"), ["250", "553"]);
     assert_eq!(codes("EHLO me\r\nMAIL FROM:<é@b.test> SMTPUTF8\r\n"), ["250", "250"]);
@@ -225,15 +225,15 @@ fn recipients_are_bounded_and_addresses_beyond_ascii_need_the_extension() {
 }
 
 #[test]
-fn a_client_that_is_refused_again_and_again_is_sent_away() {
+fn client_is_disconnected_after_repeated_rejections() {
     let (answers, _) = converse("WIZ\r\n".repeat(60).as_bytes(), 5, Settings::default());
-    assert_eq!(answers.lines().count(), MOST_REFUSALS + 2);
-    assert!(answers.ends_with("421 4.7.0 Too many commands that were refused\r\n"), "{answers}");
+    assert_eq!(answers.lines().count(), MAX_REFUSALS + 2);
+    assert!(answers.ends_with("421 4.7.0 Too many rejected commands\r\n"), "{answers}");
 }
 
 proptest! {
     #[test]
-    fn whatever_is_said_it_answers_lines_and_goes_on(
+    fn arbitrary_input_gets_line_replies(
         words in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..80),

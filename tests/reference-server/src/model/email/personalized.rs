@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 use mail_parser::decoders::html::html_to_text;
 use uuid::Uuid;
 
-use crate::content::placeholders::{LARGEST, Placeholder, fill_within, placeholders};
+use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, placeholders};
 use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
-use crate::model::email::written::{self, Derivation, STAND_IN, Written};
+use crate::model::email::html_and_text::{self, Derivation, HtmlAndText, LINK_PLACEHOLDER};
 
 const UNSUBSCRIBE: &str = "SERVICE_UNSUBSCRIBE_URL";
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
-pub(crate) struct Common {
+pub(crate) struct SharedContent {
     pub(crate) broadcast: Arc<Broadcast>,
     /// The text derived from the HTML, if only the link differs.
     text: OnceLock<Option<String>>,
@@ -26,7 +26,7 @@ pub(crate) struct Common {
     words: OnceLock<String>,
 }
 
-impl Common {
+impl SharedContent {
     pub(crate) fn of(broadcast: Arc<Broadcast>) -> Self {
         Self { broadcast, text: OnceLock::new(), words: OnceLock::new() }
     }
@@ -47,8 +47,9 @@ impl Common {
     /// The derived text with [`LINK_PLACEHOLDER`] for the link; `None` if it contains other values, whose length affects line breaks.
     fn text(&self, html: &str) -> Option<&str> {
         let text = self.text.get_or_init(|| {
-            let filled =
-                fill_within(html, LARGEST, |one| (one.name == UNSUBSCRIBE).then_some(STAND_IN.into()))?;
+            let filled = fill_within(html, MAX_TEXT_BYTES, |one| {
+                (one.name == UNSUBSCRIBE).then_some(LINK_PLACEHOLDER.into())
+            })?;
             placeholders(html).all(|one| one.name == UNSUBSCRIBE).then(|| derive(&filled))
         });
         text.as_deref()
@@ -57,7 +58,7 @@ impl Common {
     fn words(&self) -> &str {
         self.words.get_or_init(|| {
             let source = self.source().unwrap_or_default();
-            let plain = fill_within(source, LARGEST, |_| Some(" ".into())).unwrap_or_default();
+            let plain = fill_within(source, MAX_TEXT_BYTES, |_| Some(" ".into())).unwrap_or_default();
             if self.message().text.is_some() { plain } else { html_to_text(&plain) }
         })
     }
@@ -65,8 +66,8 @@ impl Common {
 
 /// The bodies of one contact's email.
 #[derive(Debug)]
-pub(crate) struct Personal {
-    pub(crate) common: Arc<Common>,
+pub(crate) struct Personalized {
+    pub(crate) shared: Arc<SharedContent>,
     pub(crate) values: Values,
 }
 
@@ -102,18 +103,18 @@ impl Values {
 
     /// Fills in the values; `None` if the result exceeds the size limit.
     pub(crate) fn fill(&self, text: &str) -> Option<String> {
-        fill_within(text, LARGEST, |placeholder| self.of(placeholder))
+        fill_within(text, MAX_TEXT_BYTES, |placeholder| self.of(placeholder))
     }
 }
 
-impl Personal {
+impl Personalized {
     /// The size limit was checked when the email was created.
     fn filled(&self, text: &str) -> String {
         self.values.fill(text).unwrap_or_default()
     }
 
     pub(crate) fn html(&self) -> Option<String> {
-        let message = self.common.message();
+        let message = self.shared.message();
         let html = self.filled(message.html.as_deref()?);
         Some(match &message.preview_text {
             Some(preview) => with_preview(&html, &self.filled(preview)).0,
@@ -122,24 +123,24 @@ impl Personal {
     }
 
     pub(crate) fn text(&self) -> Option<String> {
-        let message = self.common.message();
+        let message = self.shared.message();
         if let Some(text) = &message.text {
             return Some(self.filled(text)).filter(|text| !text.is_empty());
         }
         let html = message.html.as_deref()?;
-        if let Some(text) = self.common.text(html) {
-            return Some(text.replace(STAND_IN, &self.values.link));
+        if let Some(text) = self.shared.text(html) {
+            return Some(text.replace(LINK_PLACEHOLDER, &self.values.link));
         }
-        let filled = fill_within(html, LARGEST, |placeholder| match placeholder.name {
-            UNSUBSCRIBE => Some(STAND_IN.into()),
+        let filled = fill_within(html, MAX_TEXT_BYTES, |placeholder| match placeholder.name {
+            UNSUBSCRIBE => Some(LINK_PLACEHOLDER.into()),
             _ => self.values.of(placeholder),
         });
-        Some(derive(&filled.unwrap_or_default()).replace(STAND_IN, &self.values.link))
+        Some(derive(&filled.unwrap_or_default()).replace(LINK_PLACEHOLDER, &self.values.link))
     }
 
     /// The same bodies without references to the broadcast and the contact.
-    pub(crate) fn written(&self) -> Written {
-        let message = self.common.message();
+    pub(crate) fn rendered(&self) -> HtmlAndText {
+        let message = self.shared.message();
         match &message.html {
             Some(html) if message.text.is_none() => {
                 let html = self.filled(html);
@@ -148,9 +149,9 @@ impl Personal {
                     Some((html, hidden)) => (html, Some(hidden)),
                     None => (html, None),
                 };
-                Written::derived(html.into(), Derivation { link: Some(self.values.link.clone()), hidden })
+                HtmlAndText::derived(html.into(), Derivation { link: Some(self.values.link.clone()), hidden })
             }
-            _ => Written::from((self.html().map(Arc::from), self.text().map(Arc::from))),
+            _ => HtmlAndText::from((self.html().map(Arc::from), self.text().map(Arc::from))),
         }
     }
 
@@ -164,10 +165,10 @@ impl Personal {
 
     /// Whether the text without values contains the word, or one of the values used in it.
     pub(crate) fn has_word(&self, word: &str) -> bool {
-        written::has_word(self.common.words(), word)
-            || placeholders(self.common.source().unwrap_or_default())
+        html_and_text::has_word(self.shared.words(), word)
+            || placeholders(self.shared.source().unwrap_or_default())
                 .filter_map(|placeholder| self.values.of(placeholder))
-                .any(|value| written::has_word(&value, word))
+                .any(|value| html_and_text::has_word(&value, word))
     }
 }
 

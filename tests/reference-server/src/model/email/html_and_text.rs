@@ -9,22 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::content::text::derive;
 
 /// The number of bytes of a text body that a search covers.
-const LOOKED_INTO: usize = 64 << 10;
+const MAX_SEARCHED: usize = 64 << 10;
 
 /// Stands for a link while a text is derived: one short word, of a private-use character. A line break could divide a link as long as the
 /// real one.
-pub(crate) const STAND_IN: &str = "\u{e000}link\u{e000}";
+pub(crate) const LINK_PLACEHOLDER: &str = "\u{e000}link\u{e000}";
 
 /// Bodies that belong to this email alone.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct HtmlAndText {
     pub(crate) html: Option<Arc<str>>,
     pub(crate) text: Text,
 }
 
 #[derive(Debug)]
 pub(crate) enum Text {
-    ValueSource(Option<Arc<str>>),
+    Given(Option<Arc<str>>),
     /// Derived from the HTML on first access; for most emails from the HTML as it is.
     Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
@@ -50,7 +50,7 @@ impl Derivation {
             html.replace_range(hidden, "");
         }
         match &self.link {
-            Some(link) => derive(&html.replace(&**link, STAND_IN)).replace(STAND_IN, link),
+            Some(link) => derive(&html.replace(&**link, LINK_PLACEHOLDER)).replace(LINK_PLACEHOLDER, link),
             None => derive(&html),
         }
     }
@@ -58,27 +58,27 @@ impl Derivation {
 
 /// Whether the beginning of a text contains this word, ignoring case; the word is in lower case.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    text[..text.floor_char_boundary(LOOKED_INTO)].to_lowercase().contains(word)
+    text[..text.floor_char_boundary(MAX_SEARCHED)].to_lowercase().contains(word)
 }
 
-impl Written {
+impl HtmlAndText {
     pub(crate) fn derived(html: Arc<str>, how: Derivation) -> Self {
         Self { html: Some(html), text: Text::Derived(how.into_box(), OnceLock::new()) }
     }
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
-        let (how, made) = match &self.text {
-            Text::ValueSource(text) => return text.clone(),
-            Text::Derived(how, made) => (how, made),
+        let (how, derived) = match &self.text {
+            Text::Given(text) => return text.clone(),
+            Text::Derived(how, derived) => (how, derived),
         };
-        if let Some(text) = made.get() {
+        if let Some(text) = derived.get() {
             return Some(Arc::clone(text));
         }
         let html = self.html.as_deref()?;
         let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
         // Stores no more than was counted.
         if text.len() <= html.len() {
-            return Some(Arc::clone(made.get_or_init(|| text)));
+            return Some(Arc::clone(derived.get_or_init(|| text)));
         }
         Some(text)
     }
@@ -86,15 +86,15 @@ impl Written {
     pub(crate) fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {
-            Text::ValueSource(text) => html + text.as_ref().map_or(0, |text| text.len()),
+            Text::Given(text) => html + text.as_ref().map_or(0, |text| text.len()),
             Text::Derived(..) => 2 * html,
         }
     }
 
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match &self.text {
-            Text::ValueSource(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
-            Text::Derived(_, made) => match made.get() {
+            Text::Given(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
+            Text::Derived(_, derived) => match derived.get() {
                 Some(text) => has_word(text, word),
                 None => self.html.as_ref().is_some_and(|html| has_word(&html_to_text(html), word)),
             },
@@ -102,8 +102,8 @@ impl Written {
     }
 }
 
-impl From<(Option<Arc<str>>, Option<Arc<str>>)> for Written {
+impl From<(Option<Arc<str>>, Option<Arc<str>>)> for HtmlAndText {
     fn from((html, text): (Option<Arc<str>>, Option<Arc<str>>)) -> Self {
-        Self { html, text: Text::ValueSource(text) }
+        Self { html, text: Text::Given(text) }
     }
 }
