@@ -1,4 +1,4 @@
-//! Attachments: bytes, a file that is read while it is sent, an inline image, and an address that the service fetches.
+//! Attachments: bytes, a file that is streamed, an inline image, and a URL that the service fetches.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn both_files_arrive_as_they_were() {
+    async fn both_files_arrive_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let report = folder.path().join("report.csv");
         std::fs::write(&report, "apples,17\n".repeat(50_000)).unwrap();

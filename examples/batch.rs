@@ -1,4 +1,4 @@
-//! A hundred emails in one request; the invalid ones are left out and named.
+//! A batch of emails in one request; invalid ones are rejected individually and reported.
 
 use posthaste::{AcceptedBatch, BatchEmail, Client};
 
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_valid_ones_go_and_the_other_is_named() {
+    async fn the_valid_emails_are_sent_and_the_other_is_reported() {
         // BATCH-13
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();

@@ -31,7 +31,7 @@ mod tests {
         assert_eq!(subjects, ["Hello"]);
         let record = client.emails().get(&accepted.id).blocking().unwrap();
         assert_eq!(record.id, accepted.id);
-        assert_eq!(client.emails().list().limit(1).blocking().unwrap().data.len(), 1);
+        assert_eq!(client.emails().list().page_size(1).blocking().unwrap().data.len(), 1);
         client.emails().wait(&accepted.id).blocking().unwrap();
         assert!(client.emails().get("").blocking().is_err());
     }

@@ -1,8 +1,8 @@
-//! Testing an application's mail without an account: the reference server runs inside the test and keeps what would have left.
+//! Testing an application's emails without an account: the reference server runs in the test and captures them.
 
 use posthaste::{Client, Email};
 
-/// What an application does somewhere deep inside.
+/// Code somewhere deep inside an application.
 async fn sign_up(client: &Client, address: &str) -> posthaste::Result<()> {
     let welcome =
         Email::new("Acme <hi@acme.test>", address, "Welcome").html("<p>Your code is <b>4711</b>.</p>");

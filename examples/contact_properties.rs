@@ -1,8 +1,8 @@
-//! What an application knows of its contacts: a text and a number, with something to say where nothing is known.
+//! Contact properties: a string and a number, with fallbacks for contacts without a value.
 
 use posthaste::{Client, ContactProperty, ContactPropertyPatch, NewContact, NewContactProperty};
 
-/// Makes the properties. A fallback always is of the property's type: `.fallback("none")` on a number doesn't compile.
+/// Creates the properties. A fallback always has the property's type: `.fallback("none")` on a number doesn't compile.
 async fn define(client: &Client) -> posthaste::Result<()> {
     let properties = client.contact_properties();
     properties.create(NewContactProperty::string("city").fallback("your town")).await?;
@@ -11,7 +11,7 @@ async fn define(client: &Client) -> posthaste::Result<()> {
 }
 
 async fn find(client: &Client, key: &str) -> posthaste::Result<Option<ContactProperty>> {
-    let list = client.contact_properties().list().limit(100).await?;
+    let list = client.contact_properties().list().page_size(100).await?;
     Ok(list.data.into_iter().find(|property| property.key == key))
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_property_is_defined_given_changed_and_taken_away() {
+    async fn a_property_is_created_set_changed_and_removed() {
         // PROP-01, PROP-02
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();

@@ -1,18 +1,18 @@
-//! Somebody signs up for a newsletter, looks at what they signed up for, and leaves again.
+//! A contact subscribes to a newsletter, lists its segments, and leaves again.
 
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, ContactPatch, NewContact};
 
-/// The names of the segments that the person was in before leaving the newsletter.
+/// Returns the names of the segments that the contact was in.
 async fn story(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
     let weekly = client.segments().create("Readers of the weekly").await?.id;
 
-    // Signing up twice makes no second contact: an address names one.
+    // Creating a contact twice is harmless: an address identifies one contact.
     let person = NewContact::new(email).first_name("Ada").segment(&weekly);
     client.contacts().create(&person).await?;
     client.contacts().update(email, &ContactPatch::new().last_name("Lovelace")).await?;
 
-    // A path takes the address wherever it takes the id.
+    // An address is accepted in place of a contact's ID.
     let segments: Vec<_> = client.contacts().segments(email).stream().try_collect().await?;
 
     client.contacts().remove_from_segment(email, &weekly).await?;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_signed_up_is_a_member_until_leaving() {
+    async fn a_contact_is_a_member_of_the_segment_until_it_leaves() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let email = "ada+news@example.com";

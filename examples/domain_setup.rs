@@ -1,6 +1,6 @@
-//! A domain from zero to verified: register it, publish its DNS records, have them checked, send the first email.
+//! Setting up a domain: register it, publish its DNS records, verify it, send the first email.
 //!
-//! It may be run again at any time: a domain that is registered already is checked again.
+//! It can be repeated at any time: a registered domain is verified again.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn find(client: &Client, name: &str) -> posthaste::Result<Option<DomainId>
     Ok(None)
 }
 
-/// Gives the domain as it is after the check: verified, or with the status of each record to look at.
+/// Returns the domain after its verification: verified, or with the status of each record.
 async fn set_up(
     client: &Client,
     name: &str,
@@ -66,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Nobody waits in a test: the service's clock runs ahead with every request.
+    /// The clock of the service advances with every request, so the test doesn't wait.
     fn hurry(service: &Arc<Service>) {
         let weak = Arc::downgrade(service);
         service.on_request(move |_| {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_domain_goes_from_zero_to_its_first_email() {
+    async fn a_new_domain_sends_its_first_email() {
         // GEN-05
         let server = ReferenceServer::with(Settings { strict_domains: true, ..Settings::default() }).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_domain_whose_records_are_missing_says_which() {
+    async fn a_failed_verification_names_the_missing_records() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         hurry(server.service());

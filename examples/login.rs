@@ -1,4 +1,4 @@
-//! A person lets a program in with a browser, and the program sends in their name.
+//! A user authorizes a program in the browser, and the program sends on their behalf.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use posthaste::{
     auth::{AuthorizationServer, MemoryStore, RedirectListener, Scope, Session},
 };
 
-/// Logs in at the service of this address. `open` shows the page to the person.
+/// Logs in at the service with this base URL. `open` shows the consent page to the user.
 async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> posthaste::Result<Session> {
     let server = AuthorizationServer::discover(base_url).await?;
     let receiver = RedirectListener::bind().await?;
@@ -16,11 +16,11 @@ async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> pos
     open(authorization.url().as_str());
     let code = receiver.wait(&authorization, Duration::from_mins(5)).await?;
     let tokens = server.exchange(&authorization, &code).await?;
-    // In memory the login ends with the program; a store of your own keeps it (see shared_login).
+    // In memory the login ends with the program; a custom store keeps it (see shared_login).
     Session::start(MemoryStore::new(), tokens).await
 }
 
-/// Renews the access token when a call needs it, and takes the access back at the end.
+/// Sends an email, with an access token that is refreshed on demand, and logs out.
 async fn story(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Accepted> {
     let session = log_in(base_url, "posthaste-cli", open).await?;
     let client = Client::builder().base_url(base_url).session(session.clone()).build()?;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_person_lets_the_program_in_and_it_sends() {
+    async fn a_user_authorizes_the_program_and_it_sends() {
         let server = ReferenceServer::over_http(Settings::default()).await;
         server.service().listens_at(&server.base_url());
         let open = |page: &str| {

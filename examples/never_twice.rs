@@ -1,13 +1,13 @@
-//! Sending what a job queue hands out, without ever sending it twice: the key comes from the job, and the error says what to do with it.
+//! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it.
 
 use posthaste::{Client, Email, Outcome};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Done,
-    /// Put it back: the same key makes the next try harmless.
+    /// Queue the job again: the same key makes the retry safe.
     TryLater,
-    /// No try will help; somebody has to look.
+    /// A retry won't help; a developer has to look.
     Bury(String),
 }
 
@@ -16,7 +16,7 @@ async fn story(client: &Client, job: u64, address: &str) -> Verdict {
         Email::new("Acme <hi@acme.test>", address, "Your order").text(format!("Order {job} is on its way."));
     match client.emails().send(&email).idempotency_key(format!("order-{job}-shipped")).await {
         Ok(_) => Verdict::Done,
-        // The service took it, but its answer could not be read: sending again would change nothing.
+        // The service accepted the email, but its response could not be read: sending again would change nothing.
         Err(error) if error.outcome() == Outcome::Accepted => Verdict::Done,
         Err(error) if error.is_retryable() => Verdict::TryLater,
         Err(error) => Verdict::Bury(error.to_string()),
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_lost_answer_and_a_second_try_send_one_mail() {
+    async fn a_lost_response_and_a_retry_send_one_email() {
         // IDEM-07
         let server = ReferenceServer::over_http(Settings::default()).await;
         let client = Client::builder()

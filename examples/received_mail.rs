@@ -1,11 +1,11 @@
-//! A mail comes in; the files that are attached to it are saved under names of our own.
+//! Receiving emails: their attachments are saved under file names of our own.
 
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, ReceivedEmailSummary};
 
-/// Saves what is attached to an email. The sender chose the files' names, so they are none to save them under: the id is.
+/// Saves the attachments of an email. The sender chose their file names, so the IDs are used instead.
 async fn save(
     client: &Client,
     email: &ReceivedEmailSummary,
@@ -14,7 +14,7 @@ async fn save(
     let mut saved = Vec::new();
     let mut attachments = client.received().attachments(&email.id).stream();
     while let Some(attachment) = attachments.try_next().await? {
-        // The address is signed and works for a while. The API key doesn't go there.
+        // The URL is signed and expires. The API key isn't sent to it.
         let content = client.received().download(&attachment.download_url).await?;
         let path = folder.join(attachment.id.as_str());
         if std::fs::write(&path, content).is_ok() {
@@ -29,7 +29,7 @@ async fn save(
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
-    for email in client.received().list().limit(10).await?.data {
+    for email in client.received().list().page_size(10).await?.data {
         println!("{}", email.subject.as_deref().unwrap_or("(no subject)"));
         for path in save(&client, &email, &folder).await? {
             println!("  {}", path.display());
@@ -52,7 +52,7 @@ mod tests {
     );
 
     #[tokio::test]
-    async fn what_is_attached_is_saved_as_it_was() {
+    async fn attachments_are_saved_unchanged() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         server.service().receive(&server.api_key(), &["in@acme.test"], MAIL).unwrap();

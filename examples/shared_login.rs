@@ -1,9 +1,9 @@
-//! Several servers share one login through a database: whichever needs a new access token first renews it for all.
+//! Several servers share one login through a database: the first that needs a new access token refreshes it for all.
 //!
-//! A store needs two things of a database: records that are on the disk when `write` is done, and a lock that ends with its holder's connection.
-//! They must not be one transaction. What is written under the lock is the warning that a renewal is about to begin; in the lock's own
-//! transaction it would be undone with it, just when the process dies that it warns of. Here the lock is an open transaction in a file of
-//! its own. With PostgreSQL it is `pg_advisory_lock` on a connection of its own, and the record is a row like any other.
+//! A store needs two things from a database: records that are durable when `write` completes, and a lock that ends with its holder's connection.
+//! They must not be one transaction: the record written under the lock announces that a refresh is about to begin. In the lock's own
+//! transaction it would be rolled back with the lock, when the process dies that it warns about. Here the lock is an open transaction in a
+//! separate file. With PostgreSQL it is `pg_advisory_lock` on a connection of its own, and the record is an ordinary row.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,7 +14,7 @@ use posthaste::{
 };
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
 
-/// A login as one row of a database. Whoever can read the database can read the tokens.
+/// A login as a row of a database. Anyone who can read the database can read the tokens.
 #[derive(Clone)]
 struct Database {
     records: PathBuf,
@@ -27,7 +27,7 @@ impl Database {
         Self { lock: records.with_extension("lock"), records }
     }
 
-    /// Does something with the records where it keeps no task waiting.
+    /// Runs a query on a blocking thread.
     async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -113,7 +113,7 @@ impl LockedStore for Locked {
     }
 }
 
-/// What each server does when it starts.
+/// Opens the session when a server starts.
 fn start(base_url: &str, database: Database) -> posthaste::Result<Client> {
     Client::builder().base_url(base_url).session(Session::open(database)).build()
 }
@@ -139,13 +139,13 @@ mod tests {
     async fn login(server: &ReferenceServer, database: &Database) {
         let issued = server.service().grant("posthaste-cli", &server.api_key(), "full_access");
         let token = format!("{}/oauth/token", server.base_url());
-        // Without an access token: the first call has to renew.
+        // Without an access token, the first call has to refresh.
         let record = TokenRecord::new(server.base_url(), token, "posthaste-cli", issued.refresh_token.into());
         Session::start(database.clone(), record).await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn servers_that_need_a_token_at_once_renew_it_once() {
+    async fn servers_that_need_a_token_concurrently_refresh_it_once() {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::at(folder.path().join("app.db"));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_under_the_lock_stays_when_its_holder_dies() {
+    async fn a_record_written_under_the_lock_survives_its_holder() {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let folder = tempfile::tempdir().unwrap();
         let database = Database::at(folder.path().join("app.db"));

@@ -1,8 +1,8 @@
-//! A welcome from a stored template: made once, sent to everybody who signs up, and to nobody twice.
+//! A welcome email from a stored template, sent at most once to each new user.
 
 use posthaste::{Accepted, Client, Email, NewTemplate, TemplateVariable};
 
-/// Makes the template, once for all. Its alias stands for its id from then on.
+/// Creates the template, once. Its alias identifies it from then on.
 async fn set_up(client: &Client) -> posthaste::Result<()> {
     let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, your plan is {{{PLAN}}}.</p>")
         .alias("welcome")
@@ -15,7 +15,7 @@ async fn set_up(client: &Client) -> posthaste::Result<()> {
     Ok(())
 }
 
-/// Somebody has signed up. However often this runs for the same user, there is one mail: the key says which one it is.
+/// Welcomes a new user. However often this runs for the same user, one email is sent: the idempotency key identifies it.
 async fn signed_up(client: &Client, user: u64, name: &str, address: &str) -> posthaste::Result<Accepted> {
     let email = Email::from_template("welcome", address).variable("NAME", name).tag("kind", "welcome");
     client.emails().send(&email).idempotency_key(format!("welcome-{user}")).await
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn everybody_is_welcomed_by_name_and_once() {
+    async fn every_new_user_gets_one_personal_email() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         set_up(&client).await.unwrap();

@@ -1,6 +1,6 @@
-//! A support desk: every email that comes in becomes a ticket, once, whatever happens in between.
+//! A help desk: every received email becomes one ticket, whatever fails in between.
 //!
-//! The ticket and the cursor are written in one transaction, so that a crash leaves both or none.
+//! The ticket and the cursor are written in one transaction, so a crash leaves both or neither.
 
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, ReceivedEmailSummary};
@@ -8,13 +8,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Takes in all that has come since the last time; gives how many tickets there are of it.
+/// Imports all emails received since the last run; returns the number of new tickets.
 async fn take_in(client: &Client, desk: &mut Connection) -> Result<usize, Failure> {
     let mut tickets = 0;
     let last = desk.query_row("SELECT last FROM cursor", [], |row| row.get::<_, String>(0)).optional()?;
     let received = client.received();
     let Some(last) = last else {
-        // The first time there is nothing to go on from: all of it, oldest first.
+        // The first run has no cursor: it imports all emails, oldest first.
         let all: Vec<_> = received.list().stream().try_collect().await?;
         for email in all.iter().rev() {
             write_down(desk, email)?;
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_email_is_one_ticket_also_when_the_service_fails_on_the_way() {
+    async fn every_email_becomes_one_ticket_despite_failures() {
         let server = ReferenceServer::start().await;
         let client = Client::builder().base_url(server.base_url()).api_key(server.api_key());
         let client = client.retry(RetryPolicy::never()).build().unwrap();
@@ -84,7 +84,7 @@ mod tests {
         arrive(&server, 0..3);
         assert_eq!(take_in(&client, &mut desk()).await.unwrap(), 3);
         arrive(&server, 3..253);
-        // The second page does not come; what was taken in of the first one stays.
+        // The request of the second page fails; the tickets of the first page stay.
         let failing = Rule::new(Action::answer(503, "busy")).on(Method::GET, "/emails/receiving");
         server.service().faults().add(failing.after(1));
         take_in(&client, &mut desk()).await.unwrap_err();

@@ -1,40 +1,40 @@
-//! A newsletter that can be left: one topic, one email to everybody, and who opted out gets nothing.
+//! A newsletter that contacts can unsubscribe from: one topic, and one email that is sent only to subscribers.
 
 use posthaste::{Accepted, Client, Email, NewContact, NewTopic, Subscription, TopicId};
 
-/// Makes the topic. Strangers don't get its emails: only who said yes does.
+/// Creates the topic. Only contacts that opted in get its emails.
 async fn found(client: &Client) -> posthaste::Result<TopicId> {
     let topic =
         NewTopic::new("Weekly letter", Subscription::OptOut).description("Every Friday, nothing else");
     Ok(client.topics().create(&topic).await?.id)
 }
 
-/// What happens when somebody ticks the box in the sign-up form.
+/// Called when a user ticks the box in the sign-up form.
 async fn join(client: &Client, topic: &TopicId, address: &str) -> posthaste::Result<()> {
     client.contacts().create(&NewContact::new(address).topic(topic, Subscription::OptIn)).await?;
     Ok(())
 }
 
-/// What happens when somebody has had enough.
+/// Called when a user unsubscribes.
 async fn leave(client: &Client, topic: &TopicId, address: &str) -> posthaste::Result<()> {
     client.contacts().update_topics(address, [(topic, Subscription::OptOut)]).await?;
     Ok(())
 }
 
-/// What a page of settings shows.
+/// The data of a preference page.
 async fn choices(client: &Client, address: &str) -> posthaste::Result<Vec<(String, Option<Subscription>)>> {
     let topics = client.contacts().topics(address).await?;
     Ok(topics.data.into_iter().map(|topic| (topic.name, topic.subscription)).collect())
 }
 
-/// The service drops the addresses that don't want it. An email that nobody wants is accepted too; then it fails.
+/// The service drops recipients that opted out. An email without remaining recipients is accepted too, and then fails.
 async fn send(client: &Client, topic: &TopicId, addresses: &[&str]) -> posthaste::Result<Accepted> {
     let email = Email::new("Acme <news@acme.test>", addresses.to_vec(), "Your week").text("All is well.");
     client.emails().send(&email.topic_id(topic)).await
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "what everybody chose is the program's result")]
+#[expect(clippy::print_stdout, reason = "what recipients chose is the program's result")]
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let topic = found(&client).await?;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_opted_out_gets_nothing() {
+    async fn contacts_that_opted_out_get_nothing() {
         // EMAIL-24, EMAIL-26, EMAIL-27
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
@@ -71,8 +71,8 @@ mod tests {
         let chosen = choices(&client, "bob@example.com").await.unwrap();
         assert_eq!(chosen, [("Weekly letter".to_owned(), Some(Subscription::OptOut))]);
 
-        let everybody = ["ada@example.com", "bob@example.com", "stranger@example.com"];
-        send(&client, &topic, &everybody).await.unwrap();
+        let recipients = ["ada@example.com", "bob@example.com", "stranger@example.com"];
+        send(&client, &topic, &recipients).await.unwrap();
         let mails = server.service().mails("sb_test");
         assert_eq!((mails.len(), &mails[0].to), (1, &vec!["ada@example.com".to_owned()]));
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_topic_is_kept_in_order() {
+    async fn a_topic_is_updated_and_deleted() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let topic = found(&client).await.unwrap();

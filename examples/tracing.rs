@@ -1,4 +1,4 @@
-//! Logs what the client does: one span per call, one event per attempt.
+//! Logging the client's requests: one span per call, one event per attempt.
 
 use posthaste::{Accepted, Client, Email};
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -7,7 +7,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 ///
 /// ```text
 /// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=1 status=503 request_id="…"
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" pause=300ms
+/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" delay=300ms
 /// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=2 status=200 request_id="…"
 /// DEBUG posthaste{operation="emails.send" method=POST route=/emails attempts=2 status=200 request_id="…"}: close
 /// ```
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is logged.
+    /// Collects the log output.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -72,7 +72,7 @@ mod tests {
         let client = Client::builder()
             .base_url(server.base_url())
             .api_key(server.api_key())
-            .retry(RetryPolicy::default().base(std::time::Duration::from_millis(1)))
+            .retry(RetryPolicy::default().base_delay(std::time::Duration::from_millis(1)))
             .build()
             .unwrap();
         let log = Log::default();

@@ -1,4 +1,4 @@
-//! Walking through everything that was sent, page by page, in constant memory.
+//! Streaming all sent emails, page by page, in constant memory.
 
 use futures_util::TryStreamExt as _;
 use posthaste::{Client, LastEvent};
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nothing_is_left_out_and_nothing_comes_twice() {
+    async fn streaming_skips_and_repeats_nothing() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! Receiving webhooks with axum: verify the bytes, answer at once, handle each delivery once.
+//! Receiving webhooks with axum: verify the bytes, respond immediately, process each event once.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,12 +9,12 @@ use tokio::sync::{Mutex, mpsc};
 
 struct Receiver {
     verifier: WebhookVerifier,
-    /// In production a table with a unique column, kept for two days: the service tries for 28 hours.
+    /// In production, a table with a unique column, kept for two days: the service retries for 28 hours.
     seen: Mutex<HashSet<WebhookEventId>>,
     jobs: mpsc::Sender<WebhookPayload>,
 }
 
-/// `Bytes`, not `Json<…>`: the signature covers the body as it came.
+/// `Bytes`, not `Json<…>`: the signature covers the body as received.
 async fn hook(
     State(receiver): State<Arc<Receiver>>,
     headers: HeaderMap,
@@ -27,10 +27,10 @@ async fn hook(
     let event = delivery.event().map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     let mut seen = receiver.seen.lock().await;
     if seen.contains(&delivery.id) {
-        // Our answer to an earlier attempt was lost. All is done already.
+        // The response to an earlier attempt was lost. The event has been processed already.
         return Ok(StatusCode::NO_CONTENT);
     }
-    // The service waits 15 seconds, so the work is done elsewhere. No room for it: the service will try again.
+    // The service waits 15 seconds, so the event is processed elsewhere. If the queue is full, the service retries later.
     receiver.jobs.try_send(event).map_err(|full| (StatusCode::SERVICE_UNAVAILABLE, full.to_string()))?;
     seen.insert(delivery.id);
     Ok(StatusCode::NO_CONTENT)
@@ -42,7 +42,7 @@ fn app(verifier: WebhookVerifier) -> (Router, mpsc::Receiver<WebhookPayload>) {
     (Router::new().route("/hooks", post(hook)).with_state(Arc::new(receiver)), todo)
 }
 
-/// What an application does about an event.
+/// Processes an event.
 fn handle(event: &WebhookPayload) -> String {
     match &event.data {
         EventData::EmailDelivered(email) => format!("{} has arrived", email.email_id),
@@ -50,7 +50,7 @@ fn handle(event: &WebhookPayload) -> String {
             let why = bounced.bounce.message.as_deref().unwrap_or("no reason given");
             format!("write no more to {}: {why}", bounced.to.join(", "))
         }
-        // Also what this version has no name for: `event.raw()` has all of it.
+        // Includes event types that this version doesn't know: `event.raw()` has the complete JSON.
         _ => format!("{} is of no interest", event.kind),
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_happens_to_an_email_is_told() {
+    async fn events_of_an_email_are_delivered() {
         // EVT-11
         let server = ReferenceServer::over_http(Settings::default()).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
@@ -96,12 +96,12 @@ mod tests {
         let id = send("ada@example.com").await;
         assert_eq!(handle(&todo.recv().await.unwrap()), format!("{id} has arrived"));
         send("bounced@example.com").await;
-        let told = handle(&todo.recv().await.unwrap());
-        assert!(told.starts_with("write no more to bounced@example.com: "), "{told}");
+        let line = handle(&todo.recv().await.unwrap());
+        assert!(line.starts_with("write no more to bounced@example.com: "), "{line}");
     }
 
     #[tokio::test]
-    async fn a_delivery_is_handled_once_and_only_if_it_is_the_services() {
+    async fn a_delivery_is_verified_and_processed_once() {
         // EVT-11
         let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
         let (jobs, mut todo) = mpsc::channel(1);

@@ -1,4 +1,4 @@
-//! Receiving webhooks with hyper alone, over a rotation of the secret: the old one and the new one are both taken.
+//! Receiving webhooks with hyper alone, during a rotation of the signing secret: both secrets are accepted.
 
 use std::{
     collections::HashSet,
@@ -14,28 +14,28 @@ use hyper_util::rt::TokioIo;
 use posthaste::{WebhookEventId, WebhookPayload, WebhookVerifier};
 use tokio::net::TcpListener;
 
-/// Nobody has to keep more than this in memory for a stranger.
+/// The maximum size of a body, so that a stranger can't exhaust the memory.
 const MOST: usize = 1024 * 1024;
 
 struct Receiver {
     verifier: WebhookVerifier,
-    /// In production a table with a unique column, kept for two days: the service tries for 28 hours.
+    /// In production, a table with a unique column, kept for two days: the service retries for 28 hours.
     seen: Mutex<HashSet<WebhookEventId>>,
-    /// Puts an event where it is handled later; the answer must not wait for that.
+    /// Queues an event for later processing; the response must not wait for it.
     queue: Box<dyn Fn(WebhookPayload) + Send + Sync>,
 }
 
 impl Receiver {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         let (head, body) = request.into_parts();
-        // The body as it came: the signature covers bytes.
+        // The body as received: the signature covers bytes.
         let (status, why) = match Limited::new(body, MOST).collect().await {
             Err(error) => (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
             Ok(body) => match self.verifier.verify(&head.headers, &body.to_bytes()) {
                 Err(refusal) => (StatusCode::UNAUTHORIZED, refusal.to_string()),
                 Ok(delivery) => {
                     let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Of one that was seen before, our answer was lost: all is done already.
+                    // Of a duplicate, the earlier response was lost: the event has been processed already.
                     if seen.insert(delivery.id.clone())
                         && let Ok(event) = delivery.event()
                     {
@@ -58,7 +58,7 @@ async fn serve(listener: TcpListener, receiver: Receiver) -> std::io::Result<()>
         let receiver = Arc::clone(&receiver);
         tokio::spawn(async move {
             let answer = service_fn(|request| receiver.answer(request));
-            // A sender that hangs up is no news.
+            // A client that disconnects is no error.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
         });
     }
@@ -84,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// A receiver with these secrets; what it queues.
+    /// A receiver with these secrets, and its queue.
     fn receive(listener: TcpListener, verifier: WebhookVerifier) -> mpsc::UnboundedReceiver<WebhookPayload> {
         let (sender, queued) = mpsc::unbounded_channel();
         let queue = Box::new(move |event| drop(sender.send(event)));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_missed_while_the_secret_is_rotated() {
+    async fn no_delivery_is_missed_during_a_secret_rotation() {
         // EVT-11
         let server = ReferenceServer::over_http(Settings::default()).await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
@@ -109,12 +109,12 @@ mod tests {
         create("ada@example.com").await;
         assert_eq!(queued.recv().await.unwrap().kind, EventType::ContactCreated);
 
-        // The receiver knows the old secret only, and the service signs with both.
+        // The receiver knows only the old secret, and the service signs with both.
         let rotated = client.webhooks().rotate_secret(&made.id).await.unwrap();
         create("bob@example.com").await;
         assert_eq!(queued.recv().await.unwrap().raw()["data"]["email"], "bob@example.com");
 
-        // One that knows both takes over in time.
+        // A receiver that knows both secrets takes over in time.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}/", listener.local_addr().unwrap());
         let both = WebhookVerifier::new(&rotated.signing_secret).unwrap().or(&made.signing_secret).unwrap();

@@ -1,8 +1,8 @@
-//! A weekly letter to everybody who reads it: people join a segment, the letter is written once, and goes out on Friday morning.
+//! A weekly newsletter: contacts join a segment, and a broadcast is scheduled for Friday morning.
 
 use posthaste::{BroadcastId, Client, NewBroadcast, NewContact, SegmentId};
 
-/// What the letter says. Every reader's copy is filled with the reader's own name and link.
+/// The content. Each contact's copy has the contact's own name and unsubscribe link.
 const LETTER: &str = r#"<h1>Your week</h1>
 <p>Hello {{{contact.first_name|friend}}}, seventeen apples fell.</p>
 <p><a href="{{{SERVICE_UNSUBSCRIBE_URL}}}">No more of this</a></p>"#;
@@ -21,24 +21,24 @@ async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> posthaste:
 }
 
 async fn story(client: &Client, segment: &SegmentId) -> posthaste::Result<BroadcastId> {
-    let letter =
+    let broadcast =
         NewBroadcast::new(segment, "Acme <news@acme.test>", "{{{contact.first_name|Your}}}: the week")
             .html(LETTER)
             .preview_text("Seventeen apples")
             .name("Week 10")
             .send_at("friday at 9am");
-    // A moment can't be given without sending: the type has no way to say it.
-    Ok(client.broadcasts().create(&letter).await?.id)
+    // A time can't be set without sending: the type doesn't allow it.
+    Ok(client.broadcasts().create(&broadcast).await?.id)
 }
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "the letter's id and state are the program's result")]
+#[expect(clippy::print_stdout, reason = "the broadcast's id and state are the program's result")]
 async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     let segment = readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await?;
     let id = story(&client, &segment).await?;
-    let letter = client.broadcasts().get(&id).await?;
-    println!("{id} is {:?}, for {:?}", letter.status, letter.scheduled_at);
+    let broadcast = client.broadcasts().get(&id).await?;
+    println!("{id} is {:?}, for {:?}", broadcast.status, broadcast.scheduled_at);
     Ok(())
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn on_friday_every_reader_gets_a_copy_and_may_say_no_more() {
+    async fn every_contact_gets_the_broadcast_with_an_unsubscribe_link() {
         // BCAST-18, BCAST-26
         let wednesday = "2026-03-04T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(wednesday), ..Settings::default() };
@@ -81,7 +81,7 @@ mod tests {
         assert!(bob.html.as_deref().unwrap().contains("Hello friend, seventeen"));
         assert_eq!(ada.captured_at.to_string(), "2026-03-06T09:00:00Z");
 
-        // Bob's mail program presses the button that the mail's headers offer (RFC 8058).
+        // Bob's mail client uses the one-click unsubscribe header (RFC 8058).
         let (_, rest) = bob.html.as_deref().unwrap().split_once("href=\"").unwrap();
         let link = rest.split_once('"').unwrap().0;
         let path = link.strip_prefix(&server.base_url()).unwrap();
@@ -92,6 +92,6 @@ mod tests {
         let copy = client.broadcasts().duplicate(&id).await.unwrap().id;
         client.broadcasts().send(&copy).await.unwrap();
         client.broadcasts().wait(&copy).await.unwrap();
-        assert_eq!(server.service().mails("sb_test").len(), 3, "the next letter is Ada's alone");
+        assert_eq!(server.service().mails("sb_test").len(), 3, "the next broadcast is Ada's alone");
     }
 }

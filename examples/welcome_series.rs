@@ -1,4 +1,4 @@
-//! A welcome series: an email at once, another one a day later for those who pay, and what became of it.
+//! A welcome series: one email immediately, another a day later for paying users, and the status of a run.
 
 use posthaste::{
     AutomationEmail, AutomationId, AutomationRun, AutomationStatus, Client, Connection, EventOccurrence,
@@ -23,7 +23,7 @@ async fn templates(client: &Client) -> posthaste::Result<()> {
     Ok(())
 }
 
-/// Who signs up is welcomed; who is on the pro plan gets the tour a day later.
+/// Welcomes every new user; those on the pro plan get the tour a day later.
 async fn series(client: &Client) -> posthaste::Result<AutomationId> {
     let welcome = AutomationEmail::new("welcome").variable("NAME", RunValue::var("event.name"));
     let series = NewAutomation::new("Welcome series")
@@ -44,16 +44,16 @@ async fn series(client: &Client) -> posthaste::Result<AutomationId> {
     Ok(client.automations().create(&series).await?.id)
 }
 
-/// Called where somebody signs up.
+/// Called when a user signs up.
 async fn signed_up(client: &Client, name: &str, address: &str, plan: &str) -> posthaste::Result<()> {
-    let event = EventOccurrence::of_email("user.created", address).with("name", name).with("plan", plan);
+    let event = EventOccurrence::for_email("user.created", address).field("name", name).field("plan", plan);
     client.events().send(&event).await?;
     Ok(())
 }
 
-/// What the series has done for the last one who signed up.
+/// Returns the steps of the latest run.
 async fn last_run(client: &Client, series: &AutomationId) -> posthaste::Result<Option<AutomationRun>> {
-    match client.automations().runs(series).limit(1).await?.data.first() {
+    match client.automations().runs(series).page_size(1).await?.data.first() {
         Some(run) => Ok(Some(client.automations().run(series, &run.id).await?)),
         None => Ok(None),
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_second_email_goes_out_a_day_later_to_those_who_pay() {
+    async fn the_second_email_is_sent_a_day_later_to_paying_users() {
         let server = ReferenceServer::start().await;
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         templates(&client).await.unwrap();

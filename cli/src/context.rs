@@ -149,7 +149,7 @@ impl Context {
         let (warn_of_event, profile) = (Arc::clone(&warn), credentials.profile().to_owned());
         Session::builder()
             .on_event(move |event| warn_of_event(&event.to_string()))
-            .renew_with(move |request| {
+            .refresh_with(move |request| {
                 let (warn, profile) = (Arc::clone(&warn), profile.clone());
                 async move { helper::renew(profile, request, |text| warn(text)).await }
             })
@@ -223,7 +223,7 @@ impl Context {
     /// The client settings that don't depend on the service.
     pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
-        let retry = RetryPolicy::default().attempts(settings.retries.value.saturating_add(1));
+        let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);
         match &settings.timeout {
             Some(timeout) => builder.timeout(timeout.value),

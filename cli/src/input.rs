@@ -10,4 +10,5 @@ pub(crate) mod json;
 pub(crate) mod json_spans;
 pub(crate) mod name;
 pub(crate) mod pair;
+pub(crate) mod size;
 pub(crate) mod source;

@@ -1,15 +1,15 @@
-//! Authentication: the credential that every call carries, and how a login gets and keeps one.
+//! Authentication: credentials, the OAuth authorization code flow, and sessions that refresh access tokens.
 //!
-//! Without the feature `oauth` a client authenticates with an API key or an access token that never changes; the rest of this module needs it.
+//! Without the feature `oauth` a client authenticates with an API key or a fixed access token; the rest of this module needs the feature.
 //!
-//! | file | holds |
+//! | module | contains |
 //! |---|---|
-//! | `credentials`, `scope` | the credential of a client; what an access token may do |
+//! | `credentials`, `scope` | the credential of a client; the scopes of an access token |
 //! | `oauth` | the authorization code flow with PKCE, the token endpoint, registration and revocation |
 //! | `redirect_listener` | a loopback server that receives the browser's redirect |
-//! | `record`, `store` | a login as it is stored, and the contract of token stores |
-//! | `token_endpoint` | the outcomes of a refresh, as far as a client can know |
-//! | `session` | a login in use: refreshed when a call needs it, and never lost by a fault of the client |
+//! | `record`, `store` | the stored record of a login, and the contract of token stores |
+//! | `token_endpoint` | the outcomes of a refresh, as far as a client can know them |
+//! | `session` | a login in use: refreshed on demand, and robust against lost responses and crashes |
 
 mod credentials;
 #[cfg(feature = "oauth")]

@@ -1,7 +1,7 @@
-//! A request body as a list of chunks that can be sent again: bytes, or a file that is Base64-encoded while it goes out.
+//! A replayable request body: a list of chunks, each either bytes or a file that is Base64-encoded while it is sent.
 //!
-//! The length is known before the first byte leaves, so the service can refuse early and a proxy sees no surprise;
-//! and a second attempt sends the same bytes as the first, or fails: an idempotency key promises that.
+//! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
+//! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
 
 use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -11,10 +11,10 @@ use futures_core::Stream;
 use futures_util::stream;
 use tokio::{fs::File, io::AsyncReadExt as _};
 
-/// Bytes read from a file at a time: a multiple of three, so that Base64 needs no padding in between.
-const PIECE: usize = 96 * 1024;
+/// The size of a read from a file, in bytes: a multiple of three, so that Base64 needs no padding in between.
+const CHUNK: usize = 96 * 1024;
 
-/// What a request carries. Cloning it is cheap, and each clone can be sent.
+/// A request body. Cloning is cheap, and each clone can be sent.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct Body {
     chunks: Vec<Chunk>,
@@ -28,19 +28,19 @@ enum Chunk {
     File(Arc<FileSource>),
 }
 
-/// A file as it was when it was attached.
+/// A file in its state when it was attached.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
     version: FileVersion,
 }
 
-/// What tells two contents of a file apart without reading it.
+/// File metadata that changes with the content, so that a change is detected without reading the file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FileVersion {
     len: u64,
     modified: Option<SystemTime>,
-    /// Device and inode: a file that replaced another one can have its length and time.
+    /// Device and inode: a file that replaces another one can have the same length and modification time.
     inode: Option<(u64, u64)>,
 }
 
@@ -57,15 +57,15 @@ impl FileVersion {
     }
 }
 
-/// A piece of a body, as [`Preview`](crate::Preview) shows it.
+/// A part of a body, as [`Preview`](crate::Preview) shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyPart {
-    /// Text that is sent as it is.
+    /// Text, sent as is.
     Text(Bytes),
-    /// The Base64 text of an attachment's content.
+    /// The content of an attachment, Base64-encoded when it is sent.
     Encoded {
-        /// Which attachment, from 0, of those that carry their content.
+        /// The attachment's index, counted from 0 over those that carry content.
         attachment: usize,
         /// The content's size before Base64, in bytes.
         bytes: u64,
@@ -92,17 +92,17 @@ impl Body {
         self
     }
 
-    /// The body's length on the wire, in bytes.
+    /// Returns the body's length on the wire, in bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing is carried.
+    /// Returns whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The whole body, when it is in memory in one piece (as it is without attachments).
+    /// Returns the whole body if it is held in memory in one piece, as it is without attachments.
     pub fn as_bytes(&self) -> Option<Bytes> {
         match self.chunks.as_slice() {
             [] => Some(Bytes::new()),
@@ -111,10 +111,10 @@ impl Body {
         }
     }
 
-    /// The body from its first byte, in pieces of at most a few hundred KiB. Files are read as they go out.
+    /// Returns the body from its first byte, in chunks of at most a few hundred KiB. Files are read while they are sent.
     ///
     /// # Errors
-    /// A file can't be read, or is no longer what it was when the attachment was made.
+    /// A file can't be read, or has changed since it was attached.
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
@@ -156,7 +156,7 @@ impl From<Vec<u8>> for Body {
     }
 }
 
-/// How many characters Base64 with padding takes for so many bytes.
+/// Returns the length of `bytes` bytes in padded Base64.
 pub(crate) fn encoded_len(bytes: u64) -> u64 {
     bytes.div_ceil(3) * 4
 }
@@ -171,7 +171,7 @@ impl OpenChunk {
         match self {
             Self::Memory(bytes) if bytes.is_empty() => Ok(None),
             Self::Memory(bytes) => {
-                let piece = bytes.split_to(bytes.len().min(PIECE));
+                let piece = bytes.split_to(bytes.len().min(CHUNK));
                 Ok(Some(encode(&piece)))
             }
             Self::File(file) => file.next().await,
@@ -187,8 +187,8 @@ struct OpenFile {
 }
 
 impl FileSource {
-    /// Looks at a file: it must be a regular one that can be opened.
-    pub(crate) async fn look(path: PathBuf) -> io::Result<Self> {
+    /// Reads a file's metadata. The file has to be regular and readable.
+    pub(crate) async fn inspect(path: PathBuf) -> io::Result<Self> {
         let found = tokio::fs::metadata(&path).await?;
         if !found.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -204,7 +204,7 @@ impl FileSource {
 
     async fn open(self: Arc<Self>) -> io::Result<OpenFile> {
         let mut file = File::open(&self.path).await.map_err(|error| self.named(&error))?;
-        file.set_max_buf_size(PIECE);
+        file.set_max_buf_size(CHUNK);
         let now = file.metadata().await.map_err(|error| self.named(&error))?;
         if FileVersion::of(&now) != self.version {
             return Err(self.changed());
@@ -227,14 +227,14 @@ impl OpenFile {
         if self.left == 0 {
             return Ok(None);
         }
-        let wanted = usize::try_from(self.left).unwrap_or(PIECE).min(PIECE);
+        let wanted = usize::try_from(self.left).unwrap_or(CHUNK).min(CHUNK);
         self.buffer.resize(wanted, 0);
         if let Err(error) = self.file.read_exact(&mut self.buffer).await {
             let shrunk = error.kind() == io::ErrorKind::UnexpectedEof;
             return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
         }
         self.left -= wanted as u64;
-        // Before the last chunk leaves: the service can't take an incomplete body for a whole one.
+        // Checked before the last chunk is sent: the service can't mistake an incomplete body for a complete one.
         if self.left == 0 {
             let now = self.file.metadata().await.map_err(|error| self.source.named(&error))?;
             if FileVersion::of(&now) != self.source.version {
@@ -270,11 +270,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_goes_out_as_the_base64_of_its_bytes_every_time() {
+    async fn a_file_is_sent_as_base64_at_every_attempt() {
         // EMAIL-31
-        let content: Vec<u8> = (0..=255).cycle().take(PIECE * 2 + 77).collect();
+        let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
         let path = scratch("twice", &content);
-        let source = Arc::new(FileSource::look(path.clone()).await.unwrap());
+        let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
         let body = Body::default().plain("[\"").file(source).plain("\"]");
         let expected = format!("[\"{}\"]", STANDARD.encode(&content)).into_bytes();
         assert_eq!(body.len(), expected.len() as u64);
@@ -290,7 +290,7 @@ mod tests {
     async fn a_file_that_grew_or_shrank_is_refused() {
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
-            let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+            let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
             std::fs::write(&path, now).unwrap();
             let error = sent(&body).await.unwrap_err().to_string();
             assert!(error.contains("changed"), "{error}");
@@ -301,8 +301,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_edit_of_the_same_length_during_the_upload_is_noticed() {
-        let path = scratch("edited", &vec![b'a'; PIECE * 2]);
-        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let path = scratch("edited", &vec![b'a'; CHUNK * 2]);
+        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let mut pieces = std::pin::pin!(body.stream());
         assert!(pieces.try_next().await.unwrap().is_some());
         let later = SystemTime::now() + std::time::Duration::from_secs(5);
@@ -317,7 +317,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_replaced_another_one_of_the_same_length_and_time_is_noticed() {
         let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
-        let body = Body::default().file(Arc::new(FileSource::look(path.clone()).await.unwrap()));
+        let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
         std::fs::OpenOptions::new().write(true).open(&other).unwrap().set_modified(modified).unwrap();
         std::fs::rename(&other, &path).unwrap();
@@ -327,8 +327,8 @@ mod tests {
 
     #[tokio::test]
     async fn only_regular_files_can_be_attached() {
-        assert!(FileSource::look(std::env::temp_dir()).await.is_err());
-        assert!(FileSource::look("/nonexistent/report.pdf".into()).await.is_err());
-        assert!(FileSource::look("/dev/null".into()).await.is_err());
+        assert!(FileSource::inspect(std::env::temp_dir()).await.is_err());
+        assert!(FileSource::inspect("/nonexistent/report.pdf".into()).await.is_err());
+        assert!(FileSource::inspect("/dev/null".into()).await.is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! One operation: how it is described, sent, repeated, paced and decoded.
+//! One operation: its description, and how it is sent, retried, paced and decoded.
 
 mod builder;
 mod classify;

@@ -1,4 +1,4 @@
-//! The client: settings, lists, waits, and requests to operations without a type of their own.
+//! The client: settings, lists, waits, and requests to operations without a typed method.
 
 #[cfg(feature = "blocking")]
 mod blocking;

@@ -1,6 +1,6 @@
-//! What can go wrong, what each error means for the thing that was asked for, and what to do.
+//! Errors: what failed, its outcome for the operation, and what to do about it.
 //!
-//! The question that matters after an error is [`Error::outcome`]: was it done? The second is [`Error::is_retryable`].
+//! The first question after an error is [`Error::outcome`]: was the operation executed? The second is [`Error::is_retryable`].
 
 mod api;
 mod auth;
@@ -36,22 +36,22 @@ use crate::{
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that a call can fail with.
+/// An error of a call.
 ///
-/// | variant | was it done? | what to do |
+/// | variant | was the operation executed? | what to do |
 /// |---|---|---|
 /// | [`Invalid`](Self::Invalid) | no, nothing was sent | correct the input; every problem is listed |
 /// | [`Settings`](Self::Settings) | no, nothing was sent | correct the client's settings |
-/// | [`File`](Self::File) | no | make the file readable and unchanging |
-/// | [`Write`](Self::Write) | it was a read | make room for the download |
+/// | [`File`](Self::File) | no | make the file readable, and don't change it during the send |
+/// | [`Write`](Self::Write) | it was a read | make the writer accept the download |
 /// | [`Auth`](Self::Auth) | no, nothing was sent | by [`AuthError`](crate::auth::AuthError): log in, or try again later |
-/// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow more time, or send less |
+/// | [`RateLimit`](Self::RateLimit) | no, nothing was sent | allow a longer timeout, or send at a lower rate |
 /// | [`Unreachable`](Self::Unreachable) | no, nothing reached the service, or it was only a read | try again later |
-/// | [`Api`](Self::Api) | no, the service refused; a 5xx leaves it open | by [`ApiError::kind`] |
-/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | perhaps | repeat with the key that it carries: that can't do it twice |
-/// | [`Decode`](Self::Decode) | yes, the response could not be read | repeat with the key, or look the thing up |
-/// | [`Paging`](Self::Paging) | reading only | report it: the service contradicts itself |
-/// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it goes on | wait again |
+/// | [`Api`](Self::Api) | no, the service rejected it; after a 5xx, unknown | depends on [`ApiError::kind`] |
+/// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
+/// | [`Decode`](Self::Decode) | yes, but the response could not be read | retry with the idempotency key, or get the record |
+/// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |
+/// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it continues | wait again |
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -64,38 +64,38 @@ pub enum Error {
     /// An attachment's file can't be read; nothing was sent.
     #[error("an attachment can't be read")]
     File(#[source] FileError),
-    /// The login can't be used: the call was not sent, or the service refused its access token. All calls that waited for the same renewal get the
-    /// same error.
+    /// The session has no usable access token: the call was not sent, or the service rejected its token. All calls that waited for the same refresh
+    /// fail with the same error.
     #[error("the login can't be used; nothing was done")]
     Auth(#[source] Arc<AuthError>),
-    /// A download can't be written; the service has nothing to do with it.
+    /// The writer of a download failed.
     #[error("the download can't be written")]
     Write(#[source] std::io::Error),
-    /// The client's own rate limit leaves no turn before the call's deadline; nothing was sent.
+    /// The client's own rate limit has no slot before the call's deadline; nothing was sent.
     #[error(transparent)]
     RateLimit(RateLimitError),
     /// Nothing reached the service; or, for a read, no complete response arrived.
-    #[error("no answer from the service; nothing was done")]
+    #[error("no response from the service; nothing was done")]
     Unreachable(#[source] Box<TransportFailure>),
-    /// The service answered with an error.
+    /// The service returned an error response.
     #[error(transparent)]
     Api(Box<ApiError>),
-    /// The request left and no complete response arrived: the service may have acted.
+    /// The request was sent and no complete response arrived: the service may have acted.
     #[error("the outcome is unknown: the request left and no complete response arrived")]
     OutcomeUnknown(#[source] Box<TransportFailure>),
     /// The service accepted, but its response could not be read.
     #[error("the service accepted (status {}), but its response could not be read", .0.status.as_u16())]
     Decode(#[source] Box<DecodeError>),
-    /// A list contradicts itself.
+    /// The pages of a list are inconsistent.
     #[error(transparent)]
     Paging(#[from] PagingError),
-    /// The time for waiting was over before the thing was settled.
+    /// The record did not reach a terminal state in time.
     #[error(transparent)]
     WaitTimeout(Box<WaitTimeout>),
 }
 
 impl Error {
-    /// Whether the thing that was asked for was done, over all attempts.
+    /// Returns whether the operation was executed, considering all attempts.
     pub fn outcome(&self) -> Outcome {
         match self {
             Self::Invalid(_)
@@ -112,8 +112,8 @@ impl Error {
         }
     }
 
-    /// Whether the same call can succeed later without a change, and can't act twice if it carries the same
-    /// [`idempotency_key`](Self::idempotency_key). The client's own retries follow the same rule.
+    /// Returns whether the same call can succeed later and, with the same [`idempotency_key`](Self::idempotency_key), can't act twice.
+    /// The client's own retries follow the same rule.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.retryable,
@@ -125,7 +125,7 @@ impl Error {
         }
     }
 
-    /// The pause that the service asked for, or until the client's rate limit has a turn.
+    /// Returns the delay that the service requested, or the time until the client's rate limit has a slot.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Api(error) => error.retry_after(),
@@ -135,7 +135,7 @@ impl Error {
         }
     }
 
-    /// The key under which the call can be repeated within 24 hours without acting twice.
+    /// Returns the idempotency key with which the call can be retried within 24 hours without acting twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         match self {
             Self::Api(error) => error.idempotency_key.as_ref(),
@@ -145,7 +145,7 @@ impl Error {
         }
     }
 
-    /// The error response, if the service sent one.
+    /// Returns the error response, if the service sent one.
     pub fn response(&self) -> Option<&ApiError> {
         match self {
             Self::Api(error) => Some(error),
@@ -154,7 +154,7 @@ impl Error {
         }
     }
 
-    /// The status of the response, if there was one.
+    /// Returns the status of the response, if there was one.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Decode(error) => Some(error.status),
@@ -162,7 +162,7 @@ impl Error {
         }
     }
 
-    /// The service's name for this request, for its support.
+    /// Returns the request ID, which the service's support asks for.
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Decode(error) => error.request_id(),
@@ -170,7 +170,7 @@ impl Error {
         }
     }
 
-    /// How many requests were sent, or tried to.
+    /// Returns the number of attempts.
     pub fn attempts(&self) -> u32 {
         match self {
             Self::Unreachable(failure) | Self::OutcomeUnknown(failure) => failure.attempts,
@@ -209,55 +209,55 @@ fn count(problems: &Problems) -> String {
     }
 }
 
-/// The client's own rate limit has no turn for a call in time.
+/// The client's own rate limit has no slot for a call before its deadline.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the client's rate limit{} leaves no turn before the deadline (next in {} s); nothing was sent",
+    "the client's rate limit{} has no slot before the deadline (next in {} s); nothing was sent",
     .per_second.map(|pace| format!(" of {pace}/s")).unwrap_or_default(), .available_in.as_secs_f64().ceil()
 )]
 #[non_exhaustive]
 pub struct RateLimitError {
-    /// Requests a second that the client allows itself now.
+    /// The client's current rate, in requests per second; `None` while the service's limit is unknown.
     pub per_second: Option<f64>,
-    /// When a call made now would have its turn.
+    /// The time until the slot of a call made now.
     pub available_in: Duration,
 }
 
-/// A list whose pages contradict each other.
+/// An inconsistency between the pages of a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PagingError {
-    /// A page says that more follows but holds nothing to ask on from.
+    /// A page reports that more items follow but has none, so there is no cursor to continue from.
     #[error("the service says that more items follow, but sent an empty page")]
     EmptyPage,
-    /// A page ends where the page before it ended, so walking on would never end.
+    /// A page ends with the same item as an earlier one, so that the list would never end.
     #[error("the service sent a page that ends at the same item as the one before: {0}")]
     Repeated(String),
-    /// An item has no id to ask on from.
+    /// An item has no ID to continue from.
     #[error("the service sent an item without an id, so the next page can't be asked for")]
     NoId,
 }
 
-/// What a [`Wait`](crate::Wait) knows when its time is over.
+/// The state of a [`Wait`](crate::Wait) at its timeout.
 #[derive(Debug, thiserror::Error)]
 #[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
 #[non_exhaustive]
 pub struct WaitTimeout {
-    /// The last state that the service reported, in its own word.
+    /// The last status that the service reported, as it spells it.
     pub state: Option<String>,
-    /// How long the wait took.
+    /// The duration of the wait.
     pub waited: Duration,
-    /// How many polls were made.
+    /// The number of polls.
     pub polls: u32,
-    /// How many of them the service answered.
+    /// The number of successful polls.
     pub answered: u32,
-    /// The error of the last poll, if that one failed.
+    /// The error of the last poll, if it failed.
     #[source]
     pub last_error: Option<Box<Error>>,
 }
 
 impl WaitTimeout {
-    /// What is waited for was accepted if the service answered once; else nothing is known of it.
+    /// The operation was accepted if any poll succeeded; otherwise its outcome is unknown.
     fn outcome(&self) -> Outcome {
         if self.answered > 0 { Outcome::Accepted } else { Outcome::Unknown }
     }

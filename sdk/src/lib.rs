@@ -1,4 +1,4 @@
-//! A typed client for an HTTP email service.
+//! A typed async client for an HTTP email service.
 //!
 //! ```no_run
 //! # async fn example() -> posthaste::Result<()> {
@@ -12,44 +12,89 @@
 //! # }
 //! ```
 //!
-//! # What it promises
+//! # Calls
 //!
-//! - **A send happens once.** Every send carries an idempotency key, and keeps it over all its attempts. A request whose
-//!   outcome is unknown is repeated only when that can't do a thing twice. When the outcome stays unknown, the error says so
-//!   and carries the key with which you can safely repeat: [`Error::outcome`], [`Error::idempotency_key`].
-//! - **Everything wrong is said at once**, with its place, before anything is sent: [`Email::check`].
-//! - **Nothing the service adds breaks you**: unknown fields, unknown enum values, other 2xx codes, either timestamp style.
-//! - **Large things stream**: an [`Attachment::from_file`] costs the same memory whatever its size;
-//!   [`List::stream`] asks page by page.
-//! - **What a webhook receives is verified** before it is believed, over its bytes and in constant time: [`WebhookVerifier`].
-//! - **Nothing secret shows** in `Debug`, in errors or in `tracing` events.
+//! A [`Client`] has an accessor per resource, such as [`Client::emails`] or [`Client::domains`], whose methods are the operations of the API.
+//! Each returns one of three lazy values, which send nothing until they are awaited and take options before that:
 //!
-//! # Finding your way
+//! | value | awaited | options |
+//! |---|---|---|
+//! | [`Call`] | sends one request, with retries | timeout, retries, headers, idempotency key |
+//! | [`List`] | requests one page; [`stream`](List::stream) yields all items | page size, cursor |
+//! | [`Wait`] | polls until a record reaches a terminal state | maximum wait and interval |
 //!
-//! A [`Client`] has one accessor a resource ([`Client::emails`], [`Client::logs`]). An operation returns a [`Call`], which takes its options
-//! and is then awaited; a list returns a [`List`], which is a page when awaited and all items when streamed. An operation without
-//! a type of its own is reached with [`Client::request`]. Errors are one enum, [`Error`], whose table says what to do.
+//! ```no_run
+//! # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+//! use std::time::Duration;
 //!
-//! Retries, time limits and pace have defaults that suit a service in production; [`ClientBuilder`] changes them for all calls
-//! and [`Call`] for one.
+//! use futures_util::TryStreamExt;
 //!
-//! It runs on tokio. HTTP goes over reqwest: with `default-features = false` an application brings its own
+//! let accepted = client.emails().send(email).idempotency_key("order-17").timeout(Duration::from_secs(10)).await?;
+//! let delivered = client.emails().wait(accepted.id).await?;
+//! println!("{:?}", delivered.last_event);
+//!
+//! let mut all = client.emails().list().stream();
+//! while let Some(email) = all.try_next().await? {
+//!     println!("{} {}", email.id, email.subject);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Client::request`] reaches an operation without a typed method. [`ClientBuilder`] has the settings of all calls; the defaults suit
+//! production.
+//!
+//! # Errors
+//!
+//! All calls fail with [`Error`], whose table lists each variant with what to do. After a failed send, [`Error::outcome`] says whether the
+//! service may have accepted it, and [`Error::idempotency_key`] returns the key to retry it with:
+//!
+//! ```no_run
+//! # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+//! use posthaste::Outcome;
+//!
+//! match client.emails().send(email).await {
+//!     Ok(accepted) => println!("accepted as {}", accepted.id),
+//!     Err(error) if error.outcome() == Outcome::Unknown => {
+//!         println!("unknown; safe to retry with the key {:?}", error.idempotency_key());
+//!     }
+//!     Err(error) => return Err(error),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Guarantees
+//!
+//! - **Every send is delivered at most once.** A send carries one idempotency key over all its attempts. Any other request with an unknown
+//!   outcome is retried only if the operation is idempotent.
+//! - **All validation errors are reported at once**, each with its JSON pointer, before anything is sent: [`Email::check`].
+//! - **Additions to the API don't break the client**: unknown fields and enum values, other 2xx statuses, and both timestamp formats are
+//!   accepted.
+//! - **Large data is streamed**: an [`Attachment::from_file`] takes constant memory, and [`List::stream`] requests one page at a time.
+//! - **Webhook requests are verified** over the received bytes and in constant time: [`WebhookVerifier`].
+//! - **Secrets never appear** in `Debug` output, errors or `tracing` events.
+//!
+//! # Login
+//!
+//! A client authenticates with an API key, an access token, or an OAuth [`Session`](auth::Session), which refreshes its access token on
+//! demand. [`auth`] has the authorization code flow with PKCE; [`AuthorizationServer`](auth::AuthorizationServer) shows it as a whole.
+//!
+//! # Runtime, transport and features
+//!
+//! The client runs on tokio and sends over reqwest. With `default-features = false`, an application provides its own
 //! [`Transport`](transport::Transport).
 //!
-//! # Features
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `reqwest` | yes | the default transport, over plain HTTP only |
+//! | `rustls` | yes | TLS by rustls with the operating system's trust store; implies `reqwest` |
+//! | `rustls-no-provider` | no | `rustls` with a cryptography provider that the application installs; implies `reqwest` |
+//! | `oauth` | yes | the authorization code flow, sessions and token stores |
+//! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
+//! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
 //!
-//! | feature | adds |
-//! |---|---|
-//! | `reqwest` | the default transport, over plain HTTP alone |
-//! | `rustls` | TLS by rustls, which trusts what the operating system trusts; implies `reqwest` |
-//! | `rustls-no-provider` | the same with the cryptography provider that the application installs; implies `reqwest`; off by default |
-//! | `oauth` | logins: the authorization code flow, sessions that refresh themselves, token stores |
-//! | `redirect-listener` | the loopback server that receives the browser's redirect; implies `oauth` |
-//!
-//! | `blocking` | `blocking()` on calls, lists and waits, for programs without an async runtime; off by default |
-//!
-//! The others are on by default. With `default-features = false, features = ["rustls"]` a program that only sends builds neither an HTTP
-//! server nor the OAuth crate.
+//! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
 
 #[macro_use]
 mod macros;
@@ -67,7 +112,7 @@ pub mod guide;
 pub mod resources;
 pub mod transport;
 
-/// The crates whose types are part of this API.
+/// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
 pub use call::{Call, Preview, RateLimit, RetryEvent, RetryPolicy, WithResponse};
@@ -93,22 +138,23 @@ pub use resources::{
         StringProperty,
     },
     contacts::{
-        Contact, ContactPatch, ContactRef, ContactSummary, DeletedContact, HeldProperty, Membership,
-        NewContact, PropertyValue, TopicSubscription, TopicsUpdated,
+        Contact, ContactPatch, ContactPropertyValue, ContactRef, ContactSummary, DeletedContact, Membership,
+        NewContact, PropertyValue, TopicSubscription, UpdatedTopics,
     },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
         RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
-        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailRecord,
-        LastEvent, SentEmail, Tag, TemplateFields, VariableValue, check_batch,
+        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, LastEvent,
+        SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
-        ContentDisposition, RawEmail, ReceivedAttachment, ReceivedEmail, ReceivedEmailSummary, ReceivedFile,
+        ContentDisposition, RawEmail, ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail,
+        ReceivedEmailSummary,
     },
     segments::Segment,
     templates::{

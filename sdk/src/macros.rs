@@ -1,4 +1,4 @@
-//! Setters of inputs, and conversions of newtypes over text.
+//! Setters of inputs, and conversions of newtypes over `String`.
 
 /// Defines chainable setters.
 ///

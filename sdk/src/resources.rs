@@ -1,7 +1,7 @@
 //! The resources of the service: one folder per resource, with the same files in each.
 //!
 //! `operations.rs` has the handle with its methods and its accessor on [`Client`](crate::Client), `new.rs` the input of a create, `patch.rs`
-//! the input of an update, `record.rs` what the service returns. A resource imports no other resource: what several use is in `shared`.
+//! the input of an update, `record.rs` the records that the service returns. No resource imports another; common types are in `shared`.
 
 #[macro_use]
 mod macros;

@@ -1,7 +1,7 @@
-//! The seam between the client and the network.
+//! The interface between the client and the network.
 //!
-//! Everything above this file is about the service; everything below is about HTTP. An application that has its own HTTP
-//! stack, or a test that has none, implements [`Transport`].
+//! The rest of the crate is about the service's API; a transport is about HTTP. An application with its own HTTP
+//! stack implements [`Transport`], and so does a test without a network.
 
 pub(crate) mod endpoint;
 #[cfg(feature = "reqwest")]
@@ -23,15 +23,15 @@ use crate::body::Body;
 /// A boxed future that can move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Is told how many bytes of a body have gone out, and of how many: `(sent, total)`.
+/// Called with the number of bytes sent of a body, and its total: `(sent, total)`.
 pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Sends one request and returns the response as it arrives.
+/// Sends requests, each once, and returns responses while they arrive.
 ///
-/// An implementation must not follow redirects, must not repeat a request on its own, and must end with a time-out when the peer is silent for
-/// [`TransportRequest::idle_timeout`]. The future, and later the response body, is dropped when a deadline ends the call.
+/// An implementation must not follow redirects, must not retry on its own, and must fail with a timeout when the peer makes no progress for
+/// [`TransportRequest::idle_timeout`]. Its future, and later the response body, is dropped when a deadline ends the call.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request` once. Resolves when the response head has arrived; the body follows in chunks, after decompression.
+    /// Sends `request` once. Resolves when the response head has arrived; the body follows in chunks, decompressed.
     fn send(
         &self,
         request: TransportRequest,
@@ -47,27 +47,27 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// One request, ready for the network.
+/// A request, ready to be sent.
 #[non_exhaustive]
 pub struct TransportRequest {
     /// The HTTP method.
     pub method: Method,
-    /// The whole URL.
+    /// The complete URL.
     pub url: Url,
     /// All headers, including the credential (marked sensitive), except `Host` and `Content-Length`.
     pub headers: HeaderMap,
     /// The body; empty for a request without one.
     pub body: Body,
-    /// How long the peer may be silent: while it takes the body, before the response, and within it.
+    /// The maximum time without progress: while sending the body, before the response, and within it.
     pub idle_timeout: Duration,
-    /// Send over a new connection instead of a pooled one. Token requests need it: an idle connection that breaks can lose the response to
-    /// a refresh.
+    /// Whether to open a new connection instead of using a pooled one. Token requests require it: if an idle pooled connection breaks, the
+    /// response to a refresh can be lost.
     pub new_connection: bool,
     pub(crate) on_upload: Option<UploadListener>,
 }
 
 impl TransportRequest {
-    /// Reports that `sent` bytes of the body have left. A transport calls it as it sends, for progress bars.
+    /// Reports the number of body bytes sent so far. A transport calls it while it sends, for progress bars.
     pub fn uploaded(&self, sent: u64) {
         if let Some(listener) = &self.on_upload {
             listener(sent, self.body.len());
@@ -75,7 +75,7 @@ impl TransportRequest {
     }
 }
 
-/// `Debug` names the method and the host: paths, headers and bodies can hold addresses and secrets.
+/// `Debug` prints only the method and the host: paths, headers and bodies can hold addresses and secrets.
 impl fmt::Debug for TransportRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.url.host_str().unwrap_or_default();
@@ -86,37 +86,37 @@ impl fmt::Debug for TransportRequest {
     }
 }
 
-/// How far a failed request got. It decides whether the request may be sent again.
+/// How far a failed request got, which decides whether it may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestDelivery {
-    /// No byte of the request reached the service: sending it again can't do a thing twice.
+    /// No byte of the request reached the service: a retry can't act twice.
     NotSent,
-    /// Bytes left and no whole answer came: the service may have acted.
+    /// Bytes were sent and no complete response arrived: the service may have acted.
     Unknown,
 }
 
-/// What went wrong on the way.
+/// The kind of a transport failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransportErrorKind {
-    /// The name could not be resolved, or nobody accepted the connection.
+    /// The host name could not be resolved, or the connection was refused.
     Connect,
-    /// The peer is not who it claims to be, or speaks no TLS. Trying again doesn't help.
+    /// The peer's certificate isn't trusted, or it doesn't support TLS. A retry doesn't help.
     Tls,
-    /// A time limit passed.
+    /// A timeout passed.
     Timeout,
-    /// The connection ended before the whole answer was there.
+    /// The connection was closed before the response was complete.
     Closed,
-    /// The answer is larger than the limit.
+    /// The response is larger than the limit.
     TooLarge,
-    /// The body could not be read from its file; the service can't have accepted an incomplete request.
+    /// The body could not be read from its file; the service can't have accepted the incomplete request.
     Body,
     /// Anything else.
     Other,
 }
 
-/// A request that got no whole answer.
+/// A request without a complete response.
 #[derive(Debug)]
 pub struct TransportError {
     pub(crate) delivery: RequestDelivery,
@@ -126,31 +126,31 @@ pub struct TransportError {
 }
 
 impl TransportError {
-    /// Says how far the request got and what stopped it.
+    /// Creates an error from how far the request got and the kind of failure.
     pub fn new(delivery: RequestDelivery, kind: TransportErrorKind) -> Self {
         Self { delivery, kind, host: None, source: None }
     }
 
-    /// Adds the error underneath.
+    /// Adds the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Adds whom the connection was for: a host, with its port if that isn't the usual one.
+    /// Adds the peer's host, with its port if that isn't the default.
     #[must_use]
     pub fn at(mut self, host: impl Into<String>) -> Self {
         self.host = Some(host.into());
         self
     }
 
-    /// How far the request got.
+    /// Returns how far the request got.
     pub fn delivery(&self) -> RequestDelivery {
         self.delivery
     }
 
-    /// What stopped it.
+    /// Returns the kind of failure.
     pub fn kind(&self) -> TransportErrorKind {
         self.kind
     }
@@ -162,11 +162,11 @@ impl fmt::Display for TransportError {
         f.write_str(match self.kind {
             TransportErrorKind::Connect => return write!(f, "no connection to {host}"),
             TransportErrorKind::Tls => return write!(f, "no trusted TLS connection to {host}"),
-            TransportErrorKind::Timeout => "the service did not answer in time",
-            TransportErrorKind::Closed => "the connection ended before the answer was complete",
-            TransportErrorKind::TooLarge => "the answer is larger than the limit",
+            TransportErrorKind::Timeout => "the service did not respond in time",
+            TransportErrorKind::Closed => "the connection ended before the response was complete",
+            TransportErrorKind::TooLarge => "the response is larger than the limit",
             TransportErrorKind::Body => "the body could not be read",
-            TransportErrorKind::Other => "the request failed on its way",
+            TransportErrorKind::Other => "the request failed in transit",
         })
     }
 }

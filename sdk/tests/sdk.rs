@@ -1,4 +1,4 @@
-//! The SDK through its public doors, without a network and without waiting: the transport is scripted and the clock is moved.
+//! The SDK through its public API, without network and delays: the transport is scripted and the clock is moved.
 
 #[cfg(test)]
 mod sdk {

@@ -123,7 +123,7 @@ pub(crate) async fn show<T: Item>(
     let single = !part.all && keep.is_none() && part.limit.is_none_or(|limit| limit <= PAGE);
     if single {
         let list = match part.limit.and_then(|limit| u8::try_from(limit).ok()) {
-            Some(limit) => list.limit(limit),
+            Some(limit) => list.page_size(limit),
             None => list,
         };
         let envelope = trace::execute(context, || list.call().typed::<Value>()).await?.value;

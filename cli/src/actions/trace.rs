@@ -21,18 +21,18 @@ pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     let make = || {
         let note = context.out.noter();
         make().on_retry(move |retry| {
-            note(&format!("{}; retrying in {:.1} s", retry.cause, retry.pause.as_secs_f64()));
+            note(&format!("{}; retrying in {:.1} s", retry.cause, retry.delay.as_secs_f64()));
         })
     };
     if level == 0 {
-        return make().raw().await;
+        return make().with_response().await;
     }
     // A call that can't be previewed fails below and is reported there.
     if let Ok(preview) = make().preview() {
         context.out.trace(&request(&preview, level));
     }
     let started = Instant::now();
-    let result = make().raw().await;
+    let result = make().with_response().await;
     let took = started.elapsed();
     match &result {
         Ok(raw) => context.out.trace(&response(raw.status, &raw.headers, &raw.body, took, level)),

@@ -190,7 +190,7 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
         .retry(RetryPolicy::never())
         .timeout(TIMEOUT);
     let before = Timestamp::now();
-    let answer = asked.raw().await;
+    let answer = asked.with_response().await;
     let middle = before + Timestamp::now().duration_since(before) / 2;
     let reached = |state, message: String, hint| check("service", state, message, hint);
     match &answer {

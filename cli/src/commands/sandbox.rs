@@ -10,6 +10,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+use crate::input::size::size;
 use crate::output::report::lost_by;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
@@ -29,6 +30,8 @@ mod wait;
 
 /// The default port.
 const PORT: u16 = 4010;
+/// Minimum of `--max-memory`: emails with attachments must fit into their share of it.
+const MIN_MEMORY: usize = 16 << 20;
 /// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
 
@@ -64,6 +67,13 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
+    ///
+    /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments 2/16;
+    /// requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted first; records beyond their
+    /// share are rejected. A request body may have 1/8 of it. The program itself, its connections and requests in flight need additional memory.
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
+    max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox under another address
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
@@ -86,6 +96,14 @@ pub(crate) struct ServerArgs {
     data: Option<PathBuf>,
 }
 
+/// Parses `--max-memory`.
+fn max_memory(text: &str) -> Result<usize, String> {
+    let bytes = size(text).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
+        "must be a size of at least 16MiB, optionally with a unit such as MB or MiB".to_owned()
+    })
+}
+
 impl ServerArgs {
     fn settings(&self) -> Settings {
         Settings {
@@ -93,6 +111,7 @@ impl ServerArgs {
             strict_domains: self.strict_domains,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
+            max_memory: self.max_memory,
             public_url: self.public_url.clone(),
             ..Settings::default()
         }

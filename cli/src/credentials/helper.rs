@@ -97,7 +97,7 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
         Err(error) => Err(AuthError::Store(error).into()),
         Ok(credentials) => {
             let session = Session::builder().on_event(on_event).open(credentials.store(None));
-            let done = session.renew(request).await;
+            let done = session.refresh(request).await;
             session.wait_idle().await;
             done
         }

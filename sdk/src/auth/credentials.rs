@@ -1,4 +1,4 @@
-//! The credential of a client, and the header that it gives a request.
+//! The credential of a client, and the `Authorization` header derived from it.
 
 use std::{fmt, sync::Arc};
 
@@ -23,34 +23,34 @@ pub(crate) enum Token {}
 /// The credential of a client.
 #[derive(Clone)]
 pub(crate) enum Credentials {
-    /// The same for every call.
+    /// A fixed header for all calls.
     Fixed(HeaderValue),
-    /// A login, and the origin of the client's base URL.
+    /// A session, and the origin of the client's base URL.
     #[cfg(feature = "oauth")]
     Session(Session, String),
 }
 
-/// What authorizes one attempt.
+/// The authorization of one attempt.
 pub(crate) struct Authorized {
     /// The value of `Authorization`.
     pub(crate) header: HeaderValue,
-    /// The access token in it, if a 401 to it is a reason to ask for another one.
+    /// The access token in it, if a 401 should lead to a refresh.
     pub(crate) token: Option<Token>,
 }
 
-/// An access token that the API answered with a 401, and that response.
+/// An access token that the API rejected with a 401, and that response.
 pub(crate) struct Rejected {
     pub(crate) token: Token,
     pub(crate) response: ApiError,
 }
 
 impl Credentials {
-    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's memory is zeroed here")]
     pub(crate) fn api_key(key: ApiKey) -> Self {
         Self::Fixed(key.header())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "the secret's own memory is cleared here")]
+    #[expect(clippy::needless_pass_by_value, reason = "the secret's memory is zeroed here")]
     pub(crate) fn access_token(token: AccessToken) -> Self {
         Self::Fixed(token.header())
     }
@@ -60,7 +60,7 @@ impl Credentials {
         Self::Session(session, String::new())
     }
 
-    /// Binds a login to the origin of the base URL.
+    /// Binds a session to the origin of the base URL.
     pub(crate) fn for_client_of(self, base_url: &Url) -> Self {
         #[cfg(feature = "oauth")]
         if let Self::Session(session, _) = self {
@@ -70,9 +70,9 @@ impl Credentials {
         self
     }
 
-    /// The credential for the next attempt. Waits for a refresh until `deadline` at most; the refresh itself continues.
+    /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at most; the refresh itself continues.
     ///
-    /// After the first 401 of a call, `rejected` is what was rejected: then the header has another token, or the error carries the response.
+    /// After the first 401 of a call, `rejected` holds what was rejected: then the header has another token, or the error carries the response.
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
     pub(crate) async fn authorize(
         &self,
@@ -96,18 +96,18 @@ impl Credentials {
         }
     }
 
-    /// Notes that the API rejected a token: the next call asks for another one.
+    /// Records that the API rejected a token: the next call requests another one.
     pub(crate) fn reject(&self, token: &Token) {
         match self {
             Self::Fixed(_) => {}
-            // That a new token was rejected is reported when the next one is asked for.
+            // That a new token was rejected is reported when the next one is requested.
             #[cfg(feature = "oauth")]
             Self::Session(session, _) => drop(session.reject(token)),
         }
         let _ = token;
     }
 
-    /// The error for the second 401 of a call: the token was new, so calls with it don't ask for another refresh.
+    /// Returns the error for the second 401 of a call: the token was new, so further calls with it request no other refresh.
     pub(crate) fn give_up(&self, rejected: Rejected) -> AuthError {
         match self {
             Self::Fixed(_) => {}

@@ -1,13 +1,13 @@
 //! The OAuth client: the authorization code flow with PKCE (RFC 6749, 7636, 8252; `SPEC.md`, GET /oauth/authorize and POST /oauth/token),
 //! metadata, registration and revocation, over the same [`Transport`](crate::transport::Transport) as every call.
 //!
-//! | file | holds |
+//! | module | contains |
 //! |---|---|
 //! | `http` | one request to the authorization server, sent once over a new connection |
 //! | `server` | the authorization server's endpoints |
-//! | `metadata` | finding them (RFC 8414) |
+//! | `metadata` | their discovery (RFC 8414) |
 //! | `authorization` | the authorization request and its redirect |
-//! | `token_response` | what a token response says about the refresh token or code that was sent |
+//! | `token_response` | the classification of token responses: is the refresh token or code spent? |
 //! | `token_request` | the code exchange, the refresh and the revocation |
 //! | `register` | client registration (RFC 7591) |
 

@@ -1,4 +1,4 @@
-//! A login as it is stored.
+//! The stored record of a login.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,10 +12,10 @@ use crate::{
     },
 };
 
-/// The version of the record format. A record of a later version is refused and left unchanged.
-const FORM: u32 = 1;
+/// The version of the record format. A record of a later version is rejected and left unchanged.
+const FORMAT: u32 = 1;
 
-/// One login as a [`TokenStore`](super::TokenStore) stores it: the tokens, the origin that they are bound to, and the state of their refresh.
+/// A login as a [`TokenStore`](super::TokenStore) stores it: its tokens, the origin they are bound to, and the state of the refresh.
 ///
 /// Each refresh creates the next *generation*: the service issues a new refresh token, and the old one must never be sent again
 /// (`SPEC.md`, Authentication 4). Processes compare generations to find out whether another one has refreshed already.
@@ -27,7 +27,7 @@ pub struct TokenRecord {
     form: u32,
     /// The number of this refresh token within the grant, from 1.
     pub generation: u64,
-    /// The origin (`https://api.example.com`) that the tokens may be sent to, and no other.
+    /// The only origin that the tokens may be sent to, such as `https://api.example.com`.
     pub origin: String,
     /// The URL of the token endpoint.
     pub token_endpoint: String,
@@ -37,13 +37,13 @@ pub struct TokenRecord {
     pub client_id: String,
     /// The granted scopes, separated by spaces.
     pub scope: String,
-    /// The access token; `None` when a refresh returned a refresh token alone.
+    /// The access token; `None` if a refresh returned only a refresh token.
     #[serde(serialize_with = "exposed::access_token")]
     pub access_token: Option<AccessToken>,
     /// When these tokens were requested. The lifetime counts from before the request, so that it never ends too late.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
-    /// The lifetime of the access token from then. The service says 900 s.
+    /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
     #[serde(with = "seconds")]
     pub expires_in: Duration,
     /// The only valid refresh token.
@@ -52,7 +52,7 @@ pub struct TokenRecord {
     /// A refresh that was started and whose outcome is not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<RefreshPending>,
-    /// The end of the grant. Its tokens are never sent again.
+    /// Set when the grant has ended. Its tokens are never sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
 }
@@ -68,7 +68,7 @@ pub struct RefreshPending {
     pub attempts: u32,
 }
 
-/// Tokens as a record stores them: the only place where they are serialized.
+/// The serialized form of tokens in a record, the only place where they are serialized.
 mod exposed {
     use serde::{Serialize as _, Serializer};
 
@@ -91,7 +91,7 @@ mod exposed {
 }
 
 impl TokenRecord {
-    /// A new login, or tokens from another source: generation 1.
+    /// Creates the record of a new login, or of tokens from another source, with generation 1.
     pub fn new(
         origin: impl Into<String>,
         token_endpoint: impl Into<String>,
@@ -99,7 +99,7 @@ impl TokenRecord {
         refresh_token: RefreshToken,
     ) -> Self {
         Self {
-            form: FORM,
+            form: FORMAT,
             generation: 1,
             origin: origin.into(),
             token_endpoint: token_endpoint.into(),
@@ -115,7 +115,7 @@ impl TokenRecord {
         }
     }
 
-    /// Serializes the record with its tokens, for a store and nothing else.
+    /// Serializes the record with its tokens, for a token store only.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -123,19 +123,21 @@ impl TokenRecord {
     /// Parses the output of [`to_json`](Self::to_json). Ignores fields that a later version added.
     ///
     /// # Errors
-    /// The bytes are not a record, or one of a later format. The message names the field, never a token.
+    /// The bytes are not a record, or are one of a later format. The message names the field, never a token.
     pub fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
             .map_err(|error| {
                 StoreError::unreadable(format!("`{}` is missing or not what it must be", error.path()))
             })?;
         match record.form {
-            FORM => Ok(record),
-            form => Err(StoreError::unreadable(format!("it has form {form}, and this version reads {FORM}"))),
+            FORMAT => Ok(record),
+            form => {
+                Err(StoreError::unreadable(format!("it has form {form}, and this version reads {FORMAT}")))
+            }
         }
     }
 
-    /// When the access token expires by the wall clock.
+    /// Returns when the access token expires by the wall clock.
     pub fn expires_at(&self) -> SystemTime {
         self.obtained_at.checked_add(self.expires_in).unwrap_or(self.obtained_at)
     }
@@ -152,14 +154,14 @@ mod tests {
         record.access_token = Some(AccessToken::new("at_sentinel").unwrap());
         record.pending = Some(RefreshPending { since: SystemTime::UNIX_EPOCH, attempts: 2 });
         record.ended = Some(Ended {
-            why: EndReason::LostAnswer { since: SystemTime::UNIX_EPOCH },
+            reason: EndReason::ResponseLost { since: SystemTime::UNIX_EPOCH },
             at: SystemTime::UNIX_EPOCH,
         });
         record
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was_written() {
+    fn a_record_survives_a_round_trip() {
         let written = record().to_json();
         assert_eq!(TokenRecord::from_json(&written).unwrap().to_json(), written);
     }

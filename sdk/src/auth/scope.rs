@@ -1,11 +1,11 @@
 //! OAuth scopes.
 
 open_enum! {
-    /// What an access token may do (`SPEC.md`, Authentication 3).
+    /// The scope of an access token (`SPEC.md`, Authentication 3).
     Scope {
-        /// Every route.
+        /// All operations.
         FullAccess = "full_access",
-        /// The routes that send an email, and the one that sends a broadcast.
+        /// Sending emails and broadcasts.
         EmailsSend = "emails:send",
     }
 }

@@ -1,4 +1,4 @@
-//! One operation, described but not yet sent, and the options of this one call.
+//! A lazy call to one operation, and its options.
 
 use std::{
     borrow::Cow,
@@ -29,7 +29,7 @@ use crate::{
     types::IdempotencyKey,
 };
 
-/// One operation on its way to being sent: set its options, then `.await` it.
+/// A lazy call to one operation: set its options, then `.await` it.
 ///
 /// ```
 /// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
@@ -45,8 +45,7 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Nothing happens before the `.await`. Dropping the future while it runs gives the call up; what the service has taken by then
-/// stays taken.
+/// Nothing is sent before the `.await`. Dropping the running future cancels the call, but not what the service has already accepted.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
     core: Arc<Core>,
@@ -62,11 +61,11 @@ impl<T> Call<T> {
         Self { core: Arc::clone(core), operation, decode: decode::<T> }
     }
 
-    /// Sets the idempotency key, under which the service sends once however many requests arrive (`SPEC.md`, POST /emails).
+    /// Sets the idempotency key. The service executes a send once per key, however many requests arrive (`SPEC.md`, POST /emails).
     ///
-    /// 1 to 256 visible ASCII characters; the service remembers it for 24 hours. Without one, a send uses a random key for all its attempts.
-    /// The service honors keys on `POST /emails` and `POST /emails/batch` alone: on other operations the header is sent, but the client
-    /// doesn't rely on it.
+    /// A key has 1 to 256 visible ASCII characters and is remembered for 24 hours. Without one, a send uses a random key for all its attempts.
+    /// The service honors keys on `POST /emails` and `POST /emails/batch` only: on other operations the client sends the header but doesn't rely
+    /// on it.
     pub fn idempotency_key<K>(mut self, key: K) -> Self
     where
         K: TryInto<IdempotencyKey>,
@@ -82,19 +81,19 @@ impl<T> Call<T> {
         self
     }
 
-    /// The longest that this call may take, with all its attempts and pauses.
+    /// Sets the timeout of the whole call, including all attempts and retry delays.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.operation.timeout = Some(limit);
         self
     }
 
-    /// How often this call is tried.
+    /// Sets the retry policy of this call.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.operation.retry = Some(policy);
         self
     }
 
-    /// Sets a header; it replaces one of the client's own or a default header of the same name.
+    /// Sets a header, replacing a default header of the same name. Headers that the client itself sets are rejected.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         match (HeaderName::from_str(name), HeaderValue::from_str(value)) {
@@ -108,7 +107,7 @@ impl<T> Call<T> {
             (Err(_), _) => {
                 self.fault(Problem::new("", "header", "an HTTP header needs a valid name").found(name));
             }
-            // A value can be a credential, so it is not repeated.
+            // A value can be a credential, so the problem doesn't repeat it.
             (Ok(name), Err(_)) => {
                 let rule = "an HTTP header's value has only visible ASCII characters";
                 self.fault(Problem::new("", "header", rule).found(format_args!("in {name}")));
@@ -117,13 +116,13 @@ impl<T> Call<T> {
         self
     }
 
-    /// Sends the input even if it breaks a rule that this version knows of: the service may have moved a limit.
+    /// Skips validation: sends the input even if it breaks a rule that this version knows. The service may have changed a limit.
     pub fn unchecked(mut self) -> Self {
         self.operation.problems = None;
         self
     }
 
-    /// Registers a callback for upload progress: bytes of the body sent so far, and in total. A new attempt begins again at 0.
+    /// Registers a callback for upload progress, with the bytes sent and the total. Each attempt starts at 0.
     pub fn on_upload(mut self, listener: impl Fn(u64, u64) + Send + Sync + 'static) -> Self {
         self.operation.on_upload = Some(Arc::new(listener));
         self
@@ -135,10 +134,10 @@ impl<T> Call<T> {
         self
     }
 
-    /// What would be sent, without sending it and without the credential.
+    /// Builds the request without sending it. The preview leaves out the credential.
     ///
     /// # Errors
-    /// The same as the call's, as far as they are found before the network.
+    /// Those of the call that are detected before anything is sent.
     pub fn preview(self) -> Result<Preview> {
         let operation = self.operation.ready()?;
         Ok(Preview {
@@ -158,43 +157,43 @@ impl<T> Call<T> {
 }
 
 impl<T: DeserializeOwned> Call<T> {
-    /// Keeps the answer as it arrived beside the value: status, headers, and the body's bytes.
-    pub fn raw(self) -> Call<WithResponse<T>> {
+    /// Returns the value together with the response: status, headers and body.
+    pub fn with_response(self) -> Call<WithResponse<T>> {
         Call { core: self.core, operation: self.operation, decode: decode_with_response::<T> }
     }
 
-    /// Reads the answer as another type.
+    /// Deserializes the response into another type.
     pub fn typed<U: DeserializeOwned>(self) -> Call<U> {
         Call { core: self.core, operation: self.operation, decode: decode::<U> }
     }
 }
 
 impl Call<Bytes> {
-    /// An operation whose answer's body is taken as it is.
+    /// Creates a call whose response body is returned as bytes.
     pub(crate) fn download(core: &Arc<Core>, operation: Operation) -> Self {
         Self { core: Arc::clone(core), operation, decode: |answer| Ok(answer.into_body()) }
     }
 }
 
 impl Call<serde_json::Value> {
-    /// Adds a parameter to the query; it is percent-encoded.
+    /// Adds a query parameter. Name and value are percent-encoded.
     pub fn query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.operation.query.push((Cow::Owned(name.into()), value.into()));
         self
     }
 
-    /// Takes the answer's body as it is, for an operation that answers something else than JSON.
+    /// Returns the response body as bytes, for an operation whose response isn't JSON.
     pub fn bytes(self) -> Call<Bytes> {
         Call { core: self.core, operation: self.operation, decode: |answer| Ok(answer.into_body()) }
     }
 
-    /// Gives the request a body of another media type than JSON.
+    /// Sets a request body with the given media type.
     pub fn body(mut self, content_type: &str, bytes: impl Into<Vec<u8>>) -> Self {
         self.operation = self.operation.with_body(Body::from(bytes.into()));
         self.header(header::CONTENT_TYPE, content_type)
     }
 
-    /// Gives the request a JSON body.
+    /// Sets a JSON request body.
     pub fn json(mut self, value: &(impl Serialize + ?Sized)) -> Self {
         self.operation = self.operation.with_json(&value);
         self
@@ -205,7 +204,7 @@ impl<T> Call<T> {
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
         self.operation.headers.insert("x-batch-validation", mode);
         self.operation.ids = None;
-        // What is wrong with one email is now the service's to say; what is wrong with the batch is not.
+        // The service validates each email of a permissive batch; rules of the batch itself still apply.
         let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
         let problems = self.operation.problems.take().map(Problems::into_vec).unwrap_or_default();
         self.operation.problems = Problems::check(problems.into_iter().filter(whole)).err();
@@ -222,7 +221,7 @@ impl<T: Send + 'static> IntoFuture for Call<T> {
     }
 }
 
-/// `Debug` names the operation: what it carries can be private.
+/// `Debug` prints only the operation's name: the request can hold private data.
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("operation", &self.operation.name).finish_non_exhaustive()

@@ -1,19 +1,19 @@
-//! What a failed attempt means for the call: the one table of results.
+//! The outcome of a failed attempt: the one table that classifies results.
 //!
 //! | what happened | result | transient |
 //! |---|---|---|
-//! | no connection, time-out while connecting | not sent | yes |
+//! | no connection, timeout while connecting | not sent | yes |
 //! | TLS not trusted, a file that can't be read | not sent | no |
-//! | connection lost, time-out, before the response head | unknown | yes |
-//! | 2xx with an unreadable or incomplete body | accepted | if the response can be had again |
-//! | 429, except for a used-up quota; 421; 425; 409 `resource_locked` | rejected | yes |
-//! | 409 `concurrent_idempotent_requests`: the same send is under way | unknown | yes |
+//! | connection lost or timeout before the response head | unknown | yes |
+//! | 2xx with an unreadable or incomplete body | accepted | if the response can be fetched again |
+//! | 429, except for an exhausted quota; 421; 425; 409 `resource_locked` | rejected | yes |
+//! | 409 `concurrent_idempotent_requests`: the same send is in flight | unknown | yes |
 //! | 408 and 5xx, except as below | unknown | yes |
 //! | 501, 505, 511 | rejected | no |
-//! | 303, 1xx, and what is no HTTP status | unknown | no |
+//! | 303, 1xx, and values that are no HTTP status | unknown | no |
 //! | all other statuses | rejected | no |
 //!
-//! A read leaves nothing open: where the table says unknown, its result is not sent (no response) or rejected (a response).
+//! A read never has an unknown outcome: where the table says so, its result is not sent (no response) or rejected (a response).
 
 use crate::{
     error::{ApiError, ApiErrorKind},
@@ -22,7 +22,7 @@ use crate::{
 
 use super::state::AttemptResult;
 
-/// The result of an attempt without a response.
+/// Classifies an attempt without a response.
 pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> AttemptResult {
     let transient = !matches!(
         error.kind(),
@@ -34,7 +34,7 @@ pub(crate) fn transport_error(error: &TransportError, read_only: bool) -> Attemp
     }
 }
 
-/// The result of an attempt that ended in an error response.
+/// Classifies an attempt that ended in an error response.
 pub(crate) fn error_response(error: &ApiError, read_only: bool) -> AttemptResult {
     let rejected = |transient| AttemptResult::Rejected { transient };
     let unknown = |transient| {

@@ -1,4 +1,4 @@
-//! What all clones of a client share.
+//! The state that all clones of a client share.
 
 use std::time::Duration;
 

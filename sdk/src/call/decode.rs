@@ -1,4 +1,4 @@
-//! Responses into values.
+//! Decoding of responses.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{DecodeCause, DecodeError};
 
-/// Reads a complete successful response.
+/// Decodes a complete successful response.
 pub(crate) type Decode<T> = fn(http::Response<Bytes>) -> Result<T, Box<DecodeError>>;
 
 pub(crate) fn decode<T: DeserializeOwned>(response: http::Response<Bytes>) -> Result<T, Box<DecodeError>> {
-    // An empty body says nothing, and `null` is how JSON says so.
+    // An empty body holds no value, and neither does `null`.
     let body: &[u8] = if response.body().is_empty() { b"null" } else { response.body() };
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);
     }
-    // Only now is it worth keeping track of where in the body the decoder is.
+    // The path to the failing field is tracked only after a first decoding has failed.
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let again = serde_path_to_error::deserialize(&mut deserializer);
     let again = again.map_err(|error| (error.path().to_string(), error.into_inner()));
@@ -31,7 +31,7 @@ fn undecoded(response: http::Response<Bytes>, path: String, error: serde_json::E
     Box::new(DecodeError::new(head, &body, path, DecodeCause::Json(error)))
 }
 
-/// Whether the response names as many things as were sent; else none could be assigned.
+/// Checks that the response has as many IDs as emails were sent; otherwise they can't be matched.
 pub(crate) fn count_ids(
     response: http::Response<Bytes>,
     ids: usize,
@@ -50,21 +50,21 @@ pub(crate) fn count_ids(
     }
 }
 
-/// A value with the response that it was read from.
+/// A value together with the response that it was decoded from.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct WithResponse<T> {
     /// The value.
     pub value: T,
-    /// The status: any of 2xx.
+    /// The status, any of 2xx.
     pub status: StatusCode,
     /// All response headers.
     pub headers: HeaderMap,
-    /// The body as it arrived, after decompression.
+    /// The body as received, after decompression.
     pub body: Bytes,
 }
 
-/// `Debug` leaves the body out: it can hold private text.
+/// `Debug` leaves out the body: it can hold private text.
 impl<T: fmt::Debug> fmt::Debug for WithResponse<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WithResponse")

@@ -1,4 +1,4 @@
-//! Downloads into a writer, at constant memory.
+//! Downloads into a writer, in constant memory.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,11 +18,11 @@ use crate::{
 };
 
 impl Call<Bytes> {
-    /// Writes the body to `writer` as it arrives, and returns its size in bytes. Memory use doesn't depend on the size, and
-    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) doesn't apply. The writer is flushed at the end.
+    /// Writes the body to `writer` while it arrives, flushes the writer, and returns the body's size in bytes. Memory use doesn't depend on the size, and
+    /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) doesn't apply.
     ///
-    /// If the connection breaks, the download resumes where it stopped, as often as the retry policy allows, if the server supports ranges and
-    /// identifies the content (`ETag` or `Last-Modified`). There is no default timeout for the whole; the server may be silent for
+    /// A broken connection is resumed where it stopped, as often as the retry policy allows, if the server supports ranges and identifies the
+    /// content (`ETag` or `Last-Modified`). The download has no default timeout as a whole, only
     /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout).
     ///
     /// ```no_run
@@ -34,13 +34,13 @@ impl Call<Bytes> {
     /// ```
     ///
     /// # Errors
-    /// Those of the call; [`Error::Write`] if the writer fails. What was written by then stays written.
+    /// Those of the call; [`Error::Write`] if the writer fails. Bytes that have been written stay written.
     pub async fn write_to<W: AsyncWrite + Unpin + Send>(self, writer: &mut W) -> Result<u64> {
         let (core, mut operation) = self.into_parts();
         // A range counts encoded bytes.
         operation.headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let deadline = operation.timeout.or(core.timeout).and_then(|limit| Instant::now().checked_add(limit));
-        let attempts = operation.retry.as_ref().unwrap_or(&core.retry).max_attempts();
+        let attempts = operation.retry.as_ref().unwrap_or(&core.retry).attempt_limit();
         let (mut written, mut resumed) = (0, 0);
         let (head, mut body) = execute::open(&core, operation.clone()).await?.into_parts();
         let range = range_validator(&head.headers);
@@ -68,7 +68,7 @@ impl Call<Bytes> {
     }
 }
 
-/// Copies until the body ends; returns why it ended too early.
+/// Copies the body to its end, or returns why it ended early.
 async fn copy<W: AsyncWrite + Unpin + Send>(
     body: &mut ResponseBody,
     writer: &mut W,
@@ -93,7 +93,8 @@ async fn copy<W: AsyncWrite + Unpin + Send>(
     }
 }
 
-/// What identifies the content between two ranges, if the server supports them: a strong `ETag`, or `Last-Modified` (RFC 9110, 13.1.5).
+/// Returns the validator that identifies the content over several ranges, if the server supports them: a strong `ETag`, or `Last-Modified`
+/// (RFC 9110, 13.1.5).
 fn range_validator(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::ACCEPT_RANGES).filter(|ranges| *ranges == "bytes")?;
     let etag = headers.get(header::ETAG).filter(|etag| !etag.as_bytes().starts_with(b"W/"));

@@ -1,8 +1,8 @@
-//! The life of a call: wait for a turn, authorize, send, judge, pause, send again, decode.
+//! The execution of a call: wait for the rate limiter, authorize, send, classify, delay, retry, decode.
 //!
-//! What each attempt means is decided by [`classify`] and [`CallState`] alone. A session's access token can expire on its way, so a 401 is
-//! followed by one renewal (shared by all calls that met it) and one more attempt with the same bytes and the same key, if the policy allows
-//! another one: the service did not act on a request that it did not let in.
+//! [`classify`] and [`CallState`] alone decide what an attempt means. An access token can expire in flight, so a 401 triggers one token refresh
+//! (shared by all calls that received one) and one more attempt with the same bytes and the same key, if the policy allows another attempt:
+//! the service did not act on a request that it did not authorize.
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -31,21 +31,21 @@ use crate::{
     },
 };
 
-/// How long a call may take before its body is counted.
+/// The default timeout of a call without a body; the body's size adds to it.
 const BASE_TIMEOUT: Duration = Duration::from_mins(1);
-/// The slowest line on which a large body still gets through.
+/// The slowest upload that a default timeout allows for.
 const MIN_BYTES_PER_SECOND: u64 = 64 * 1024;
-/// Bytes of an error response that are kept; the rest is cut off.
+/// The maximum number of bytes kept of an error response.
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 
-/// A call on its way.
+/// A running call.
 pub(crate) type Running<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
-/// Carries out `operation` and decodes its response.
+/// Executes `operation` and decodes its response.
 pub(crate) fn run<T: Send + 'static>(core: Arc<Core>, operation: Operation, decode: Decode<T>) -> Running<T> {
     let span = span(&operation);
     let work = decoded(core, operation, decode);
-    // Boxed here, because a future that is moved into another one is copied whole.
+    // Boxed here, since moving a future into another one copies it whole.
     if span.is_disabled() { Box::pin(work) } else { Box::pin(work.instrument(span)) }
 }
 
@@ -59,11 +59,11 @@ async fn decoded<T>(core: Arc<Core>, operation: Operation, decode: Decode<T>) ->
             },
             Err(failure) => failure,
         };
-        call.pause_after(failure).await?;
+        call.delay_after(failure).await?;
     }
 }
 
-/// Carries out `operation` and returns its response as soon as the service has accepted; the body follows.
+/// Executes `operation` and returns the response once the service has accepted; its body is still to be read.
 pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Response<ResponseBody>> {
     let span = span(&operation);
     let work = async move {
@@ -71,14 +71,14 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
         loop {
             match call.attempt().await {
                 Ok(response) => return Ok(response),
-                Err(failure) => call.pause_after(failure).await?,
+                Err(failure) => call.delay_after(failure).await?,
             }
         }
     };
     work.instrument(span).await
 }
 
-/// Names the call in logs. Neither an id nor a header is recorded: both can hold addresses.
+/// Creates the call's span. It records no ID and no header, since both can hold addresses.
 fn span(operation: &Operation) -> tracing::Span {
     use tracing::field::Empty;
     tracing::debug_span!(
@@ -92,11 +92,11 @@ fn span(operation: &Operation) -> tracing::Span {
     )
 }
 
-/// The headers of a request, except the credential.
+/// Returns the request headers without the credential.
 pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
-    // Room for those that the transport adds: a full map hashes all of them anew.
+    // Leaves room for the headers that the transport adds: growing the map would rehash all of them.
     let mut headers = HeaderMap::with_capacity(core.headers.len() + operation.headers.len() + 8);
-    // A default header can be another credential, so none leaves for a foreign address.
+    // A default header can hold another credential, so none is sent to an external URL.
     let own = core
         .headers
         .iter()
@@ -110,7 +110,7 @@ pub(crate) fn headers(core: &Core, operation: &Operation) -> HeaderMap {
     headers
 }
 
-/// The operation's URL: the path behind the base address, whose host is never read again and can't be replaced by a path.
+/// Returns the operation's URL: its path appended to the base URL. A path can't change the host.
 pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     if let Some(url) = &operation.external_url {
         return url.clone();
@@ -126,11 +126,11 @@ pub(crate) fn address(base: &Url, operation: &Operation) -> Url {
     url
 }
 
-/// Why an attempt did not end the call.
+/// An attempt that failed.
 struct Failure {
-    /// None if it is the unreadable response that the execution keeps.
+    /// `None` if the execution holds the error: an accepted response that could not be read.
     error: Option<Error>,
-    /// Why another attempt is safe and worthwhile, if it is.
+    /// The cause of a retry, if one is safe and worthwhile.
     retry: Option<Cause>,
 }
 
@@ -146,7 +146,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// One call while it runs.
+/// The state of a running call.
 struct Execution<'a> {
     core: &'a Core,
     operation: Operation,
@@ -156,17 +156,17 @@ struct Execution<'a> {
     deadline: Option<Instant>,
     read_only: bool,
     state: CallState,
-    /// The access token that the service rejected, until the next one is asked for.
+    /// The access token that the service rejected, until the next one is requested.
     rejected: Option<Rejected>,
-    /// A 401 was followed by another token.
+    /// Whether a 401 has already led to another token.
     reauthorized: bool,
-    /// The response that was accepted and could not be read.
+    /// The accepted response that could not be read.
     unread: Option<Box<DecodeError>>,
-    /// A complete response could not be decoded.
+    /// Whether a complete response could not be decoded.
     undecodable: bool,
     /// Status and request ID of the last response, for the span.
     last_response: Option<(u16, Option<String>)>,
-    /// The error of the attempt before this one.
+    /// The error of the previous attempt.
     last_error: Option<Error>,
 }
 
@@ -198,10 +198,10 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Sends one request. Returns a response that the service accepted with.
+    /// Sends one request, and returns the response if the service accepted.
     async fn attempt(&mut self) -> Result<http::Response<ResponseBody>, Failure> {
         let (credential, token) = self.authorize().await?;
-        // Held until the response is judged; dropped unsent, it leaves the turn to the next call.
+        // Held until the response is classified. A permit that is dropped before sending passes its slot to the next call.
         let mut permit = self.wait_for_turn().await?;
         self.state.attempts += 1;
         permit.sent();
@@ -222,7 +222,7 @@ impl<'a> Execution<'a> {
             self.core.budget.succeeded();
             return Ok(http::Response::from_parts(head, body));
         }
-        // An error keeps its status, whatever is missing of its body.
+        // An error response counts even if its body is incomplete.
         let body = body.collect(MAX_ERROR_BYTES.min(self.core.response_limit), end).await;
         let error = ApiError::from_response(head, body.bytes);
         Err(match token {
@@ -231,17 +231,17 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// Waits until the client's rate limit has a turn, if that comes before the deadline.
+    /// Waits for a slot of the client's rate limiter, unless it comes only after the deadline.
     async fn wait_for_turn(&mut self) -> Result<Permit<'a>, Failure> {
         self.core.limiter.acquire(self.deadline).await.map_err(|late| {
             let per_second = late.pace;
             let limit = Error::RateLimit(RateLimitError { per_second, available_in: late.available_in });
-            // What the attempt before may have done matters more than why there is no other one.
+            // The outcome of the previous attempt matters more than the reason for not making another one.
             self.last_error.take().unwrap_or(limit).into()
         })
     }
 
-    /// The credential for the next attempt, and the access token in it if that can be refreshed.
+    /// Returns the credential for the next attempt, and its access token if that can be refreshed.
     async fn authorize(&mut self) -> Result<(Option<HeaderValue>, Option<Token>), Failure> {
         if self.operation.external_url.is_some() {
             return Ok((None, None));
@@ -253,7 +253,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The error of a call that gets no credential: what an earlier attempt may have done stays open.
+    /// The error of a call that gets no credential. The outcome of earlier attempts still counts.
     fn unauthorized(&self, error: Error) -> Error {
         if self.state.outcome() != Outcome::Unknown {
             return error;
@@ -262,10 +262,10 @@ impl<'a> Execution<'a> {
         Error::OutcomeUnknown(Box::new(TransportFailure::new(cause, self.state.summary())))
     }
 
-    /// A 401 to an access token: the first one of a call asks for another token, the second one is final.
+    /// Handles a 401 to an access token: the first of a call leads to another token, the second is final.
     fn token_rejected(&mut self, token: Token, error: ApiError) -> Failure {
         self.learn(&error.headers, Verdict::Unrelated);
-        // Only the session can make it succeed, which it does before the next attempt.
+        // The session resolves it, before the next attempt.
         self.state.record(AttemptResult::Rejected { transient: !self.reauthorized });
         let rejected = Rejected { token, response: error.after(self.state.summary()) };
         if self.reauthorized {
@@ -335,7 +335,7 @@ impl<'a> Execution<'a> {
                 Box::new(DecodeError::new(head, &bytes, String::new(), DecodeCause::Incomplete(missing)))
             }
         };
-        // The service keeps the response to a keyed request, so asking again fetches it: once if it is no JSON, since it won't be next time.
+        // The service stores the response to a keyed request, so a retry fetches it. A complete response that isn't JSON is fetched again only once.
         let (incomplete, too_large) = match &error.source {
             DecodeCause::Incomplete(error) => (true, error.kind() == TransportErrorKind::TooLarge),
             DecodeCause::Json(_) => (false, false),
@@ -349,39 +349,39 @@ impl<'a> Execution<'a> {
         Err(Failure { error: None, retry: again.then_some(cause) })
     }
 
-    /// Pauses before another attempt, if policy, budget and deadline allow one; else ends the call with the error.
-    async fn pause_after(&mut self, failure: Failure) -> Result<()> {
+    /// Delays the next attempt if policy, budget and deadline allow one; otherwise returns the error.
+    async fn delay_after(&mut self, failure: Failure) -> Result<()> {
         let attempts = self.state.attempts;
         let Failure { error, retry } = failure;
-        let pause = retry.as_ref().and_then(|cause| self.pause(cause));
-        let (Some(cause), Some(pause)) = (retry, pause) else {
-            // That the service accepted is what the caller has to know, whatever a later attempt brought.
+        let delay = retry.as_ref().and_then(|cause| self.delay(cause));
+        let (Some(cause), Some(delay)) = (retry, delay) else {
+            // The caller has to learn that the service accepted, whatever the result of a later attempt.
             let unread = self.unread.take().map(|unread| Error::Decode(unread.after(self.state.summary())));
             let Some(error) = unread.or(error) else { return Ok(()) };
             tracing::debug!(attempts, error = chain(&error), "the call failed");
             return Err(error);
         };
         self.last_error = error;
-        tracing::debug!(attempt = attempts, cause = cause.what, ?pause, "retrying");
-        if cause.at_once {
+        tracing::debug!(attempt = attempts, cause = cause.what, ?delay, "retrying");
+        if cause.immediate {
             return Ok(());
         }
         if let Some(listener) = &self.operation.on_retry {
-            listener(&RetryEvent { attempt: attempts, pause, cause: cause.what });
+            listener(&RetryEvent { attempt: attempts, delay, cause: cause.what });
         }
-        sleep(pause).await;
+        sleep(delay).await;
         Ok(())
     }
 
-    fn pause(&self, cause: &Cause) -> Option<Duration> {
-        let pause = self.policy.pause(self.state.attempts, cause, rand::random())?;
-        if cause.at_once {
+    fn delay(&self, cause: &Cause) -> Option<Duration> {
+        let delay = self.policy.delay(self.state.attempts, cause, rand::random())?;
+        if cause.immediate {
             return Some(Duration::ZERO);
         }
         let in_time = self.deadline.is_none_or(|deadline| {
-            Instant::now().checked_add(pause).is_some_and(|resumed| resumed < deadline)
+            Instant::now().checked_add(delay).is_some_and(|resumed| resumed < deadline)
         });
-        (in_time && self.core.budget.take(cause)).then_some(pause)
+        (in_time && self.core.budget.take(cause)).then_some(delay)
     }
 
     fn attempt_end(&self) -> Option<Instant> {
@@ -404,14 +404,14 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Adapts the client's pace to what the service announces. Other servers announce nothing about it.
+    /// Feeds rate limit headers to the client's limiter. Responses of other servers say nothing about it.
     fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
         if self.operation.external_url.is_none() {
             self.core.limiter.learn(headers, verdict);
         }
     }
 
-    /// Logs the response to one attempt, and keeps what the span says of the call at its end.
+    /// Logs the response to an attempt, and stores the fields that the span gets at its end.
     fn trace(&mut self, head: &response::Parts) {
         if tracing::Span::current().is_disabled() {
             return;
@@ -423,7 +423,7 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// The span has its last fields when the call is over, canceled calls included.
+/// Records the span's last fields at the end of the call, including a canceled one.
 impl Drop for Execution<'_> {
     fn drop(&mut self) {
         let span = tracing::Span::current();
@@ -440,7 +440,7 @@ impl Drop for Execution<'_> {
     }
 }
 
-/// The response head, unless the time is over before it arrives.
+/// Awaits the response head until the deadline.
 async fn before(
     end: Option<Instant>,
     sent: impl Future<Output = Result<http::Response<ResponseBody>, TransportError>>,
@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_goes_behind_the_base_address_and_never_replaces_its_host() {
+    fn a_path_is_appended_to_the_base_url_and_never_replaces_its_host() {
         // GEN-12, GEN-30, GEN-31
         let goes = |base: &str, path: &str| {
             let mut operation = Operation::raw(Method::GET, "/".to_owned());

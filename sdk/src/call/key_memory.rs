@@ -1,4 +1,4 @@
-//! Which requests the caller's idempotency keys were used for.
+//! The caller's idempotency keys and the requests they were used for.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,10 +8,10 @@ use std::{
 
 use crate::{body::Body, types::IdempotencyKey};
 
-/// The bodies that the caller's own keys were sent with: the last thousand keys. A key is scoped to its path.
+/// The last 1,000 idempotency keys set by the caller, with the body of each. A key is scoped to its path.
 ///
-/// The same key for another body is a mistake that the service refuses, or that silently drops a mail when the first answer is
-/// still kept. The client can't know which of the two was meant, so it logs a warning and sends.
+/// Reusing a key for another body is a mistake: the service rejects the request, or replays the first response and sends nothing.
+/// The client can't know which body was meant, so it logs a warning and sends.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMemory(Mutex<Remembered>);
 
@@ -24,7 +24,7 @@ struct Remembered {
 impl KeyMemory {
     const MAX_KEYS: usize = 1_000;
 
-    /// Whether this key went out with another body before.
+    /// Returns whether this key was used with another body before.
     pub(crate) fn contradicts(&self, key: &IdempotencyKey, path: &str, body: &Body) -> bool {
         let mut hasher = DefaultHasher::new();
         body.hash(&mut hasher);

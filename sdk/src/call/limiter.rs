@@ -1,30 +1,30 @@
 //! The client's rate limiter: a GCRA with a FIFO queue, which learns the service's limit.
 //!
-//! # Why it keeps to the limit
+//! # Why it stays within the limit
 //!
 //! The state is one instant, `next`: the theoretical arrival time of the GCRA (generic cell rate algorithm), less its
-//! tolerance τ. A request may leave from `next` on, and then `next = max(next, now − τ) + T`. Every departure thus advances
-//! `next` by at least T, and `next` is never more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests leave in any
+//! tolerance τ. A request may be sent from `next` on, and then `next = max(next, now − τ) + T`. Every request thus advances
+//! `next` by at least T, and `next` is never more than τ behind the clock, so at most ⌈(W + τ) / T⌉ requests are sent in any
 //! half-open window of length W, wherever it begins. For an announced limit of `n` requests in `w` seconds T = 1.025 · w / n
 //! and τ = 10 ms ≤ w / 100: at most ⌈(1.01 / 1.025) · n⌉ ≤ n requests leave in any `w` seconds, whether the service counts in
-//! fixed or in sliding windows. The other 1.5 % of the window absorb the jitter of the way to the service.
+//! fixed or in sliding windows. The other 1.5 % of the window absorb network jitter.
 //!
 //! # Why it neither leaks nor idles
 //!
-//! Nothing is assigned in advance. A call that waits holds a place in a FIFO lock and nothing else; only the head of the
-//! queue looks at `next`, and only when it leaves does `next` move. A dropped future therefore has nothing to give back but its place,
-//! which the lock closes in constant time. A [`Permit`] that is dropped unsent restores `next`, unless another request left
-//! since: then the unused slot is in the past, and using it as well would be a burst. The turn of a new call is
-//! `next` + T · (calls waiting), so a call whose turn can't come before its deadline fails when it is made. Memory is
+//! Nothing is assigned in advance. A waiting call holds a place in a FIFO lock and nothing else; only the head of the
+//! queue reads `next`, and `next` moves only when a request is sent. A dropped future therefore returns nothing but its place,
+//! which the lock closes in constant time. A [`Permit`] that is dropped before sending restores `next`, unless another request was
+//! sent since: then the unused slot is in the past, and using it as well would be a burst. The slot of a new call is
+//! `next` + T · (calls waiting), so a call whose slot comes after its deadline fails immediately. Memory is
 //! proportional to the waiting calls.
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! A new client starts with one request in flight and adds one for every two answers (slow start); from 32 on, it sends
-//! without limit. The first 429 sets a ceiling at the rate of the last second. From then on the pace follows CUBIC's curve: just below the
-//! ceiling at first, flat around it, faster and faster above it. A 429 that comes late on the curve confirms the ceiling, and the next attempt
-//! to exceed it takes twice as long; one that comes early shows that the ceiling was wrong, and halves it. A curve that ends without a
-//! 429 shows that the limit is gone: the client forgets it.
+//! A new client starts with one request in flight and adds one for every two responses (slow start); from 32 on, it sends
+//! without limit. The first 429 sets a ceiling at the rate of the last second. From then on the rate follows CUBIC's curve: just below the
+//! ceiling at first, flat around it, then increasing faster above it. A 429 late on the curve confirms the ceiling, and the next attempt
+//! to exceed it takes twice as long; an early one shows that the ceiling was wrong, and halves it. A curve that ends without a
+//! 429 shows that the limit no longer applies: the client forgets it.
 
 use std::{
     sync::{
@@ -49,13 +49,13 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-/// τ of the GCRA: how much of a missed turn can be caught up on. Absorbs the timer's granularity.
+/// τ of the GCRA: how late a request may be sent without losing its slot. Absorbs the timer's granularity.
 const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
 const STRETCH: f64 = 1.025;
-/// The longest window, in seconds, that sets a pace. The limit of a longer one is a quota, for use in bursts.
+/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used in bursts.
 const MAX_WINDOW: u32 = 60;
-/// A pace, in requests per second, above which pacing costs more than it saves.
+/// The rate, in requests per second, above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
 const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
@@ -64,12 +64,12 @@ const MAX_INTERVAL: Duration = Duration::from_hours(24 * 365);
 const DEFAULT_HOLD: Duration = Duration::from_secs(1);
 /// The longest pause that a 429 imposes on other calls.
 const MAX_HOLD: Duration = Duration::from_mins(1);
-/// A 429 that comes within this time of another one, or during its pause, belongs to the same incident.
+/// A 429 within this time of another one, or during its pause, belongs to the same incident.
 const INCIDENT: Duration = Duration::from_secs(1);
 
 /// The lowest ceiling that 429s lead to, in requests per second, unless a lower limit is announced or configured.
 const FLOOR: f64 = 0.5;
-/// How far below the pace that was too fast a late 429 puts the ceiling, relative to that pace.
+/// How far a late 429 lowers the ceiling below the rate that exceeded the limit, relative to that rate.
 const MIN_CUT: f64 = 0.02;
 /// The same for the first 429 while no limit is known: the rate of the last second can be two windows' limit.
 const FIRST_CUT: f64 = 0.1;
@@ -86,34 +86,34 @@ const SPANS: u32 = 4;
 /// A 429 in the first quarter of a curve's first span is early.
 const EARLY: u32 = 4;
 
-/// The number of answers after which the slow start is over.
+/// The number of responses after which the slow start ends.
 const RAMP: u32 = 62;
-/// The longest time that the slow start waits for an answer before it allows more requests in flight.
-const RAMP_PATIENCE: Duration = Duration::from_secs(1);
+/// The maximum time that the slow start waits for a response before it allows more requests in flight.
+const RAMP_TIMEOUT: Duration = Duration::from_secs(1);
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// The pace at which a client sends requests.
+/// The rate at which a client sends requests.
 ///
-/// All clones of a client share one limiter. Calls that have to wait are served in the order in which they were made. A call
-/// whose turn can't come before its deadline fails at once, and nothing is sent.
+/// All clones of a client share one limiter. Waiting calls are served in the order in which they were made. A call
+/// whose slot comes after its deadline fails immediately, and nothing is sent.
 ///
-/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the answer's `Retry-After` (1 s without
+/// In every mode but [`Off`](Self::Off), a 429 pauses all calls of the client for the response's `Retry-After` (1 s without
 /// one, at most 60 s) and slows the client down for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub enum RateLimit {
-    /// Learns the service's limit: the default.
+    /// Learns the service's limit. This is the default.
     ///
     /// A limit announced in `ratelimit-policy` (windows of up to 60 s) or `ratelimit-limit` (per second) is never exceeded; the client
     /// sends at 97.5 % of it. While the service announces none, the client sends without limit until a 429, then
-    /// keeps just below the rate that caused it, and tries a higher one from time to time. New clients start
-    /// with one request in flight and add one for every two answers, up to 32, before they send without limit.
+    /// stays just below the rate that caused it, and periodically tries a higher one. A new client starts
+    /// with one request in flight and adds one for every two responses, up to 32, before it sends without limit.
     #[default]
-    Learn,
+    Adaptive,
     /// At most this many requests per second, evenly spaced; fewer if the service announces a lower limit.
     ///
     /// Must be positive and finite: [`ClientBuilder::build`](crate::ClientBuilder::build) rejects other numbers.
@@ -123,7 +123,7 @@ pub enum RateLimit {
 }
 
 impl RateLimit {
-    /// Checks the setting.
+    /// Validates the setting.
     ///
     /// # Errors
     /// The rate is zero, negative, infinite or not a number.
@@ -138,36 +138,36 @@ impl RateLimit {
     }
 }
 
-/// What an answer says about the rate at which requests arrive.
+/// What a response says about the request rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The service accepted the request.
     Admitted,
     /// A 429 because of the request rate, however long its `Retry-After`.
     Throttled { retry_after: Option<Duration> },
-    /// Any other answer, such as a 5xx or an exhausted quota: only its headers count.
+    /// Any other response, such as a 5xx or an exhausted quota: only its headers count.
     Unrelated,
 }
 
-/// The reason why a call isn't sent: its turn can't come before its deadline.
+/// The reason why a call isn't sent: its slot comes after its deadline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooLate {
-    /// The time until a call made now would have its turn.
+    /// The time until the slot of a call made now.
     pub(crate) available_in: Duration,
-    /// The current pace in requests per second; `None` while the limit is unknown.
+    /// The current rate in requests per second; `None` while the limit is unknown.
     pub(crate) pace: Option<f64>,
 }
 
-/// Decides when requests leave.
+/// Decides when requests are sent.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     limit: RateLimit,
-    /// Whether calls pass without a look at the state: there is neither a limit nor a slow start.
+    /// Whether calls pass without checking the state, because there is neither a limit nor a slow start.
     open: AtomicBool,
     state: Mutex<State>,
     /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
     queue: FifoMutex<()>,
-    /// Wakes the head when its turn may have moved forward.
+    /// Wakes the head of the queue when its slot may have moved forward.
     moved: Notify,
 }
 
@@ -175,9 +175,9 @@ impl Limiter {
     pub(crate) fn new(limit: RateLimit) -> Self {
         let configured = match limit {
             RateLimit::PerSecond(rate) => Some(rate),
-            RateLimit::Learn | RateLimit::Off => None,
+            RateLimit::Adaptive | RateLimit::Off => None,
         };
-        let ramp = (limit == RateLimit::Learn).then(Ramp::default);
+        let ramp = (limit == RateLimit::Adaptive).then(Ramp::default);
         Self {
             limit,
             open: AtomicBool::new(limit == RateLimit::Off),
@@ -187,13 +187,13 @@ impl Limiter {
         }
     }
 
-    /// Waits for this call's turn.
+    /// Waits for this call's slot.
     ///
-    /// Call it right before the request, and keep the permit until the answer was [learned from](Self::learn). Without a limit it neither waits
+    /// Call it right before sending, and hold the permit until the response was [learned from](Self::learn). Without a limit it neither waits
     /// nor locks nor allocates. Dropping the future gives up the place in the queue.
     ///
     /// # Errors
-    /// The turn can't come before `deadline`: at once if that is already known, at `deadline` if the pace dropped meanwhile. No slot is taken.
+    /// The slot comes after `deadline`: returned immediately if that is known, or at `deadline` if the rate dropped meanwhile. No slot is taken.
     pub(crate) async fn acquire(&self, deadline: Option<Instant>) -> Result<Permit<'_>, TooLate> {
         if self.open.load(Ordering::Relaxed) {
             return Ok(Permit { limiter: self, slot: Slot::Free, sent: false });
@@ -214,7 +214,7 @@ impl Limiter {
             state.waiting = state.waiting.saturating_add(1);
             Place(self)
         };
-        // Boxed, so that calls which needn't wait don't carry the waiting future's size.
+        // Boxed, so that calls that don't wait don't carry the size of the waiting future.
         Box::pin(self.wait(place, deadline)).await
     }
 
@@ -245,7 +245,7 @@ impl Limiter {
         Err(TooLate { available_in: state.turn(state.waiting, now) - now, pace: state.pace(now) })
     }
 
-    /// Learns from an answer. Call it before the permit is dropped.
+    /// Learns from a response. Call it before dropping the permit.
     pub(crate) fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
         if self.limit == RateLimit::Off {
             return;
@@ -270,20 +270,20 @@ impl Limiter {
         self.settle(&state, now);
     }
 
-    /// Forgets what is too old to count.
+    /// Removes expired state.
     fn expire(&self, state: &mut State, now: Instant) {
         if state.expire(now) {
             self.settle(state, now);
         }
     }
 
-    /// Publishes a changed state: to the calls to come and to the head of the queue.
+    /// Publishes a changed state to later calls and to the head of the queue.
     fn settle(&self, state: &State, now: Instant) {
         self.open.store(state.ramp.is_none() && state.pace(now).is_none(), Ordering::Relaxed);
         self.wake(state);
     }
 
-    /// Makes the head of the queue look at the state again.
+    /// Makes the head of the queue check the state again.
     fn wake(&self, state: &State) {
         if state.waiting > 0 {
             self.moved.notify_one();
@@ -297,7 +297,7 @@ impl Limiter {
 
 /// The right to send one request.
 ///
-/// Dropping it unsent returns the slot to the call that waits next.
+/// Dropping it before sending returns the slot to the next waiting call.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Permit<'a> {
@@ -312,7 +312,7 @@ impl Permit<'_> {
         self.sent = true;
     }
 
-    /// Returns the slot after all: the request turned out not to have reached the service, for example because it couldn't connect.
+    /// Returns the slot after all: the request did not reach the service, for example because the connection was refused.
     pub(crate) fn give_back(mut self) {
         self.sent = false;
     }
@@ -344,7 +344,7 @@ impl Drop for Place<'_> {
 
 #[derive(Clone, Copy, Debug)]
 enum Slot {
-    /// There was no limit.
+    /// No limit applied.
     Free,
     /// One of the requests in flight of a slow start.
     Ramp { started: Option<Instant> },
@@ -354,15 +354,15 @@ enum Slot {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The rate that the application set.
+    /// The rate set by the application.
     configured: Option<f64>,
-    /// The limit that the service announced.
+    /// The limit announced by the service.
     announced: Option<Window>,
-    /// The limit that 429s showed.
+    /// The limit learned from 429s.
     learned: Option<Ceiling>,
     /// The slow start, while it lasts.
     ramp: Option<Ramp>,
-    /// When the next request may leave; `None` before the first.
+    /// When the next request may be sent; `None` before the first.
     next: Option<Instant>,
     /// The end of the pause after a 429.
     held: Option<Instant>,
@@ -372,7 +372,7 @@ struct State {
 }
 
 impl State {
-    /// The fastest pace: what is configured and announced.
+    /// The maximum rate, from the configured and the announced limit.
     fn cap(&self) -> Option<f64> {
         let announced = self.announced.map(Window::pace);
         [self.configured, announced].into_iter().flatten().reduce(f64::min)
@@ -383,7 +383,7 @@ impl State {
         [self.cap(), learned].into_iter().flatten().reduce(f64::min)
     }
 
-    /// Takes a slot, or returns when to look again.
+    /// Takes a slot, or returns when to check again.
     fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
         if let Some(pace) = self.pace(now) {
             let turn = self.turn(0, now);
@@ -401,12 +401,12 @@ impl State {
         Ok(slot)
     }
 
-    /// What a departure at `at` counts from: the time it was due, unless that is longer ago than the tolerance.
+    /// The time that a request sent at `at` counts from: when it was due, unless that is longer ago than the tolerance.
     fn base(&self, at: Instant) -> Instant {
         self.next.map_or(at, |next| next.max(at.checked_sub(TOLERANCE).unwrap_or(at)))
     }
 
-    /// The turn of a call with so many calls ahead of it.
+    /// The slot of a call with `ahead` calls before it.
     fn turn(&self, ahead: u32, now: Instant) -> Instant {
         let Some(pace) = self.pace(now) else { return now };
         let head = [self.next, self.held].into_iter().flatten().fold(now, Instant::max);
@@ -421,7 +421,7 @@ impl State {
                     ramp.in_flight -= 1;
                 }
             }
-            // With a later departure, the slot is in the past.
+            // A later request was sent, so the slot is in the past.
             Slot::Paced { before, after } => {
                 if self.next == Some(after) {
                     self.next = before;
@@ -430,7 +430,7 @@ impl State {
         }
     }
 
-    /// Takes over an announced limit; returns whether it changed.
+    /// Applies an announced limit; returns whether it changed.
     fn announce(&mut self, window: Window, now: Instant) -> bool {
         let announced = Some(window).filter(|window| window.pace() < UNPACED);
         let in_flight = self.ramp.take().map_or(0, |ramp| ramp.in_flight);
@@ -440,7 +440,7 @@ impl State {
         self.announced = announced;
         self.learned = None;
         if let Some(window) = announced {
-            // What was sent before counts in the service's window.
+            // Requests sent before count in the service's window.
             let sent = interval(window.pace()).saturating_mul(in_flight.max(1));
             let next = later(now, sent);
             self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
@@ -478,7 +478,7 @@ impl State {
         self.ramp = None;
     }
 
-    /// Pauses all calls; returns until when.
+    /// Pauses all calls; returns the end of the pause.
     fn hold(&mut self, pause: Duration, now: Instant) -> Instant {
         let until = later(now, pause.min(MAX_HOLD));
         let until = self.held.map_or(until, |held| held.max(until));
@@ -496,12 +496,12 @@ impl State {
     }
 }
 
-/// A limit that 429s showed, and the curve on which the pace approaches and then exceeds it.
+/// A limit learned from 429s, and the curve on which the rate approaches and then exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ceiling {
     /// In requests per second.
     rate: f64,
-    /// How far it was put below the pace that was too fast, relative to that pace.
+    /// How far it was set below the rate that exceeded the limit, relative to that rate.
     cut: f64,
     /// When the curve starts: at the end of the pause after the 429.
     since: Instant,
@@ -526,20 +526,20 @@ struct Ramp {
     /// When this slow start began; `None` for a client's first.
     started: Option<Instant>,
     in_flight: u32,
-    /// Answers so far.
+    /// Responses so far.
     answers: u32,
-    /// When the latest request left.
+    /// When the latest request was sent.
     latest: Option<Instant>,
 }
 
 impl Ramp {
     fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
         if self.in_flight > self.answers / 2 {
-            let patience = self.latest.map_or(now, |latest| later(latest, RAMP_PATIENCE));
-            if patience > now {
-                return Err(patience);
+            let ready_at = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
+            if ready_at > now {
+                return Err(ready_at);
             }
-            // Slow answers must not keep the client slow: twice as many.
+            // Slow responses must not keep the client slow: twice as many.
             self.answers = self.answers * 2 + 2;
         }
         self.in_flight += 1;
@@ -548,7 +548,7 @@ impl Ramp {
     }
 }
 
-/// Counts what the service admitted in the current second and in the one before.
+/// Counts the requests that the service admitted in the current second and in the one before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     since: Option<Instant>,
@@ -587,7 +587,7 @@ struct Window {
 }
 
 impl Window {
-    /// The pace, in requests per second, that never exceeds the limit.
+    /// Returns the rate, in requests per second, that never exceeds the limit.
     fn pace(self) -> f64 {
         f64::from(self.limit) / (f64::from(self.seconds) * STRETCH)
     }
@@ -597,7 +597,7 @@ fn interval(pace: f64) -> Duration {
     Duration::try_from_secs_f64(pace.recip()).map_or(MAX_INTERVAL, |interval| interval.min(MAX_INTERVAL))
 }
 
-/// Adds without overflow: what is too far away is a year away.
+/// Adds without overflow, at most a year.
 fn later(instant: Instant, by: Duration) -> Instant {
     instant.checked_add(by).unwrap_or(instant + MAX_INTERVAL)
 }
@@ -620,7 +620,7 @@ fn announced(headers: &HeaderMap) -> Option<Window> {
         .min_by(|one, other| one.pace().total_cmp(&other.pace()))
 }
 
-/// Reads one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are left out.
+/// Parses one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are ignored.
 fn policy(text: &str) -> Option<Window> {
     let mut parts = split(text, ';').map(str::trim);
     let mut limit = positive(parts.next()?);

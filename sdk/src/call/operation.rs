@@ -1,4 +1,4 @@
-//! What a call asks for, as the resources describe it.
+//! The description of one operation, as the resources create it.
 
 use std::{borrow::Cow, fmt, time::Duration};
 
@@ -21,10 +21,10 @@ use crate::{
 /// The header that makes a send safe to repeat (`SPEC.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The routes on which the service honours it.
+/// The routes on which the service honors it.
 const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 
-/// A path without its ids, which can be addresses: `/emails/{id}`.
+/// A path without its IDs, which can be addresses: `/emails/{id}`.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
     parts: [&'static str; 3],
@@ -38,7 +38,7 @@ impl fmt::Display for Route {
     }
 }
 
-/// What a call asks for.
+/// One operation: the request to make.
 #[derive(Clone)]
 pub(crate) struct Operation {
     /// For logs and errors: `emails.send`.
@@ -46,22 +46,22 @@ pub(crate) struct Operation {
     pub(crate) method: Method,
     pub(crate) path: Cow<'static, str>,
     pub(crate) route: Route,
-    /// An address outside of the service's base address. Nothing of the client's own goes there: no credential, no headers.
+    /// A URL outside of the service's base URL. The client sends no credential and no default headers to it.
     pub(crate) external_url: Option<Url>,
     pub(crate) query: Vec<(Cow<'static, str>, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
     pub(crate) idempotency: Idempotency,
-    /// The service honors an idempotency key here.
+    /// Whether the service honors an idempotency key here.
     pub(crate) keyed: bool,
     pub(crate) key: Option<IdempotencyKey>,
-    /// The key is the caller's own and not a random one.
+    /// Whether the caller set the key; otherwise it is random.
     pub(crate) key_given: bool,
-    /// What is wrong with the input; it keeps the call from being sent.
+    /// Problems of the input; they keep the call from being sent.
     pub(crate) problems: Option<Problems>,
-    /// What is wrong with the call itself, so that there is nothing to send.
+    /// Problems of the call itself, which [`Call::unchecked`](super::Call::unchecked) can't skip.
     pub(crate) faults: Vec<Problem>,
-    /// How many ids the answer has to hold.
+    /// The number of IDs that the response has to contain.
     pub(crate) ids: Option<usize>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: Option<RetryPolicy>,
@@ -106,7 +106,7 @@ impl Operation {
         Self::new(name, Method::GET, path)
     }
 
-    /// An operation on one thing: its id becomes one encoded segment between `before` and `after`.
+    /// An operation on one record: its ID becomes one encoded segment between `before` and `after`.
     pub(crate) fn on(
         name: &'static str,
         method: Method,
@@ -117,7 +117,7 @@ impl Operation {
         Self::at(name, method, [before, after, ""], &[id])
     }
 
-    /// An operation on one thing of another: `before`, an id, `between`, an id, `after`.
+    /// An operation on a nested record: `before`, an ID, `between`, an ID, `after`.
     pub(crate) fn on_inner(
         name: &'static str,
         method: Method,
@@ -141,7 +141,7 @@ impl Operation {
         Self { route, faults, ..Self::new(name, method, path) }
     }
 
-    /// An operation at an address that the service has handed out. Where the client talks https, this has to be https too.
+    /// An operation at a URL that the service issued. It has to be https if the client's base URL is.
     pub(crate) fn external(name: &'static str, url: &str, base: &Url) -> Self {
         let mut operation = Self::get(name, "/");
         let fits = |url: &Url| match url.scheme() {
@@ -151,7 +151,7 @@ impl Operation {
         };
         match Url::parse(url).ok().filter(fits) {
             Some(url) => operation.external_url = Some(url),
-            // The address is a permission, so it isn't repeated.
+            // The URL is itself a permission, so the problem doesn't repeat it.
             None => operation.faults.push(Problem::new(
                 "",
                 "url",
@@ -184,7 +184,7 @@ impl Operation {
         self
     }
 
-    /// Gives the operation a JSON body.
+    /// Sets a JSON body.
     pub(crate) fn with_json(mut self, value: &impl Serialize) -> Self {
         match serde_json::to_vec(value) {
             Ok(text) => self.with_body(Body::from(text)),
@@ -196,25 +196,25 @@ impl Operation {
         }
     }
 
-    /// Adds a parameter to the query.
+    /// Adds a query parameter.
     pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((Cow::Borrowed(name), value.into()));
         self
     }
 
-    /// Repeating it does no harm, although it is a `POST`: the second request leads to what the first one led to.
+    /// Marks a `POST` as idempotent: a second request has the same effect as the first.
     pub(crate) fn repeatable(mut self) -> Self {
         self.idempotency = Idempotency::Idempotent;
         self
     }
 
-    /// The answer names each of so many things.
+    /// Sets the number of IDs that the response has to contain.
     pub(crate) fn with_ids(mut self, ids: usize) -> Self {
         self.ids = Some(ids);
         self
     }
 
-    /// Checks the input; what is wrong keeps the call from being sent.
+    /// Validates the input; problems keep the call from being sent.
     pub(crate) fn validated(mut self, input: &(impl Validate + ?Sized)) -> Self {
         self.problems = input.check().err();
         self
@@ -230,7 +230,7 @@ impl Operation {
 }
 
 impl Operation {
-    /// The operation, if nothing keeps it from being sent.
+    /// Returns the operation, unless problems keep it from being sent.
     pub(crate) fn ready(mut self) -> Result<Self> {
         let faults = std::mem::take(&mut self.faults);
         match self.problems.take() {

@@ -1,4 +1,4 @@
-//! A request as it would go out.
+//! A request as it would be sent.
 
 use std::fmt;
 
@@ -16,38 +16,38 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// The HTTP method.
+    /// Returns the HTTP method.
     pub fn method(&self) -> &Method {
         &self.operation.method
     }
 
-    /// The whole address.
+    /// Returns the complete URL.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The address without the base.
+    /// Returns the URL's path and query.
     pub fn path_and_query(&self) -> String {
         self.operation.path_and_query()
     }
 
-    /// The headers, without the credential.
+    /// Returns the headers without the credential.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
-    /// The key that the request would carry.
-    pub fn key(&self) -> Option<&IdempotencyKey> {
+    /// Returns the idempotency key.
+    pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.operation.key.as_ref()
     }
 
-    /// The body in the order in which it would be sent; the contents of attachments are told by their size.
+    /// Returns the body in the order in which it would be sent; attachments are represented by their size.
     pub fn body_parts(&self) -> Vec<BodyPart> {
         self.operation.body.parts()
     }
 }
 
-/// `Debug` names the operation: what it carries can be private.
+/// `Debug` prints only the operation's name: the request can hold private data.
 impl fmt::Debug for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Preview").field("operation", &self.operation.name).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! How often, and after how long, a request is sent again. Whether it may be is decided by [`CallState`](super::state::CallState).
+//! The number of attempts and their delays. [`CallState`](super::state::CallState) decides whether a retry is safe.
 
 use std::{
     sync::{
@@ -15,105 +15,112 @@ use crate::{
     transport::{TransportError, TransportErrorKind},
 };
 
-/// The longest pause that a service can ask for and get; above it the error is returned, with the pause in it.
-const MAX_ASKED_PAUSE: Duration = Duration::from_mins(1);
+/// The longest `Retry-After` that a call waits for; above it the call fails with the delay in its error.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
-/// How often and how patiently a call is tried.
+/// How often a call is attempted, and with which delays.
 ///
-/// The pause before attempt n + 1 is a random part of min(`cap`, `base` · 2ⁿ) ("full jitter"). A `Retry-After` of the service wins
-/// when it is longer; one of more than 60 s ends the call with the error instead, which then tells the pause.
+/// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
+/// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    attempts: u32,
-    base: Duration,
-    cap: Duration,
+    max_attempts: u32,
+    base_delay: Duration,
+    max_delay: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Three attempts, 0.5 s at first, 20 s at most.
+    /// Three attempts, with a delay of at most 0.5 s at first and 20 s later.
     fn default() -> Self {
-        Self { attempts: 3, base: Duration::from_millis(500), cap: Duration::from_secs(20) }
+        Self { max_attempts: 3, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(20) }
     }
 }
 
 impl RetryPolicy {
-    /// One attempt and no more.
+    /// One attempt, without retries.
     pub fn never() -> Self {
-        Self { attempts: 1, ..Self::default() }
+        Self { max_attempts: 1, ..Self::default() }
     }
 
-    /// How many times the request may be sent in all; at least 1.
+    /// Sets the maximum number of attempts, including the first; at least 1.
     #[must_use]
-    pub fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.max(1);
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts.max(1);
         self
     }
 
-    /// The most that the first pause can be.
+    /// Sets the maximum of the first delay.
     #[must_use]
-    pub fn base(mut self, base: Duration) -> Self {
-        self.base = base;
+    pub fn base_delay(mut self, delay: Duration) -> Self {
+        self.base_delay = delay;
         self
     }
 
-    /// The most that any pause can be which the service did not ask for.
+    /// Sets the maximum of all delays; a `Retry-After` of the service may exceed it.
     #[must_use]
-    pub fn cap(mut self, cap: Duration) -> Self {
-        self.cap = cap;
+    pub fn max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay = delay;
         self
     }
 
-    pub(crate) fn max_attempts(&self) -> u32 {
-        self.attempts
+    pub(crate) fn attempt_limit(&self) -> u32 {
+        self.max_attempts
     }
 
-    /// The pause after so many attempts, unless the service asked for a longer one than a call waits; `chance` is a random number in 0..1.
-    pub(crate) fn pause(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Option<Duration> {
-        if attempts_made >= self.attempts || cause.asks_too_much() {
+    /// Returns the delay after `attempts_made` attempts, or `None` if the service requests a longer one than a call waits for. `chance` is a random number
+    /// in 0..1.
+    pub(crate) fn delay(&self, attempts_made: u32, cause: &Cause, chance: f64) -> Option<Duration> {
+        if attempts_made >= self.max_attempts || cause.exceeds_max_wait() {
             return None;
         }
         let doubled = 2_u32.saturating_pow(attempts_made.saturating_sub(1));
-        let base = self.base.max(cause.least);
-        let most = base.saturating_mul(doubled).min(self.cap.max(cause.least));
-        let jittered = most.mul_f64(chance.clamp(0.0, 1.0)).max(cause.least);
-        Some(match cause.asked {
-            // All clients that are asked for five seconds would otherwise return at the same moment.
-            Some(asked) => jittered.max(asked + asked.mul_f64(0.25 * chance)),
+        let base = self.base_delay.max(cause.minimum);
+        let ceiling = base.saturating_mul(doubled).min(self.max_delay.max(cause.minimum));
+        let jittered = ceiling.mul_f64(chance.clamp(0.0, 1.0)).max(cause.minimum);
+        Some(match cause.retry_after {
+            // Otherwise all clients with the same `Retry-After` would return at the same time.
+            Some(delay) => jittered.max(delay + delay.mul_f64(0.25 * chance)),
             None => jittered,
         })
     }
 }
 
-/// One pause before another attempt.
+/// A delay before a retry.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RetryEvent {
     /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// How long the client waits now.
-    pub pause: Duration,
-    /// Why: `503 service_unavailable`.
+    /// How long the client waits.
+    pub delay: Duration,
+    /// The cause, such as `503 service_unavailable`.
     pub cause: String,
 }
 
 pub(crate) type RetryListener = Arc<dyn Fn(&RetryEvent) + Send + Sync>;
 
-/// Why a request is sent again.
+/// The cause of a retry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     pub(crate) what: String,
-    /// The pause that the service asked for.
-    asked: Option<Duration>,
-    /// The pause below which another attempt is pointless.
-    least: Duration,
+    /// The `Retry-After` of the service.
+    retry_after: Option<Duration>,
+    /// The minimum delay below which a retry is pointless.
+    minimum: Duration,
     timeout: bool,
-    /// Neither a pause nor the budget applies.
-    pub(crate) at_once: bool,
+    /// Whether delay and budget don't apply.
+    pub(crate) immediate: bool,
 }
 
 impl Cause {
     fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into(), asked: None, least: Duration::ZERO, timeout: false, at_once: false }
+        Self {
+            what: what.into(),
+            retry_after: None,
+            minimum: Duration::ZERO,
+            timeout: false,
+            immediate: false,
+        }
     }
 
     pub(crate) fn transport_error(error: &TransportError) -> Self {
@@ -122,36 +129,40 @@ impl Cause {
 
     pub(crate) fn error_response(error: &ApiError) -> Self {
         let second = Duration::from_secs(1);
-        let asked = error.retry_after();
-        let least = match error.status {
-            StatusCode::TOO_MANY_REQUESTS => second.min(asked.unwrap_or(second)),
+        let retry_after = error.retry_after();
+        let minimum = match error.status {
+            StatusCode::TOO_MANY_REQUESTS => second.min(retry_after.unwrap_or(second)),
             StatusCode::CONFLICT => second,
             _ => Duration::ZERO,
         };
-        Self { asked, least, ..Self::new(format!("{} {}", error.status.as_u16(), error.name).trim_end()) }
+        Self {
+            retry_after,
+            minimum,
+            ..Self::new(format!("{} {}", error.status.as_u16(), error.name).trim_end())
+        }
     }
 
     pub(crate) fn unreadable(status: StatusCode) -> Self {
         Self::new(format!("{} with an unreadable body", status.as_u16()))
     }
 
-    /// The access token was rejected; the session renews it.
+    /// The access token was rejected; the session refreshes it.
     pub(crate) fn token_rejected() -> Self {
-        Self { at_once: true, ..Self::new("401 with an access token") }
+        Self { immediate: true, ..Self::new("401 with an access token") }
     }
 
-    /// Whether the service asked for a pause that is too long to wait within a call.
-    fn asks_too_much(&self) -> bool {
-        self.asked.is_some_and(|asked| asked > MAX_ASKED_PAUSE)
+    /// Whether the service requests a longer delay than a call waits for.
+    fn exceeds_max_wait(&self) -> bool {
+        self.retry_after.is_some_and(|delay| delay > MAX_RETRY_AFTER)
     }
 
-    /// What a retry takes from the budget.
+    /// The cost of a retry, taken from the budget.
     fn cost(&self) -> i64 {
         if self.timeout { 10 } else { 5 }
     }
 }
 
-/// A budget that all calls of a client share, so that an outage is not answered with three times the traffic.
+/// The retry budget that all calls of a client share, so that an outage doesn't triple the traffic.
 #[derive(Debug)]
 pub(crate) struct Budget(AtomicI64);
 
@@ -162,7 +173,7 @@ impl Budget {
         Self(AtomicI64::new(Self::FULL))
     }
 
-    /// Takes what one retry costs, if it is there.
+    /// Withdraws the cost of one retry, if the budget covers it.
     pub(crate) fn take(&self, cause: &Cause) -> bool {
         let spend = |left| if left >= cause.cost() { Some(left - cause.cost()) } else { None };
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_ok()
@@ -170,7 +181,7 @@ impl Budget {
 
     pub(crate) fn succeeded(&self) {
         let more = |left| (left < Self::FULL).then(|| left + 1);
-        // A full budget stays as it is.
+        // A full budget stays full.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 }
@@ -197,46 +208,46 @@ mod tests {
 
     #[test]
     fn a_pause_is_a_random_part_of_a_doubling_cap() {
-        let policy = RetryPolicy::default().attempts(100);
+        let policy = RetryPolicy::default().max_attempts(100);
         let plain = Cause::new("x");
         for (attempts, most) in [(1, 500), (2, 1_000), (3, 2_000), (6, 16_000), (7, 20_000), (99, 20_000)] {
-            assert_eq!(millis(policy.pause(attempts, &plain, 0.0)), Some(0));
-            assert_eq!(millis(policy.pause(attempts, &plain, 0.5)), Some(most / 2));
-            assert_eq!(millis(policy.pause(attempts, &plain, 1.0)), Some(most));
+            assert_eq!(millis(policy.delay(attempts, &plain, 0.0)), Some(0));
+            assert_eq!(millis(policy.delay(attempts, &plain, 0.5)), Some(most / 2));
+            assert_eq!(millis(policy.delay(attempts, &plain, 1.0)), Some(most));
         }
-        let huge = policy.base(Duration::MAX).cap(Duration::MAX);
-        assert_eq!(huge.pause(50, &plain, 0.0), Some(Duration::ZERO));
-        let own = RetryPolicy::default().base(Duration::from_secs(2)).cap(Duration::from_secs(3));
-        assert_eq!(millis(own.pause(1, &plain, 1.0)), Some(2_000));
-        assert_eq!(millis(own.pause(2, &plain, 1.0)), Some(3_000));
+        let huge = policy.base_delay(Duration::MAX).max_delay(Duration::MAX);
+        assert_eq!(huge.delay(50, &plain, 0.0), Some(Duration::ZERO));
+        let own = RetryPolicy::default().base_delay(Duration::from_secs(2)).max_delay(Duration::from_secs(3));
+        assert_eq!(millis(own.delay(1, &plain, 1.0)), Some(2_000));
+        assert_eq!(millis(own.delay(2, &plain, 1.0)), Some(3_000));
     }
 
     #[test]
     fn attempts_are_bounded() {
         let plain = Cause::new("x");
-        let last = |policy: RetryPolicy| (1..9).find(|made| policy.pause(*made, &plain, 0.0).is_none());
+        let last = |policy: RetryPolicy| (1..9).find(|made| policy.delay(*made, &plain, 0.0).is_none());
         assert_eq!(last(RetryPolicy::default()), Some(3));
         assert_eq!(last(RetryPolicy::never()), Some(1));
-        assert_eq!(last(RetryPolicy::default().attempts(0)), Some(1));
-        assert_eq!(last(RetryPolicy::default().attempts(5)), Some(5));
-        assert_eq!(RetryPolicy::default().attempts(5).max_attempts(), 5);
+        assert_eq!(last(RetryPolicy::default().max_attempts(0)), Some(1));
+        assert_eq!(last(RetryPolicy::default().max_attempts(5)), Some(5));
+        assert_eq!(RetryPolicy::default().max_attempts(5).attempt_limit(), 5);
     }
 
     #[test]
     fn a_pause_that_the_service_asks_for_is_kept_and_spread() {
         let policy = RetryPolicy::default();
         let asked = |seconds: &str| Cause::error_response(&refusal(503, &[("retry-after", seconds)]));
-        assert_eq!(millis(policy.pause(1, &asked("4"), 0.0)), Some(4_000));
-        assert_eq!(millis(policy.pause(1, &asked("4"), 1.0)), Some(5_000));
-        assert_eq!(millis(policy.pause(1, &asked("60"), 0.0)), Some(60_000));
-        assert_eq!(policy.pause(1, &asked("61"), 0.0), None, "more than a minute is the caller's to wait");
+        assert_eq!(millis(policy.delay(1, &asked("4"), 0.0)), Some(4_000));
+        assert_eq!(millis(policy.delay(1, &asked("4"), 1.0)), Some(5_000));
+        assert_eq!(millis(policy.delay(1, &asked("60"), 0.0)), Some(60_000));
+        assert_eq!(policy.delay(1, &asked("61"), 0.0), None, "more than a minute is the caller's to wait");
     }
 
     #[test]
     fn limits_and_conflicts_are_not_asked_again_at_once() {
         let policy = RetryPolicy::default();
         let pause =
-            |status, headers| millis(policy.pause(1, &Cause::error_response(&refusal(status, headers)), 0.0));
+            |status, headers| millis(policy.delay(1, &Cause::error_response(&refusal(status, headers)), 0.0));
         assert_eq!(pause(429, &[]), Some(1_000));
         assert_eq!(pause(429, &[("retry-after", "0")]), Some(0));
         assert_eq!(pause(409, &[]), Some(1_000));
@@ -251,9 +262,9 @@ mod tests {
 
     #[test]
     fn only_a_rejected_token_is_followed_by_another_attempt_without_a_pause() {
-        assert!(Cause::token_rejected().at_once);
-        assert!(!Cause::error_response(&refusal(503, &[])).at_once);
-        assert!(!Cause::unreadable(StatusCode::OK).at_once);
+        assert!(Cause::token_rejected().immediate);
+        assert!(!Cause::error_response(&refusal(503, &[])).immediate);
+        assert!(!Cause::unreadable(StatusCode::OK).immediate);
     }
 
     #[test]

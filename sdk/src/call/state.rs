@@ -1,27 +1,27 @@
-//! What a call may have done, over all its attempts: the one place that decides about outcome and repetition.
+//! The state of a call over all its attempts. It alone decides about outcome and retries.
 //!
 //! Each attempt ends in one [`AttemptResult`]. The outcome follows from all results so far by three rules:
 //!
-//! 1. Once the service has accepted, the outcome is [`Outcome::Accepted`], whatever a later attempt brings: a refusal of the second request
+//! 1. Once the service has accepted, the outcome is [`Outcome::Accepted`], whatever a later attempt returns: a rejection of the second request
 //!    doesn't undo the first.
-//! 2. Once a result has left open whether the service acted, the outcome stays [`Outcome::Unknown`] until an attempt is accepted.
-//! 3. Otherwise nothing was done, and the last result says in which way: [`Outcome::NotSent`] or [`Outcome::Rejected`].
+//! 2. Once a result has left the outcome open, it stays [`Outcome::Unknown`] until an attempt is accepted.
+//! 3. Otherwise nothing was done, and the last result decides between [`Outcome::NotSent`] and [`Outcome::Rejected`].
 //!
-//! Another request is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and
-//! sends, whose idempotency key makes the service act once. It is worthwhile if the last result was transient. Both together are
-//! [`CallState::is_retryable`], from which the retry loop, [`Error::is_retryable`](crate::Error::is_retryable) and the error's text follow.
+//! A retry is safe if nothing can have been done yet (rule 3), or if the operation is idempotent: reads, `PUT`, `PATCH`, `DELETE`, and
+//! sends, which carry an idempotency key. It is worthwhile if the last result was transient. [`CallState::is_retryable`] combines both;
+//! the retry loop, [`Error::is_retryable`](crate::Error::is_retryable) and the error's text derive from it.
 
 use crate::error::{CallSummary, Outcome};
 use crate::types::IdempotencyKey;
 
-/// How one attempt ended, if it did not end the call with a value. `transient`: the same request can succeed later.
+/// The result of an attempt that did not return a value. `transient`: the same request can succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptResult {
     /// Nothing of the request reached the service; or the operation is a read, and no complete response arrived.
     NotSent { transient: bool },
-    /// The service refused before it acted.
+    /// The service rejected the request before acting on it.
     Rejected { transient: bool },
-    /// The request left, and nothing tells whether the service acted.
+    /// The request was sent, and it is unknown whether the service acted.
     Unknown { transient: bool },
     /// The service accepted, but its response can't be read.
     Accepted { transient: bool },
@@ -30,13 +30,13 @@ pub(crate) enum AttemptResult {
 /// Whether a request may reach the service more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idempotency {
-    /// Twice does no more than once.
+    /// Executing it twice has the effect of executing it once.
     Idempotent,
-    /// Twice may act twice.
+    /// Executing it twice may act twice.
     NotIdempotent,
 }
 
-/// One call so far.
+/// The attempts of one call so far.
 #[derive(Debug)]
 pub(crate) struct CallState {
     pub(crate) operation: &'static str,
@@ -57,7 +57,7 @@ impl CallState {
         Self { operation, attempts: 0, key, idempotency, outcome: Outcome::NotSent, transient: false }
     }
 
-    /// Takes in how an attempt ended. Returns whether another one is safe and worthwhile.
+    /// Records the result of an attempt. Returns whether a retry is safe and worthwhile.
     pub(crate) fn record(&mut self, result: AttemptResult) -> bool {
         let (outcome, transient) = match result {
             AttemptResult::NotSent { transient } => (Outcome::NotSent, transient),
@@ -74,18 +74,18 @@ impl CallState {
         self.is_retryable()
     }
 
-    /// Whether the thing asked for was done, as far as is known.
+    /// Returns whether the operation was executed, as far as is known.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Whether the same request can succeed later and can't act twice.
+    /// Returns whether the same request can succeed later and can't act twice.
     pub(crate) fn is_retryable(&self) -> bool {
         let nothing_done = matches!(self.outcome, Outcome::NotSent | Outcome::Rejected);
         self.transient && (nothing_done || self.idempotency == Idempotency::Idempotent)
     }
 
-    /// What an error says about the call.
+    /// Returns the summary that an error carries.
     pub(crate) fn summary(&self) -> CallSummary {
         CallSummary {
             operation: self.operation,
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Walks all sequences of `left` more results; `certainly` and `possibly`: whether the service has acted by now.
+    /// Walks all sequences of `left` more results. `certainly` and `possibly`: whether the service has acted by now.
     fn walk(left: u32, sequence: &mut Vec<AttemptResult>, idempotency: Idempotency) -> u64 {
         if left == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! Calls for programs without an async runtime.
+//! Blocking calls, for programs without an async runtime.
 
 use std::{
     future::{Future, IntoFuture},
@@ -19,7 +19,7 @@ use crate::{
     problem::SettingsError,
 };
 
-/// The runtime of all blocking calls: one thread, started by the first one.
+/// The runtime of all blocking calls: one thread, started by the first of them.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
     let start =
@@ -29,7 +29,7 @@ fn runtime() -> Result<&'static Runtime> {
     })
 }
 
-/// Runs a future on that thread and waits for its value. Works inside another runtime too, whose thread it then blocks.
+/// Runs a future on that thread and blocks until it completes. Within another runtime, it blocks that runtime's thread.
 fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     let (done, value) = mpsc::sync_channel(1);
     let task = runtime()?.spawn(async move {
@@ -65,7 +65,7 @@ impl<T: Send + 'static> Call<T> {
 }
 
 impl<T: Item> List<T> {
-    /// Requests one page and blocks the thread until it is there (feature `blocking`).
+    /// Requests one page and blocks the thread until it arrives (feature `blocking`).
     ///
     /// # Errors
     /// Those of the call.
@@ -73,14 +73,14 @@ impl<T: Item> List<T> {
         wait_for(self.into_future())
     }
 
-    /// All items, page after page, as [`stream`](Self::stream) yields them; each page blocks the thread (feature `blocking`).
+    /// Returns all items, page by page, as [`stream`](Self::stream) yields them. Each page request blocks the thread (feature `blocking`).
     pub fn blocking_iter(self) -> BlockingIter<T> {
         BlockingIter(Some(self.stream()))
     }
 }
 
 impl<T: Send + 'static> Wait<T> {
-    /// Blocks the thread until the wait is over (feature `blocking`).
+    /// Blocks the thread until the wait ends (feature `blocking`).
     ///
     /// # Errors
     /// Those of the wait.
@@ -89,7 +89,7 @@ impl<T: Send + 'static> Wait<T> {
     }
 }
 
-/// The items of a list, one by one: [`List::blocking_iter`].
+/// An iterator over the items of a list: [`List::blocking_iter`].
 #[derive(Debug)]
 #[must_use = "an iterator does nothing until it is used"]
 pub struct BlockingIter<T>(Option<Paginator<T>>);

@@ -1,4 +1,4 @@
-//! A client's settings, collected and checked.
+//! The settings of a client.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// The default limit of a response body.
+/// The default maximum size of a response body, in bytes.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024 * 1024;
-/// What no default header may replace.
+/// Headers that a default header can't replace.
 const RESERVED_HEADERS: [HeaderName; 6] = [
     header::AUTHORIZATION,
     header::HOST,
@@ -26,15 +26,15 @@ const RESERVED_HEADERS: [HeaderName; 6] = [
 ];
 
 impl Client {
-    /// A client for the service at `base_url`, with an API key and the default settings.
+    /// Creates a client for the service at `base_url`, with an API key and default settings.
     ///
     /// # Errors
-    /// The address or the key is malformed.
+    /// The URL or the key is malformed.
     pub fn new(base_url: &str, api_key: &str) -> Result<Self> {
         Self::builder().base_url(base_url).api_key(api_key).build()
     }
 
-    /// A client with the settings of the environment: see [`ClientBuilder::from_env`].
+    /// Creates a client from environment variables: see [`ClientBuilder::from_env`].
     ///
     /// # Errors
     /// A variable is missing or malformed.
@@ -43,13 +43,13 @@ impl Client {
         ClientBuilder::from_env().build()
     }
 
-    /// Settings that differ from the defaults.
+    /// Starts building a client with other settings than the defaults.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 }
 
-/// Collects a client's settings; [`build`](Self::build) checks them all.
+/// Builds a [`Client`]; [`build`](Self::build) validates all settings.
 #[must_use]
 pub struct ClientBuilder {
     base_url: Option<String>,
@@ -88,7 +88,7 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Settings from `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` or `POSTHASTE_ACCESS_TOKEN` (the API key wins). An empty variable counts
+    /// Reads settings from `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` or `POSTHASTE_ACCESS_TOKEN` (the API key takes precedence). An empty variable counts
     /// as unset.
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -103,7 +103,7 @@ impl ClientBuilder {
         }
     }
 
-    /// The service's address: `https`, or `http` for a loopback address. A path prefix is kept. Required.
+    /// Sets the service's base URL (required): `https`, or `http` for a loopback address. It may have a path prefix.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -115,94 +115,94 @@ impl ClientBuilder {
         self
     }
 
-    /// Authenticates with an OAuth access token that is valid for the client's whole life.
+    /// Authenticates with a fixed OAuth access token, which is never refreshed.
     pub fn access_token(mut self, token: impl Into<String>) -> Self {
         self.credentials = Some(AccessToken::new(token).map(Credentials::access_token));
         self
     }
 
-    /// Authenticates with a login, whose access token is renewed when a call needs it. The login must be for the origin of the base address: its
-    /// tokens are sent nowhere else ([`AuthError::OtherOrigin`](crate::auth::AuthError::OtherOrigin)).
+    /// Authenticates with an OAuth session, whose access token is refreshed when a call needs it. The session must belong to the origin of the base URL: its
+    /// tokens are sent nowhere else ([`AuthError::OriginMismatch`](crate::auth::AuthError::OriginMismatch)).
     #[cfg(feature = "oauth")]
     pub fn session(mut self, session: crate::auth::Session) -> Self {
         self.credentials = Some(Ok(Credentials::session(session)));
         self
     }
 
-    /// Puts an application's name before the client's own in `User-Agent`: `acme-shop/1.2`.
+    /// Sets the application's product token, such as `acme-shop/1.2`, which precedes the client's own in `User-Agent`.
     pub fn user_agent(mut self, product: impl Into<String>) -> Self {
         self.user_agent = Some(product.into());
         self
     }
 
-    /// Adds a header to all requests to the service, such as one that a gateway in front of it needs. A header of one call takes its place
-    /// ([`Call::header`](crate::Call::header)). It is not sent to download addresses, which can be another company's.
+    /// Adds a header to all requests to the service, such as one that a gateway requires. [`Call::header`](crate::Call::header) overrides
+    /// it for one call. The client doesn't send it to download URLs, which can be on another host.
     ///
-    /// [`build`](Self::build) refuses names and values that HTTP doesn't allow, and headers that the client sets itself.
+    /// [`build`](Self::build) rejects names and values that HTTP doesn't allow, and headers that the client sets itself.
     pub fn default_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.default_headers.push((name.into(), value.into()));
         self
     }
 
-    /// The longest that a call may take, with all its attempts and pauses. Default: 60 s and a second more for each 64 KiB of body.
+    /// Sets the timeout of each call, including all attempts and retry delays. Default: 60 s plus 1 s for each 64 KiB of body.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
     }
 
-    /// The longest that one attempt may take. Default: as [`timeout`](Self::timeout).
+    /// Sets the timeout of each attempt. Default: that of [`timeout`](Self::timeout).
     pub fn attempt_timeout(mut self, limit: Duration) -> Self {
         self.attempt_timeout = Some(limit);
         self
     }
 
-    /// The longest that connecting may take. Default: 5 s.
+    /// Sets the timeout for connecting. Default: 5 s.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
         self
     }
 
-    /// The longest that the service may be silent within an attempt: taking no more of the body, or sending no more of the answer.
+    /// Sets the idle timeout: the maximum time within an attempt without progress in sending the body or receiving the response.
     /// Default: 30 s.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.idle_timeout = limit;
         self
     }
 
-    /// The maximum size of a successful response body after decompression, in bytes. Default: 64 MiB. Streamed downloads have no limit.
+    /// Sets the maximum size of a successful response body after decompression, in bytes. Default: 64 MiB. Streamed downloads have no limit.
     pub fn response_limit(mut self, bytes: usize) -> Self {
         self.response_limit = bytes;
         self
     }
 
-    /// Allows `http` to hosts that are not loopback. The credential and every mail then travel in the clear.
+    /// Allows `http` for hosts that are not loopback. Credentials and emails are then transmitted unencrypted.
     pub fn allow_plain_http(mut self) -> Self {
         self.allow_plain_http = true;
         self
     }
 
-    /// How often calls are tried.
+    /// Sets the retry policy.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// How fast calls go out.
+    /// Sets the rate limit.
     pub fn rate_limit(mut self, limit: RateLimit) -> Self {
         self.rate_limit = limit;
         self
     }
 
-    /// Sends over the application's own HTTP stack.
+    /// Sends requests over a custom transport, such as the application's own HTTP stack.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Box::new(transport));
         self
     }
 
-    /// The client, if all settings are right.
+    /// Builds the client.
     ///
     /// # Errors
-    /// The first setting that is missing or wrong, by name. The network is not touched.
+    /// The first setting that is missing or invalid, by name. Nothing is sent.
     pub fn build(self) -> Result<Client> {
         let given = self.base_url.as_deref().unwrap_or_default();
         let base_url = base_url(given, self.allow_plain_http)?;
@@ -243,7 +243,7 @@ impl ClientBuilder {
     }
 }
 
-/// `Debug` names the address and nothing else.
+/// `Debug` prints only the base URL.
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientBuilder").field("base_url", &self.base_url).finish_non_exhaustive()
@@ -279,7 +279,7 @@ fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<He
         if RESERVED_HEADERS.contains(&parsed) {
             return Err(wrong("must not be a header that the client sets itself"));
         }
-        // A value can be a credential, so it is neither repeated in an error nor shown in `Debug`.
+        // A value can be a credential, so neither errors nor `Debug` show it.
         let mut value = HeaderValue::try_from(value)
             .map_err(|_| wrong("must have a value of visible ASCII characters"))?;
         value.set_sensitive(true);

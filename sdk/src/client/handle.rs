@@ -1,4 +1,4 @@
-//! The client, and requests to operations without a type of their own.
+//! The client, and requests to operations without a typed method.
 
 use std::{fmt, sync::Arc};
 
@@ -7,23 +7,23 @@ use url::Url;
 
 use crate::call::{Call, Core, Operation};
 
-/// A connection to the service, with its settings. Cloning it is cheap; clones share connections, limits and budgets.
+/// An HTTP client for the service. Cloning is cheap; clones share connections, rate limiter and retry budget.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) core: Arc<Core>,
 }
 
 impl Client {
-    /// The address that all paths are put behind.
+    /// Returns the base URL.
     pub fn base_url(&self) -> &Url {
         &self.core.base_url
     }
 
-    /// An operation that this version has no type for.
+    /// Creates a request to an operation that this version has no typed method for.
     ///
-    /// `path` is relative to the base address, begins with `/`, and is sent as it is: write its parts with
-    /// [`path_segment`](crate::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and read the answer as
-    /// `serde_json::Value` or as a type of your own with [`typed`](Call::typed).
+    /// `path` is relative to the base URL, begins with `/`, and is sent unchanged: encode its segments with
+    /// [`path_segment`](crate::path_segment). Add a [`query`](Call::query) or a [`json`](Call::json) body, and deserialize the response into
+    /// `serde_json::Value` or, with [`typed`](Call::typed), into a type of your own.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -34,14 +34,14 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// It is retried as a typed call would be: a `POST` whose outcome is unknown never, except for `/emails` and `/emails/batch`, which
-    /// carry an idempotency key here too.
+    /// It is retried like a typed call: a `POST` with an unknown outcome never is, except for `/emails` and `/emails/batch`, which carry an
+    /// idempotency key here too.
     pub fn request(&self, method: Method, path: impl Into<String>) -> Call<serde_json::Value> {
         Call::new(&self.core, Operation::raw(method, path.into()))
     }
 }
 
-/// `Debug` names the address and nothing else.
+/// `Debug` prints only the base URL.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("base_url", &self.core.base_url.as_str()).finish_non_exhaustive()

@@ -1,7 +1,7 @@
-//! Lists: a page when awaited, all items when streamed.
+//! Lists: awaited for one page, or streamed for all items.
 //!
-//! Newest first, as the service lists them. `after` walks to older items, `before` to newer ones, and `has_more` speaks of the
-//! direction that was asked (the specification is silent on the order).
+//! Items are listed newest first. `after` pages towards older items, `before` towards newer ones, and `has_more` refers to the requested
+//! direction. (The specification is silent on the order.)
 
 use std::{
     borrow::Cow,
@@ -30,7 +30,7 @@ use crate::{
 
 /// An item of a list, whose ID is the cursor of the next page.
 pub trait Item: DeserializeOwned + Send + Unpin + 'static {
-    /// The item's id, which serves as a cursor.
+    /// Returns the item's ID, which serves as a cursor.
     fn cursor(&self) -> Option<&str>;
 }
 
@@ -46,11 +46,11 @@ impl Item for serde_json::Value {
 pub struct Page<T> {
     /// The items, newest first.
     pub data: Vec<T>,
-    /// Whether more follow in the direction that was asked.
+    /// Whether more items follow in the requested direction.
     pub has_more: bool,
 }
 
-/// By hand, because a derived implementation also takes `[]` for a page.
+/// By hand: a derived implementation would also accept `[]` as a page.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Page<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(PageVisitor(PhantomData))
@@ -89,18 +89,18 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PageVisitor<T> {
 }
 
 impl<T: Item> Page<T> {
-    /// What to give to [`List::after`] for the items that follow this page (the older ones).
+    /// Returns the cursor for [`List::after`]: the next page, with older items.
     pub fn next_cursor(&self) -> Option<&str> {
         self.data.last()?.cursor()
     }
 
-    /// What to give to [`List::before`] for the items that come before this page (the newer ones).
+    /// Returns the cursor for [`List::before`]: the previous page, with newer items.
     pub fn previous_cursor(&self) -> Option<&str> {
         self.data.first()?.cursor()
     }
 }
 
-/// Where a page begins. One of the two at most: the service refuses both (`SPEC.md`, Common list parameters).
+/// Where a page begins. The service rejects a request with both (`SPEC.md`, Common list parameters).
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cursor {
     After(String),
@@ -113,7 +113,7 @@ enum Cursor {
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
 /// use futures_util::TryStreamExt;
 ///
-/// let newest = client.emails().list().limit(10).await?;
+/// let newest = client.emails().list().page_size(10).await?;
 /// println!("{} emails, more: {}", newest.data.len(), newest.has_more);
 ///
 /// let mut all = client.emails().list().stream();
@@ -127,67 +127,68 @@ enum Cursor {
 pub struct List<T> {
     client: Client,
     operation: Operation,
-    limit: Option<u8>,
+    page_size: Option<u8>,
     cursor: Option<Cursor>,
     item: PhantomData<fn() -> T>,
 }
 
 impl<T: Item> List<T> {
     pub(crate) fn new(client: &Client, operation: Operation) -> Self {
-        Self { client: client.clone(), operation, limit: None, cursor: None, item: PhantomData }
+        Self { client: client.clone(), operation, page_size: None, cursor: None, item: PhantomData }
     }
 
-    /// Adds a parameter to the query: a filter of this list.
+    /// Adds a query parameter, which filters this list.
     pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.operation = self.operation.with_query(name, value);
         self
     }
 
-    /// Items a page: 1 to 100. Without it, the service's default: 20, or on some lists everything.
-    pub fn limit(mut self, items: u8) -> Self {
-        self.limit = Some(items);
+    /// Sets the maximum number of items per page, 1 to 100. Default when awaited: the service's own, 20 or on some lists all items. Default when
+    /// streamed: 100.
+    pub fn page_size(mut self, items: u8) -> Self {
+        self.page_size = Some(items);
         self
     }
 
-    /// Begins behind this item, towards older ones; the item itself is not listed. Takes the place of [`before`](Self::before).
+    /// Starts after this item, towards older ones, and excludes it. Replaces [`before`](Self::before).
     pub fn after(mut self, id: impl AsRef<str>) -> Self {
         self.cursor = Some(Cursor::After(id.as_ref().to_owned()));
         self
     }
 
-    /// Begins in front of this item, towards newer ones; the item itself is not listed. Takes the place of [`after`](Self::after).
+    /// Starts before this item, towards newer ones, and excludes it. Replaces [`after`](Self::after).
     pub fn before(mut self, id: impl AsRef<str>) -> Self {
         self.cursor = Some(Cursor::Before(id.as_ref().to_owned()));
         self
     }
 
-    /// The longest that asking for one page may take.
+    /// Sets the timeout of each page request, including its retries.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.operation.timeout = Some(limit);
         self
     }
 
-    /// How often each page is asked for.
+    /// Sets the retry policy of each page request.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.operation.retry = Some(policy);
         self
     }
 
-    /// The same list with its items as the service wrote them, unknown fields included.
+    /// Returns the same list with its items as JSON, unknown fields included.
     pub fn as_json(self) -> List<serde_json::Value> {
         List {
             client: self.client,
             operation: self.operation,
-            limit: self.limit,
+            page_size: self.page_size,
             cursor: self.cursor,
             item: PhantomData,
         }
     }
 
-    /// The call for one page, for its options.
+    /// Returns the call that requests one page, to set its other options.
     pub fn call(&self) -> Call<Page<T>> {
         let mut operation = self.operation.clone();
-        if let Some(limit) = self.limit {
+        if let Some(limit) = self.page_size {
             if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
                 let problem = Problem::new("/limit", "range", "a page has 1 to 100 items").found(limit);
                 operation.problems = Some(problem.into());
@@ -202,30 +203,30 @@ impl<T: Item> List<T> {
         Call::new(&self.client.core, operation)
     }
 
-    /// All items, page after page, in one stream. A page has 100 items unless [`limit`](Self::limit) says otherwise; the next one is
-    /// asked for when the items of the last are used up.
+    /// Returns all items, page by page, as one stream. It requests pages of 100 items unless [`page_size`](Self::page_size) is set, and the next
+    /// page only when all items of the last have been yielded.
     ///
-    /// From [`before`](Self::before) the walk goes towards newer items, and the stream yields the oldest of them first.
+    /// From [`before`](Self::before) the stream goes towards newer items, beginning with the oldest of them.
     ///
-    /// An error ends the stream. The items before it have been yielded, and asking on from the last of them loses nothing.
+    /// An error ends the stream. The items before it were yielded, and a new list [`after`](Self::after) the last of them resumes without a gap.
     pub fn stream(self) -> Paginator<T> {
         Paginator { pages: self.pages(), items: VecDeque::new() }
     }
 
-    /// All pages, one after the other.
+    /// Returns all pages as a stream.
     pub fn pages(mut self) -> Pages<T> {
-        self.limit = Some(self.limit.unwrap_or(limits::PAGE_SIZE_MAX));
-        Pages { list: Some(self), asked: None, seen: RecentCursors::default() }
+        self.page_size = Some(self.page_size.unwrap_or(limits::PAGE_SIZE_MAX));
+        Pages { list: Some(self), request: None, seen: RecentCursors::default() }
     }
 }
 
-/// By hand: a list can be cloned whatever its items are.
+/// By hand: a list can be cloned even if its items can't.
 impl<T> Clone for List<T> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
             operation: self.operation.clone(),
-            limit: self.limit,
+            page_size: self.page_size,
             cursor: self.cursor.clone(),
             item: PhantomData,
         }
@@ -241,28 +242,28 @@ impl<T: Item> IntoFuture for List<T> {
     }
 }
 
-/// `Debug` names the operation.
+/// `Debug` prints only the operation's name.
 impl<T> fmt::Debug for List<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("List").field("operation", &self.operation.name).finish_non_exhaustive()
     }
 }
 
-/// The answer to the page that was asked for.
-type Asked<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
+/// A page request in flight.
+type PageRequest<T> = Pin<Box<dyn Future<Output = Result<Page<T>>> + Send>>;
 
-/// The pages of a list as a stream.
+/// The pages of a list, as a stream.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Pages<T> {
-    /// The next page to request; none after the last page or an error.
+    /// The next page to request; `None` after the last page or an error.
     list: Option<List<T>>,
-    asked: Option<Asked<T>>,
+    request: Option<PageRequest<T>>,
     /// The cursors of the pages so far.
     seen: RecentCursors,
 }
 
 impl<T: Item> Pages<T> {
-    /// Where the page after this one begins, if there is one.
+    /// Returns the list that continues after this page, if there is more.
     fn follow(
         seen: &mut RecentCursors,
         list: List<T>,
@@ -282,7 +283,7 @@ impl<T: Item> Pages<T> {
     }
 }
 
-/// The cursors of the last 10,000 pages, so that a list whose pages repeat ends with an error. A longer cycle isn't noticed: memory is bounded.
+/// The cursors of the last 10,000 pages, so that a list with repeating pages ends with an error. Longer cycles go unnoticed: memory is bounded.
 #[derive(Default)]
 struct RecentCursors {
     hasher: RandomState,
@@ -317,9 +318,9 @@ impl<T: Item> Stream for Pages<T> {
         let Some(list) = &this.list else {
             return Poll::Ready(None);
         };
-        let mut asked = this.asked.take().unwrap_or_else(|| list.call().into_future());
-        let Poll::Ready(answer) = asked.as_mut().poll(context) else {
-            this.asked = Some(asked);
+        let mut request = this.request.take().unwrap_or_else(|| list.call().into_future());
+        let Poll::Ready(answer) = request.as_mut().poll(context) else {
+            this.request = Some(request);
             return Poll::Pending;
         };
         let list = this.list.take();
@@ -338,7 +339,7 @@ impl<T> fmt::Debug for Pages<T> {
     }
 }
 
-/// The items of a list as a stream.
+/// The items of a list, as a stream.
 #[must_use = "a stream does nothing until it is polled"]
 pub struct Paginator<T> {
     pages: Pages<T>,

@@ -1,7 +1,7 @@
-//! Polling until a record reaches a terminal state, or the time is over.
+//! Polling until a record reaches a terminal state or a timeout passes.
 //!
-//! The pauses grow, so that a quick end is seen quickly and a slow one costs few requests. When the time is over it is looked at once more:
-//! what happened during the last pause counts.
+//! The intervals grow, so that short waits end quickly and long ones cost few requests. One more poll follows the timeout, so that a
+//! change during the last interval counts.
 
 use std::{
     fmt,
@@ -17,29 +17,29 @@ use crate::{
     error::{Error, Result, WaitTimeout},
 };
 
-/// How long it is asked unless the caller says otherwise.
+/// The default of [`Wait::max_wait`].
 const MAX_WAIT: Duration = Duration::from_mins(2);
-/// The first pause.
+/// The first interval.
 const FIRST_INTERVAL: Duration = Duration::from_millis(500);
-/// No pause is longer unless the caller says otherwise.
+/// The default of [`Wait::max_interval`].
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
-/// How long the last look may take when the time is over; a service that doesn't answer can't make the wait endless.
+/// The time limit of the last poll, after the timeout; an unresponsive service can't make the wait endless.
 const LAST_POLL: Duration = Duration::from_secs(5);
 
 type Poll<T> = Box<dyn Fn() -> Call<T> + Send + Sync>;
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 
-/// What a look has shown.
+/// The state of the record after a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It won't change by itself any more.
+    /// Terminal: it no longer changes by itself.
     Settled,
-    /// It goes on; this is its state in the service's own word, if the service named one.
+    /// Not terminal; its status as the service spells it, if there is one.
     Open(Option<String>),
 }
 
 impl State {
-    /// The state of a record with this status.
+    /// Returns the state of a record with this status.
     pub(crate) fn of<S: ToString>(status: Option<&S>, is_settled: impl FnOnce(&S) -> bool) -> Self {
         match status {
             Some(status) if is_settled(status) => Self::Settled,
@@ -50,7 +50,7 @@ impl State {
 
 /// A lazy wait: set its options, then `.await` it.
 ///
-/// It gives the thing as it is once it is settled, well or badly; [`Error::WaitTimeout`] says that the time was over before.
+/// It returns the record in its terminal state, whether that is a success or a failure. [`Error::WaitTimeout`] means that it did not reach one in time.
 ///
 /// ```
 /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -62,9 +62,8 @@ impl State {
 /// # }
 /// ```
 ///
-/// A look that fails and could succeed later is no end of the wait; any other failure is. When the time is over, the last look has
-/// 5 seconds more. Dropping the future gives up waiting, and
-/// changes nothing at the service.
+/// A failed poll that may succeed later doesn't end the wait; any other failure does. After the timeout, the last poll has up to 5 seconds
+/// to complete. Dropping the future ends the wait and changes nothing at the service.
 #[must_use = "a wait does nothing until it is awaited"]
 #[expect(clippy::struct_field_names, reason = "the fields are named like their setters")]
 pub struct Wait<T> {
@@ -80,19 +79,19 @@ impl<T> Wait<T> {
         Self { poll: Box::new(poll), state, max_wait: MAX_WAIT, max_interval: MAX_INTERVAL, on_poll: None }
     }
 
-    /// The longest to wait; 2 minutes without it.
+    /// Sets the maximum time to wait. Default: 2 minutes.
     pub fn max_wait(mut self, limit: Duration) -> Self {
         self.max_wait = limit;
         self
     }
 
-    /// The longest pause between two looks; 10 seconds without it.
+    /// Sets the maximum interval between two polls. Default: 10 seconds.
     pub fn max_interval(mut self, pause: Duration) -> Self {
         self.max_interval = pause;
         self
     }
 
-    /// Registers a callback that runs after each poll that the service answered.
+    /// Registers a callback that runs after each successful poll.
     pub fn on_poll(mut self, listener: impl Fn(&T) + Send + Sync + 'static) -> Self {
         self.on_poll = Some(Box::new(listener));
         self
@@ -144,7 +143,7 @@ impl<T: Send + 'static> IntoFuture for Wait<T> {
     }
 }
 
-/// `Debug` names the limits.
+/// `Debug` prints only the limits.
 impl<T> fmt::Debug for Wait<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wait")

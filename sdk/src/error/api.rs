@@ -22,50 +22,50 @@ pub struct ApiError {
     pub status: StatusCode,
     /// The error's name, such as `validation_error`; empty if the body has none.
     pub name: String,
-    /// The error's message; empty if the body has none. A body of another form (problem+json, text, HTML) gives its title or first line.
+    /// The error's message; empty if the body has none. For a body of another format (problem+json, text, HTML), its title or first line.
     pub message: String,
     /// All response headers.
     pub headers: HeaderMap,
-    /// The body as it arrived, at most 1 MiB.
+    /// The body as received, at most 1 MiB.
     pub body: Bytes,
-    /// How many requests were sent.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one here.
+    /// The idempotency key that all attempts carried, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
     pub(super) outcome: Outcome,
     pub(super) retryable: bool,
 }
 
-/// What an [`ApiError`] means. Decided by its name first, by its status second: the service uses 400 and 422 alike.
+/// The meaning of an [`ApiError`]: determined by its name first, by its status second, since the service uses 400 and 422 alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApiErrorKind {
-    /// Something in the request is wrong.
+    /// The request is invalid.
     Validation,
-    /// No credential, or one that is not accepted.
+    /// The credential is missing or invalid.
     Authentication,
-    /// The credential may not do this.
+    /// The credential lacks the permission.
     Permission,
-    /// There is no such thing.
+    /// The record does not exist.
     NotFound,
-    /// Another change is under way, or the thing's state forbids this one.
+    /// Another change is in progress, or the record's state doesn't allow this one.
     Conflict,
-    /// The idempotency key was used for another body, or its first request is still running.
+    /// The idempotency key was used with another body, or its first request is still in flight.
     IdempotencyConflict,
-    /// Too many requests in a short time.
+    /// The rate limit was exceeded.
     RateLimited,
-    /// The quota of the day or the month is used up.
+    /// The daily or monthly quota is exhausted.
     QuotaExceeded,
     /// The service failed.
     Server,
-    /// The answer points elsewhere. Redirects are never followed.
+    /// The response is a redirect, which the client never follows.
     Redirect,
     /// Anything else.
     Other,
 }
 
 impl ApiError {
-    /// Reads an error response. What of the body makes no sense is skipped.
+    /// Reads an error response, ignoring unreadable parts of the body.
     pub(crate) fn from_response(head: http::response::Parts, body: Bytes) -> Self {
         let (name, message) = error_body::read(&body);
         Self {
@@ -88,7 +88,7 @@ impl ApiError {
         self
     }
 
-    /// What the error means.
+    /// Returns the kind of error.
     pub fn kind(&self) -> ApiErrorKind {
         match self.name.as_str() {
             "validation_error"
@@ -127,12 +127,12 @@ impl ApiError {
         }
     }
 
-    /// The pause that the service asked for: `Retry-After` in seconds or as a date.
+    /// Returns the delay that the service requested: `Retry-After` in seconds or as a date.
     pub fn retry_after(&self) -> Option<Duration> {
         retry_after(&self.headers)
     }
 
-    /// The service's name for this request.
+    /// Returns the request ID.
     pub fn request_id(&self) -> Option<&str> {
         request_id(&self.headers)
     }
@@ -157,7 +157,7 @@ impl ApiError {
     }
 }
 
-/// `Debug` leaves the body out: it can repeat what was sent.
+/// `Debug` leaves out the body: it can repeat what was sent.
 impl fmt::Debug for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiError")

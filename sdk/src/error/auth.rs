@@ -1,4 +1,4 @@
-//! Errors of logins and their sessions.
+//! Errors of OAuth and of sessions.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 open_enum! {
-    /// The name of an error of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
+    /// An error code of the authorization or the token endpoint (`SPEC.md`, Errors; RFC 6749, 4.1.2.1 and 5.2).
     OAuthErrorCode {
         /// The user declined.
         AccessDenied = "access_denied",
@@ -31,9 +31,9 @@ open_enum! {
         TemporarilyUnavailable = "temporarily_unavailable",
         /// The client may not use this grant type.
         UnauthorizedClient = "unauthorized_client",
-        /// The token endpoint has no such grant type.
+        /// The token endpoint doesn't support the grant type.
         UnsupportedGrantType = "unsupported_grant_type",
-        /// The authorization endpoint has no such response type.
+        /// The authorization endpoint doesn't support the response type.
         UnsupportedResponseType = "unsupported_response_type",
     }
 }
@@ -43,19 +43,19 @@ open_enum! {
 #[error("{}{}", .code.as_str(), .description.as_ref().map(|text| format!(": {text}")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct OAuthError {
-    /// Its name.
+    /// The error code.
     pub code: OAuthErrorCode,
-    /// What the service says of it: at most 200 characters, on one line.
+    /// The service's description: at most 200 characters, on one line.
     pub description: Option<String>,
-    /// The status of the answer; `None` for an error that came by a redirect.
+    /// The status of the response; `None` for an error in a redirect.
     pub status: Option<StatusCode>,
 }
 
-/// An error of a login or its session.
+/// An error of the OAuth flow or of a session.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The service refused. The tokens are unchanged.
+    /// The service rejected the request. The tokens are unchanged.
     #[error(transparent)]
     Refused(#[from] OAuthError),
     /// The store holds no login.
@@ -65,12 +65,12 @@ pub enum AuthError {
     #[error("{}", ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
-    #[error("the login is for {stored}, not for {asked}; nothing was sent")]
-    OtherOrigin {
+    #[error("the login is for {stored}, not for {requested}; nothing was sent")]
+    OriginMismatch {
         /// The origin that the tokens are bound to.
         stored: String,
-        /// The origin of the request.
-        asked: String,
+        /// The origin of the client's base URL.
+        requested: String,
     },
     /// Another process is refreshing the login and did not finish in time.
     #[error("another process is refreshing the login: {0}")]
@@ -81,7 +81,7 @@ pub enum AuthError {
     /// The response to a refresh was lost, and it is too early to repeat it.
     #[error("the response to a refresh of the login was lost; try again in {} s", .retry_after.as_secs())]
     OutcomeUnknown {
-        /// How long to wait.
+        /// The time until a retry is safe.
         retry_after: Duration,
     },
     /// The token endpoint could not be reached. The tokens are unchanged.
@@ -92,7 +92,7 @@ pub enum AuthError {
     Throttled {
         /// The status of its response.
         status: u16,
-        /// The delay that it asks for.
+        /// The delay that the server requested.
         retry_after: Option<Duration>,
     },
     /// The authorization server failed (any other 5xx).
@@ -109,39 +109,39 @@ pub enum AuthError {
         /// The path of the URL.
         path: String,
     },
-    /// The process or service that refreshes on behalf of this session failed (`SessionBuilder::renew_with`).
+    /// The delegate that refreshes for this session failed (`SessionBuilder::refresh_with`).
     #[error("{message}")]
     Delegate {
         /// Its error message.
         message: String,
-        /// Whether the same can succeed later.
+        /// Whether a retry can succeed.
         retryable: bool,
     },
     /// The store failed before anything was sent.
     #[error(transparent)]
     Store(StoreError),
-    /// The new tokens are held by this process alone: the store failed after the service had replaced the old ones.
+    /// Only this process holds the new tokens: the store failed after the service had replaced the old ones.
     #[error("the refreshed login could not be saved")]
     NotSaved(#[source] StoreError),
-    /// A request to the redirect URI is not the awaited response. The login goes on.
+    /// A request to the redirect URI is not the expected response. The wait for the redirect continues.
     #[error(transparent)]
     Callback(#[from] CallbackError),
-    /// The redirect names another issuer than the authorization server's (RFC 9207). The login is over; the code was not sent.
+    /// The redirect has another issuer than the authorization server (RFC 9207). The authorization has failed; the code was not sent.
     #[error("the redirect comes from another authorization server: {named}")]
     IssuerMismatch {
-        /// The issuer that it names.
+        /// The issuer in the redirect.
         named: String,
     },
     /// No loopback port could be opened for the redirect.
     #[error("no port could be opened on 127.0.0.1 or [::1] for the browser's redirect")]
     ListenFailed(#[source] std::io::Error),
-    /// The browser did not return to the redirect URI in time.
+    /// The browser was not redirected in time.
     #[error("timed out after {} s waiting for the browser", .waited.as_secs())]
     RedirectTimeout {
-        /// The time that was waited.
+        /// The duration of the wait.
         waited: Duration,
     },
-    /// The response to the code exchange was lost, or held no refresh token. A code is valid for one use, so the login has to start again.
+    /// The response to the code exchange was lost or held no refresh token. A code is valid for one use, so a new authorization is required.
     #[error("the authorization code was sent and no usable response arrived: {reason}; log in again")]
     CodeLost {
         /// Why the response is unusable.
@@ -171,7 +171,7 @@ pub enum AuthError {
 }
 
 impl AuthError {
-    /// Whether the same can succeed later without a new login.
+    /// Returns whether a retry can succeed without a new login.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Delegate { retryable, .. } => *retryable,
@@ -187,7 +187,7 @@ impl AuthError {
         }
     }
 
-    /// Whether the call was done: never, but a rejected access token means that the service refused it.
+    /// Returns the outcome of the call: it was not sent, or the service rejected its access token.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Self::TokenRejected { .. } => Outcome::Rejected,
@@ -195,7 +195,7 @@ impl AuthError {
         }
     }
 
-    /// The response that rejected the access token.
+    /// Returns the response that rejected the access token.
     pub fn response(&self) -> Option<&ApiError> {
         match self {
             Self::TokenRejected { response } => response.as_deref(),
@@ -203,7 +203,7 @@ impl AuthError {
         }
     }
 
-    /// Adds the API's 401 response to [`TokenRejected`](Self::TokenRejected); other errors stay as they are.
+    /// Adds the API's 401 response to [`TokenRejected`](Self::TokenRejected); leaves other errors unchanged.
     #[must_use]
     pub(crate) fn with_response(self, response: ApiError) -> Self {
         match self {
@@ -212,7 +212,7 @@ impl AuthError {
         }
     }
 
-    /// The delay before a retry makes sense, if one is known.
+    /// Returns the delay before a retry makes sense, if known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::OutcomeUnknown { retry_after } => Some(*retry_after),
@@ -226,8 +226,9 @@ impl AuthError {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Ended {
-    /// Why.
-    pub why: EndReason,
+    /// The reason.
+    #[serde(rename = "why")]
+    pub reason: EndReason,
     /// When it was detected.
     #[serde(with = "instant")]
     pub at: SystemTime,
@@ -238,24 +239,25 @@ pub struct Ended {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EndReason {
-    /// The service rejected the refresh token the first time it was sent: it is older than 60 days, or the grant was revoked.
+    /// The service rejected the refresh token at its first use: it is older than 60 days, or the grant was revoked.
     Rejected,
-    /// The response to an earlier refresh was lost. The service then treats the token that it had replaced as stolen.
-    LostAnswer {
-        /// When the refresh whose response was lost began.
+    /// The response to an earlier refresh was lost, so the service treats the replaced token as stolen.
+    #[serde(rename = "lost_answer")]
+    ResponseLost {
+        /// When that refresh began.
         #[serde(with = "instant")]
         since: SystemTime,
     },
 }
 
-/// Why a request to the redirect URI is not the awaited response.
+/// The reason why a request to the redirect URI is not the expected response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallbackError {
-    /// It is another URL.
+    /// It is for another URL.
     #[error("this is not the redirect URI of this login")]
-    Address,
-    /// Its `state` is missing or not the one of this login.
+    Url,
+    /// Its `state` is missing or doesn't match.
     #[error("its `state` is not the one of this login")]
     State,
     /// Its parameters are invalid.
@@ -271,14 +273,14 @@ fn ended(ended: &Ended) -> String {
     let at = |time: SystemTime| {
         jiff::Timestamp::try_from(time).map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.0}"))
     };
-    match &ended.why {
+    match &ended.reason {
         EndReason::Rejected => {
             format!(
                 "the login has ended: the service rejected its refresh token at {}; log in again",
                 at(ended.at)
             )
         }
-        EndReason::LostAnswer { since } => format!(
+        EndReason::ResponseLost { since } => format!(
             "the login has ended: the response to a refresh was lost at {}, and the service treats the old token as stolen; log in again",
             at(*since)
         ),

@@ -1,4 +1,4 @@
-//! Successful responses that can't be read.
+//! Successful responses that can't be decoded.
 
 use std::{error::Error as StdError, fmt};
 
@@ -7,36 +7,36 @@ use http::{HeaderMap, StatusCode};
 use super::{headers::request_id, summary::CallSummary, text::printable};
 use crate::{transport::TransportError, types::IdempotencyKey};
 
-/// Bytes of an unreadable body that are kept as a sample.
-const SAMPLE: usize = 512;
+/// The number of bytes kept as a sample of an unreadable body.
+const MAX_SAMPLE: usize = 512;
 
-/// A successful response that is incomplete or not what the specification promises.
+/// A successful response that is incomplete or doesn't match the specification.
 #[derive(thiserror::Error)]
 #[error("{}", self.line())]
 #[non_exhaustive]
 pub struct DecodeError {
     /// The status of the response: any of 2xx.
     pub status: StatusCode,
-    /// Its headers.
+    /// The response headers.
     pub headers: HeaderMap,
-    /// The field that could not be read, such as `data[3].id`; empty for the whole body.
+    /// The path of the field that could not be read, such as `data[3].id`; empty for the whole body.
     pub path: String,
-    /// The start of the body, at most 512 bytes, with control characters escaped. It can hold private text: `Debug` leaves it out.
+    /// The start of the body, at most 512 bytes, with control characters escaped. It can hold private text, so `Debug` leaves it out.
     pub sample: String,
-    /// How many requests were sent.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one here.
+    /// The idempotency key that all attempts carried, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What is wrong with the body.
+    /// The cause.
     pub source: DecodeCause,
     pub(super) retryable: bool,
 }
 
-/// Why a body could not be read.
+/// The reason why a body could not be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DecodeCause {
-    /// It is not the JSON that the specification promises.
+    /// It isn't the JSON that the specification defines.
     Json(serde_json::Error),
     /// It did not arrive completely.
     Incomplete(TransportError),
@@ -66,7 +66,7 @@ impl DecodeError {
             status: head.status,
             headers: head.headers,
             path,
-            sample: printable(&String::from_utf8_lossy(&body[..body.len().min(SAMPLE)]), SAMPLE),
+            sample: printable(&String::from_utf8_lossy(&body[..body.len().min(MAX_SAMPLE)]), MAX_SAMPLE),
             attempts: 0,
             idempotency_key: None,
             source,
@@ -81,7 +81,7 @@ impl DecodeError {
         self
     }
 
-    /// The service's name for this request.
+    /// Returns the request ID.
     pub fn request_id(&self) -> Option<&str> {
         request_id(&self.headers)
     }
@@ -95,7 +95,7 @@ impl DecodeError {
     }
 }
 
-/// `Debug` leaves the sample and the headers out: they can hold private text and secrets.
+/// `Debug` leaves out the sample and the headers: they can hold private text and secrets.
 impl fmt::Debug for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecodeError")

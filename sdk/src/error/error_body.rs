@@ -1,14 +1,14 @@
-//! Names and messages of error responses, in the service's form and in those of proxies in front of it.
+//! Names and messages of error responses, in the formats of the service and of proxies.
 
 use serde_json::Value;
 
-/// Characters of a text body that are taken as the message.
-const TEXT: usize = 300;
+/// The maximum length of a text body used as the message, in characters.
+const MAX_TEXT: usize = 300;
 
-/// Reads name and message; empty where there is none.
+/// Returns name and message; empty if there is none.
 ///
-/// Understood are `{name, message}` (the service's own), `{error, error_description}` (RFC 6749), `{title, detail}` (RFC 9457), an `error` object
-/// or text, `errors[0]`, plain text, and the title of an HTML page.
+/// Supported formats: `{name, message}` (the service's own), `{error, error_description}` (RFC 6749), `{title, detail}` (RFC 9457), an `error`
+/// object or text, `errors[0]`, plain text, and the title of an HTML page.
 pub(super) fn read(body: &[u8]) -> (String, String) {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => from_object(&Value::Object(fields)),
@@ -45,14 +45,14 @@ fn is_name(text: &str) -> bool {
 fn from_text(text: &str) -> String {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if text.starts_with('{') || text.starts_with('[') || text.contains('\u{fffd}') {
-        // Broken JSON, or no text at all.
+        // Invalid JSON, or not text.
         return String::new();
     }
     if !text.starts_with('<') {
         return first_line(text);
     }
     let element = |name: &str| {
-        // ASCII case folding keeps byte positions.
+        // ASCII case folding preserves byte positions.
         let lower = text.to_ascii_lowercase();
         let start = lower.find(&format!("<{name}"))?;
         let start = start + lower[start..].find('>')? + 1;
@@ -64,7 +64,7 @@ fn from_text(text: &str) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    text.trim().lines().next().unwrap_or_default().chars().take(TEXT).collect()
+    text.trim().lines().next().unwrap_or_default().chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]

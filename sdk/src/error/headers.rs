@@ -1,12 +1,12 @@
-//! Response headers that errors interpret.
+//! Response headers that errors use.
 
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, header::RETRY_AFTER};
 
-/// Reads `Retry-After`: seconds, or a date, which is counted from the answer's own `Date` so that a wrong clock here doesn't matter.
+/// Returns the delay in `Retry-After`: seconds, or a date relative to the response's own `Date`, so that a wrong local clock doesn't matter.
 ///
-/// What can't be read counts as absent; several headers count as the first.
+/// Unreadable values count as absent; of several headers, the first counts.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -18,7 +18,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// The service's name for a request.
+/// Returns the request ID.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     let name = ["x-request-id", "request-id"].into_iter().find(|name| headers.contains_key(*name))?;
     headers.get(name)?.to_str().ok()

@@ -9,19 +9,19 @@ pub enum StoreError {
     /// Another process or task holds the lock.
     #[error("the login is in use{}", .holder.as_ref().map(|holder| format!(" by {holder}")).unwrap_or_default())]
     Busy {
-        /// The holder, if the store knows it: `process 4711 (posthaste emails list), for 12 s`.
+        /// The holder, if known, such as `process 4711 (posthaste emails list), for 12 s`.
         holder: Option<String>,
     },
-    /// The stored data is not a valid record. It was left unchanged.
+    /// The stored data is not a valid record. It is unchanged.
     #[error("the stored login can't be read: {reason}")]
     Unreadable {
-        /// The place and the reason; never a token.
+        /// Where and why; never a token.
         reason: String,
     },
     /// The store can't be reached or written.
     #[error("the store of the login is not available: {reason}")]
     Unavailable {
-        /// The operation that failed, and its place.
+        /// The operation that failed, and where.
         reason: String,
         /// The cause.
         #[source]
@@ -35,7 +35,7 @@ impl StoreError {
         Self::Unreadable { reason: reason.into() }
     }
 
-    /// Creates an error for a store that fails.
+    /// Creates an error for a store that can't be accessed.
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), source: None }
     }

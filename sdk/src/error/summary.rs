@@ -1,22 +1,22 @@
-//! What an error says about the call that it ended.
+//! What an error reports about its call.
 
 use crate::types::IdempotencyKey;
 
-/// Whether the thing that was asked for was done.
+/// Whether an operation was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing was done: the request never reached the service, or it was a read.
+    /// Not executed: the request never reached the service, or it was a read.
     NotSent,
-    /// Nothing was done: the service refused.
+    /// Not executed: the service rejected it.
     Rejected,
-    /// It may have been done.
+    /// Possibly executed.
     Unknown,
-    /// It was done.
+    /// Executed.
     Accepted,
 }
 
-/// A call when it ended.
+/// The state of a call at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct CallSummary {
     pub(crate) operation: &'static str,

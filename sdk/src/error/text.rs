@@ -1,12 +1,12 @@
-//! Text of errors: one line, safe on a terminal.
+//! Error texts: one line each, safe for a terminal.
 
 use std::error::Error as StdError;
 
-/// Text from elsewhere on one line: control and direction characters as escapes, cut at so many characters.
-pub(crate) fn printable(text: &str, most: usize) -> String {
+/// External text on one line: control and direction characters escaped, truncated to `max` characters.
+pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
     for (i, c) in text.chars().enumerate() {
-        if i == most {
+        if i == max {
             shown.push('…');
             break;
         }
@@ -17,7 +17,7 @@ pub(crate) fn printable(text: &str, most: usize) -> String {
     shown
 }
 
-/// The error, its causes after it, in one line: for logs. `Display` alone leaves the causes to `source()`.
+/// The error and its causes on one line, for logs. `Display` leaves the causes to `source()`.
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut line = error.to_string();
     let mut next = error.source();

@@ -5,17 +5,17 @@ use std::{error::Error as StdError, fmt, io, path::PathBuf};
 use super::summary::CallSummary;
 use crate::{transport::TransportError, types::IdempotencyKey};
 
-/// A call that ended without a complete response: what stopped its last attempt.
+/// A call that ended without a complete response.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TransportFailure {
-    /// Which operation: `emails.send`.
+    /// The operation, such as `emails.send`.
     pub operation: &'static str,
-    /// How many requests were sent, or tried to.
+    /// The number of attempts.
     pub attempts: u32,
-    /// The idempotency key that all attempts carried, if the service honors one here.
+    /// The idempotency key that all attempts carried, if the service honors one for this operation.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What happened to the last attempt.
+    /// The failure of the last attempt.
     pub transport: TransportError,
     pub(super) retryable: bool,
 }
@@ -32,7 +32,7 @@ impl TransportFailure {
     }
 }
 
-/// What happened, and how often it was tried. The cause is the source.
+/// The failure and the number of attempts. The cause is the source.
 impl fmt::Display for TransportFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.attempts == 1 { "" } else { "s" };
@@ -51,14 +51,14 @@ impl StdError for TransportFailure {
 #[error("{}", if .path.as_os_str().is_empty() { "it broke off while it was sent".into() } else { .path.display().to_string() })]
 #[non_exhaustive]
 pub struct FileError {
-    /// The file; empty if it broke off while it was sent, in which case `source` names it.
+    /// The file; empty if reading failed during the send, in which case `source` names it.
     pub path: PathBuf,
-    /// The system's error.
+    /// The I/O error.
     pub source: io::Error,
 }
 
 impl FileError {
-    /// The body of a request could not be read to its end.
+    /// The error of a request body that could not be read to its end.
     pub(crate) fn in_flight(error: TransportError) -> Self {
         let source = error.source.unwrap_or_else(|| "the file could not be read".into());
         let source = match source.downcast::<io::Error>() {

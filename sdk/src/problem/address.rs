@@ -1,9 +1,9 @@
-//! What makes a text an address.
+//! The syntax of addresses.
 
-/// What keeps `text` from being one `email` or `Name <email>`: a problem's code and the rule that it breaks.
+/// Returns why `text` isn't one `email` or `Name <email>`: a problem's code and the violated rule.
 ///
-/// It refuses only what no mail system takes. The service applies the exact grammar of a mailbox: refusing more
-/// here would refuse addresses that it accepts.
+/// It rejects only what no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here would
+/// reject addresses that it accepts.
 pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
     let (whole, text) = (text, text.trim());
     if text.is_empty() {
@@ -61,7 +61,7 @@ fn find_unquoted_by(text: &str, wanted: impl Fn(char) -> bool) -> Option<usize> 
     unquoted(text).find(|(_, c)| wanted(*c)).map(|(at, _)| at)
 }
 
-/// The characters outside of `"…"`, where a backslash takes the meaning from the next one.
+/// Returns the characters outside of `"…"`; a backslash escapes the next one.
 fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     let (mut quoted, mut escaped) = (false, false);
     text.char_indices().filter(move |(_, c)| {

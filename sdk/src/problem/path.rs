@@ -1,13 +1,13 @@
-//! Path segments: how an identifier becomes one part of an address, and never more than one.
+//! Path segments: an identifier is encoded as exactly one segment.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::Problem;
 
-/// All but the unreserved characters of RFC 3986.
+/// All characters but the unreserved ones of RFC 3986.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Writes `text` as one segment of a path: every reserved character is percent-encoded.
+/// Encodes `text` as one path segment: every reserved character is percent-encoded.
 ///
 /// ```
 /// assert_eq!(posthaste::path_segment("a+b@x.test")?, "a%2Bb%40x.test");
@@ -15,7 +15,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// ```
 ///
 /// # Errors
-/// `text` is empty, `.` or `..`: every reader of addresses takes those for something else than a name.
+/// `text` is empty, `.` or `..`, which can't be a path segment.
 pub fn path_segment(text: &str) -> Result<String, Problem> {
     match text {
         "" => Err(Problem::new("", "empty", "an identifier in a path must not be empty")),
@@ -26,7 +26,7 @@ pub fn path_segment(text: &str) -> Result<String, Problem> {
     }
 }
 
-/// What keeps `path` from being put behind the base address as it is.
+/// Returns why `path` can't be appended to the base URL unchanged.
 pub(crate) fn fault(path: &str) -> Option<Problem> {
     let problem = |rule: &str| Some(Problem::new("", "url", rule).found(path));
     if !path.starts_with('/') || path.starts_with("//") {
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_back_as_it_was(text in ".+") {
+        fn every_segment_survives_a_round_trip(text in ".+") {
             prop_assume!(text != "." && text != "..");
             let segment = path_segment(&text).unwrap();
             let url = url::Url::parse("http://127.0.0.1/x/").unwrap().join(&segment).unwrap();

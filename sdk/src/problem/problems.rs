@@ -1,4 +1,4 @@
-//! Validation problems: where, which rule, what was found.
+//! Validation problems: location, rule and offending value.
 
 use std::{
     collections::HashSet,
@@ -8,10 +8,10 @@ use std::{
 
 use super::limits;
 
-/// Characters of a value that a problem repeats.
-const FOUND_CHARS: usize = 80;
+/// The number of characters of an offending value that a problem repeats.
+const MAX_FOUND_CHARS: usize = 80;
 
-/// One thing that is wrong with an input.
+/// A validation problem of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Problem {
@@ -20,22 +20,22 @@ pub struct Problem {
     /// The kind of rule, for programs: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `header`,
     /// `length`, `range`, `reference`, `repeated`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
     pub code: &'static str,
-    /// The rule, for people: `at most 50 addresses`.
+    /// The rule, for people, such as `at most 50 addresses`.
     pub message: String,
-    /// The offending value, shortened; `None` when it adds nothing to the rule.
+    /// The offending value, truncated; `None` when it adds nothing to the rule.
     pub found: Option<String>,
 }
 
 impl Problem {
-    /// Creates a problem from its place, the kind of rule, and the rule.
+    /// Creates a problem from its location, the kind of rule, and the rule.
     pub fn new(path: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
         Self { path: path.into(), code, message: message.into(), found: None }
     }
 
-    /// Adds the offending value, shortened to 80 characters. Formatting stops there, however large the value is.
+    /// Adds the offending value, truncated to 80 characters. Formatting stops there, so a large value costs no more.
     #[must_use]
     pub fn found(mut self, what: impl fmt::Display) -> Self {
-        let mut shown = Shortened { text: String::new(), left: FOUND_CHARS };
+        let mut shown = Shortened { text: String::new(), left: MAX_FOUND_CHARS };
         if write!(shown, "{what}").is_err() {
             shown.text.push('…');
         }
@@ -44,7 +44,7 @@ impl Problem {
     }
 }
 
-/// A writer that refuses everything after so many characters.
+/// A writer that fails after a number of characters.
 struct Shortened {
     text: String,
     left: usize,
@@ -73,7 +73,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems of an input, in the order of its fields; never empty.
+/// The problems of an input in the order of its fields; never empty.
 ///
 /// It dereferences to the first 1,000 problems; [`omitted`](Self::omitted) counts the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Returns `Ok` when there are no problems, and at most 1,000 of them otherwise.
+    /// Returns `Ok` if there are no problems; otherwise keeps at most 1,000 of them.
     ///
     /// # Errors
     /// There is at least one problem.
@@ -93,21 +93,21 @@ impl Problems {
         collected.finish()
     }
 
-    /// The listed problems as a vector, without the omitted ones.
+    /// Returns the listed problems as a vector, without the omitted ones.
     pub fn into_vec(self) -> Vec<Problem> {
         self.list
     }
 
-    /// The number of problems beyond the listed ones.
+    /// Returns the number of problems beyond the listed ones.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
 
-    /// Merges the problems that were found when an input was read, wrong types and unknown fields, with those of its rules, without
-    /// the ones that only follow from `shape`.
+    /// Merges the problems of `shape` (wrong types and unknown fields, found while reading an input) with those of `rules`, except for those
+    /// that only follow from `shape`.
     ///
-    /// A problem at or below a place of `shape` follows from it, and so does a missing body whose `html`, `text` or `template` is
-    /// unreadable. Where `shape` omits problems, anything may follow from one of these, and `rules` is left out.
+    /// A problem at or below a location in `shape` follows from it, and so does a missing body whose `html`, `text` or `template` is
+    /// unreadable. If `shape` omits problems, any rule problem may follow from an omitted one, so `rules` is left out.
     ///
     /// # Errors
     /// There is at least one problem.
@@ -140,7 +140,7 @@ impl Problems {
         if self.list.is_empty() { Ok(()) } else { Err(self) }
     }
 
-    /// Puts problems in front of these.
+    /// Prepends problems.
     pub(crate) fn preceded_by(self, first: Vec<Problem>) -> Self {
         let mut all = Self { list: first, omitted: self.omitted };
         self.list.into_iter().for_each(|problem| all.push(|| problem));
@@ -185,7 +185,7 @@ impl fmt::Display for Problems {
     }
 }
 
-/// A number with a comma between its thousands.
+/// A number with a comma as thousands separator.
 struct Thousands(usize);
 
 impl fmt::Display for Thousands {

@@ -1,15 +1,15 @@
-//! A client setting that is missing or wrong.
+//! Invalid client settings.
 
-/// A setting of the client that is missing or wrong. A secret is named but never repeated.
+/// A client setting that is missing or invalid. It never repeats a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} {rule}{}", .found.as_ref().map(|found| format!(" (found {found})")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct SettingsError {
-    /// Which: `base_url`, `api_key`, `timeout`, or the environment variable that it came from.
+    /// The setting: `base_url`, `api_key`, `timeout`, or the environment variable that it was read from.
     pub setting: String,
-    /// The rule: `must be an absolute http or https address`.
+    /// The rule, such as `must be an absolute http or https address`.
     pub rule: String,
-    /// What was found instead, unless it is secret.
+    /// The offending value, unless it is secret.
     pub found: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The one validator: collects problems at the current place of an input.
+//! The validator, which collects problems at the current location of an input.
 
 use std::fmt::{self, Write as _};
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::{Problem, Problems, address, limits, pointer::push_token};
 
-/// An input that can be checked before it is sent.
+/// An input that can be validated before it is sent.
 ///
-/// Every input type has an inherent `check` too, so the trait needs an import only in generic code.
+/// Every input type also has an inherent `check`, so only generic code needs to import the trait.
 pub trait Validate {
-    /// Checks the input against the rules of the specification that don't depend on the service's data.
+    /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
     ///
     /// # Errors
     /// All problems at once, in the order of the fields.
@@ -29,7 +29,7 @@ macro_rules! validate {
     ($(#[$doc:meta])* $input:ty) => {
         impl $input {
             $(#[$doc])*
-            /// Checks the input against the rules of the specification that don't depend on the service's data.
+            /// Validates the input against the rules of the specification, as far as they don't depend on the service's data.
             ///
             /// # Errors
             /// All problems at once, in the order of the fields.
@@ -42,14 +42,14 @@ macro_rules! validate {
     };
 }
 
-/// Collects problems, at most [`limits::PROBLEMS_LISTED`] of them, and knows the JSON pointer of the value under inspection.
+/// Collects at max [`limits::PROBLEMS_LISTED`] problems, and tracks the JSON pointer of the current value.
 pub(crate) struct Validator {
     problems: Problems,
-    /// The current place, a stack in one buffer: it is copied only into a problem.
+    /// The current location, as a stack in one buffer that is copied only into a problem.
     path: String,
 }
 
-/// The place: moving it costs no allocation.
+/// Navigation: changing the location allocates nothing.
 impl Validator {
     /// Runs a check from the root of an input.
     pub(crate) fn run(check: impl FnOnce(&mut Self)) -> Result<(), Problems> {
@@ -63,7 +63,7 @@ impl Validator {
         (value, validator.problems.finish())
     }
 
-    /// Moves to a field.
+    /// Enters a field.
     pub(crate) fn field<T>(&mut self, name: &str, check: impl FnOnce(&mut Self) -> T) -> T {
         let end = self.path.len();
         push_token(&mut self.path, name);
@@ -72,17 +72,17 @@ impl Validator {
         value
     }
 
-    /// Moves to an item of a list.
+    /// Enters an item of a list.
     pub(crate) fn item<T>(&mut self, index: usize, check: impl FnOnce(&mut Self) -> T) -> T {
         let end = self.path.len();
-        // Writing to a text can't fail.
+        // Writing to a string can't fail.
         let _ = write!(self.path, "/{index}");
         let value = check(self);
         self.path.truncate(end);
         value
     }
 
-    /// Moves to each item of the list `name` in turn.
+    /// Enters each item of the list `name` in turn.
     pub(crate) fn each<T>(
         &mut self,
         name: &str,
@@ -96,9 +96,9 @@ impl Validator {
     }
 }
 
-/// Reports.
+/// Reporting.
 impl Validator {
-    /// Reports a problem at the current place.
+    /// Reports a problem at the current location.
     pub(crate) fn report(&mut self, code: &'static str, rule: impl Into<String>) {
         self.problems.push(|| Problem::new(self.path.as_str(), code, rule));
     }
@@ -129,52 +129,52 @@ impl Validator {
     }
 }
 
-/// Rules of fields that several resources have.
+/// Rules of fields that several resources share.
 impl Validator {
-    /// A field that has to be given: reports one that is blank.
+    /// Checks a required field, which must not be blank.
     pub(crate) fn required(&mut self, name: &str, text: &str) {
         if text.trim().is_empty() {
             self.report_at(name, "required", format!("`{name}` is required"));
         }
     }
 
-    /// A text that must not be blank where it is given.
+    /// Checks a string that must not be blank if it is set.
     pub(crate) fn not_blank(&mut self, name: &str, text: Option<&str>) {
         if text.is_some_and(|text| text.trim().is_empty()) {
             self.report_at(name, "empty", format!("`{name}` must not be empty"));
         }
     }
 
-    /// An identifier that must not be empty where it is given.
+    /// Checks an identifier that must not be empty if it is set.
     pub(crate) fn not_empty(&mut self, name: &str, id: Option<&str>) {
         if id.is_some_and(str::is_empty) {
             self.report_at(name, "empty", format!("`{name}` must not be empty"));
         }
     }
 
-    /// When to send.
+    /// Checks the time of a schedule.
     pub(crate) fn schedule(&mut self, when: Option<&str>) {
         self.not_blank("scheduled_at", when);
     }
 
-    /// A field that is one `email` or `Name <email>`.
+    /// Checks a field that is one `email` or `Name <email>`.
     pub(crate) fn address(&mut self, name: &str, text: &str) {
         if let Some((code, rule)) = address::fault(text) {
             self.field(name, |v| v.report_found(code, rule, text.escape_debug()));
         }
     }
 
-    /// A list of addresses.
+    /// Checks a list of addresses.
     pub(crate) fn addresses(&mut self, name: &str, list: &[String]) {
         for (i, text) in list.iter().enumerate() {
-            // Most addresses are good, and need no place.
+            // Most addresses are valid and need no location.
             if let Some((code, rule)) = address::fault(text) {
                 self.field(name, |v| v.item(i, |v| v.report_found(code, rule, text.escape_debug())));
             }
         }
     }
 
-    /// A text without control characters.
+    /// Checks that a string has no control characters.
     pub(crate) fn one_line(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text.filter(|text| text.contains(|c: char| c.is_ascii_control())) {
             let rule = format!("`{name}` must not hold control characters such as line breaks");
@@ -182,22 +182,22 @@ impl Validator {
         }
     }
 
-    /// A text of at most so many characters.
-    pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, most: usize) {
+    /// Checks the maximum length of a string, in characters.
+    pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, max: usize) {
         let length = text.map_or(0, |text| text.chars().count());
-        if length > most {
-            let rule = format!("`{name}` has at most {most} characters");
+        if length > max {
+            let rule = format!("`{name}` has at max {max} characters");
             self.field(name, |v| v.report_found("length", rule, format_args!("{length} characters")));
         }
     }
 
-    /// The current key of a variable or a property.
+    /// Checks the current key of a variable or a property.
     pub(crate) fn key(&mut self, what: &str, key: &str) {
         if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             let rule = format!("a {what}'s key is made of A-Z a-z 0-9 _");
             self.report_found("charset", rule, key.escape_debug());
         } else if key.len() > limits::VARIABLE_KEY_CHARS {
-            let rule = format!("a {what}'s key has at most {} characters", limits::VARIABLE_KEY_CHARS);
+            let rule = format!("a {what}'s key has at max {} characters", limits::VARIABLE_KEY_CHARS);
             self.report_found("length", rule, format_args!("{} characters", key.len()));
         } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
             self.report_found("reserved", "this key is reserved", key);
@@ -205,9 +205,9 @@ impl Validator {
     }
 }
 
-/// The shape of JSON. A field that is `null` is taken as left out.
+/// The shape of JSON. A field that is `null` counts as absent.
 impl Validator {
-    /// The current value as an object.
+    /// Returns the current value as an object.
     pub(crate) fn object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
         let object = value.as_object();
         if object.is_none() {
@@ -216,7 +216,7 @@ impl Validator {
         object
     }
 
-    /// Reports fields that don't exist.
+    /// Reports unknown fields.
     pub(crate) fn known(&mut self, fields: &Map<String, Value>, what: &str, names: &[&str]) {
         for name in fields.keys().filter(|name| !names.contains(&name.as_str())) {
             self.field(name, |v| {
@@ -228,7 +228,7 @@ impl Validator {
         }
     }
 
-    /// A field that has to be there.
+    /// Returns a required field.
     pub(crate) fn needed<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
         let value = present(fields, name);
         if value.is_none() {
@@ -237,7 +237,7 @@ impl Validator {
         value
     }
 
-    /// A text field; one of another type is reported and is none.
+    /// Returns a string field; reports one of another type and returns `None`.
     pub(crate) fn text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
         let value = present(fields, name)?;
         if !value.is_string() {
@@ -246,7 +246,7 @@ impl Validator {
         value.as_str()
     }
 
-    /// A text field that must not be empty.
+    /// Returns a string field that must not be empty.
     pub(crate) fn filled<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
         let text = self.text(fields, name)?;
         if text.is_empty() {
@@ -255,13 +255,13 @@ impl Validator {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// A text field that has to be there and must not be empty.
+    /// Returns a required string field that must not be empty.
     pub(crate) fn needed_text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
         self.needed(fields, name)?;
         self.filled(fields, name)
     }
 
-    /// A list field; one that is left out is empty, one of another type is reported and is none.
+    /// Returns a list field: empty if it is absent; reports one of another type and returns `None`.
     pub(crate) fn list<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a [Value]> {
         match present(fields, name) {
             None => Some(&[]),
@@ -273,7 +273,7 @@ impl Validator {
         }
     }
 
-    /// The current text as one of a closed set.
+    /// Checks that the current string is one of a closed set.
     pub(crate) fn one_of(&mut self, what: &str, names: &[&str], text: &str) -> bool {
         let known = names.contains(&text);
         if !known {
@@ -283,7 +283,7 @@ impl Validator {
     }
 }
 
-/// A field's value; `null` is the same as leaving it out.
+/// Returns a field's value; `null` counts as absent.
 pub(crate) fn present<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.get(name).filter(|value| !value.is_null())
 }

@@ -1,4 +1,4 @@
-//! Audiences: the former name of segments. Their routes still work and will be removed (`SPEC.md`, Versioning).
+//! Audiences: the former name of segments. Their routes still work but are deprecated (`SPEC.md`, Versioning).
 
 mod operations;
 

@@ -1,4 +1,4 @@
-//! Broadcasts: one email for all contacts of a segment, sent immediately or at a scheduled time.
+//! Broadcasts: one email to all contacts of a segment, sent immediately or at a scheduled time.
 
 mod new;
 mod operations;

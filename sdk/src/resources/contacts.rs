@@ -1,6 +1,6 @@
 //! Contacts, their segments and their topic subscriptions.
 //!
-//! A path names a contact by its ID or by its address ([`ContactRef`]).
+//! Operations refer to a contact by its ID or its address ([`ContactRef`]).
 
 mod new;
 mod operations;
@@ -12,7 +12,7 @@ mod reference;
 pub use new::NewContact;
 pub use operations::Contacts;
 pub use patch::ContactPatch;
-pub use record::{DeletedContact, Membership, TopicSubscription, TopicsUpdated};
+pub use record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics};
 pub use reference::ContactRef;
 
-pub use super::shared::{Contact, ContactSummary, HeldProperty, PropertyValue};
+pub use super::shared::{Contact, ContactPropertyValue, ContactSummary, PropertyValue};

@@ -1,4 +1,4 @@
-//! Emails: one at a time, in batches, and those that were sent.
+//! Emails: sent one at a time or in batches, and sent emails.
 
 mod attachment;
 mod fields;
@@ -13,5 +13,5 @@ pub use attachment::Attachment;
 pub use fields::{EmailFields, TemplateFields};
 pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;
-pub use record::{Accepted, AcceptedBatch, BatchError, EmailRecord, LastEvent, SentEmail, Tag};
+pub use record::{Accepted, AcceptedBatch, BatchError, LastEvent, SentEmail, SentEmailSummary, Tag};
 pub use variable::VariableValue;

@@ -1,4 +1,4 @@
-//! The macro that declares a resource's operations, and the trait behind its return types.
+//! The macro that declares a resource's operations, and the trait of their return types.
 
 use serde::de::DeserializeOwned;
 
@@ -7,7 +7,7 @@ use crate::{
     client::{Client, Item, List},
 };
 
-/// A request that begins with an operation: [`Call`] or [`List`].
+/// The lazy request that an operation returns: [`Call`] or [`List`].
 pub(super) trait Start {
     fn start(client: &Client, operation: Operation) -> Self;
 }
@@ -24,7 +24,7 @@ impl<T: Item> Start for List<T> {
     }
 }
 
-/// Declares the handle of a resource, its accessor, and the operations that are one request each.
+/// Declares the handle of a resource, its accessor, and the operations that need only one request.
 ///
 /// ```text
 /// /// Deletes a domain.
@@ -88,7 +88,7 @@ macro_rules! operations {
     };
 }
 
-/// Makes records the items of lists, which are continued at their `id`.
+/// Declares records as list items, with their `id` as cursor.
 macro_rules! items {
     ($($record:ident),+) => {
         $(impl $crate::client::Item for $record {

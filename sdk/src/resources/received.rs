@@ -6,4 +6,4 @@ mod record;
 pub use operations::Received;
 pub use record::{RawEmail, ReceivedEmail, ReceivedEmailSummary};
 
-pub use super::shared::{ContentDisposition, ReceivedAttachment, ReceivedFile};
+pub use super::shared::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};

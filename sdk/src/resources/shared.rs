@@ -1,21 +1,21 @@
 //! Types that several resources use.
 
-mod answer;
 mod attachment;
 mod contact;
 mod domain;
 mod property;
+mod response;
 mod schedule;
 mod segment;
 mod subscription;
 
-pub use answer::{Deleted, Reference};
-pub use attachment::{ContentDisposition, ReceivedAttachment, ReceivedFile};
+pub use attachment::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};
 pub use contact::{Contact, ContactSummary};
 pub use domain::{
     Capabilities, Capability, DnsRecord, DomainStatus, RecordPurpose, RecordStatus, RecordType, Region,
 };
-pub use property::{HeldProperty, PropertyType, PropertyValue};
+pub use property::{ContactPropertyValue, PropertyType, PropertyValue};
+pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;
 pub use segment::Segment;
 pub use subscription::Subscription;

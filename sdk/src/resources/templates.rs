@@ -1,4 +1,4 @@
-//! Templates: stored bodies with variables, for sends without a body of their own.
+//! Templates: stored content with variables, for emails and automations.
 
 mod new;
 mod operations;

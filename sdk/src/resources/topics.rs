@@ -1,4 +1,4 @@
-//! Topics that contacts opt in to and out of. (The specification names them and is silent on their fields.)
+//! Topics, which contacts opt in to and out of. (The specification names them and is silent on their fields.)
 
 mod new;
 mod operations;

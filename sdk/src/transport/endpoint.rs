@@ -1,4 +1,4 @@
-//! Which addresses a client may send secrets to, and what binds a credential to one.
+//! URLs that a client may send secrets to, and the origin that a credential is bound to.
 
 use url::{Host, Url};
 
@@ -32,7 +32,7 @@ pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, Setti
     Ok(url)
 }
 
-/// Whether an address names this machine.
+/// Returns whether a URL's host is a loopback address.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -42,13 +42,13 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Reads an address that secrets are sent to: https, or http to this machine, and nothing in it but host, port and path.
+/// Parses a URL that secrets are sent to: https, or http to a loopback address, with nothing but host, port and path.
 #[cfg(feature = "oauth")]
 pub(crate) fn address(given: &str) -> Result<Url, SettingsError> {
     base_url(given, false)
 }
 
-/// Scheme, host and port: what a credential is bound to.
+/// Returns scheme, host and port: the origin that a credential is bound to.
 #[cfg(feature = "oauth")]
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()

@@ -1,4 +1,4 @@
-//! The transport over the reqwest crate: the only file that names it.
+//! The transport over the reqwest crate; no other file uses reqwest.
 
 use std::{
     error::Error as StdError,
@@ -23,10 +23,10 @@ use super::{
     TransportRequest, endpoint::is_loopback,
 };
 
-/// The default transport: reqwest with its pool of connections.
+/// The default transport: reqwest with its connection pool.
 ///
-/// Three of reqwest's defaults are off: redirects (a 307 repeats the body at another origin), its own retries (only the call knows whether a
-/// request may be sent twice), and the environment's proxy for loopback addresses (it would carry a local service's credential elsewhere).
+/// Three of reqwest's defaults are off: redirects (a 307 would repeat the body at another origin), its own retries (only the call knows whether
+/// a retry is safe), and the environment's proxy for loopback addresses (it would leak a local service's credential).
 ///
 /// One transport can serve a client, its session and an authorization server: wrap it in an [`Arc`] and give a clone to each.
 ///
@@ -50,18 +50,18 @@ use super::{
 /// ```
 #[derive(Default)]
 pub struct ReqwestTransport {
-    /// Built at the first request that needs it: reading the system's certificates takes longer than starting a small program.
+    /// Built at the first request that needs it, since loading the system's certificates is slower than starting a small program.
     clients: [OnceLock<reqwest::Client>; 6],
     configure: Option<Configure>,
     connect_timeout: Option<Duration>,
-    /// A client built elsewhere, whose redirect policy is unknown.
+    /// A client built by the application, whose redirect policy is unknown.
     given: Option<reqwest::Client>,
 }
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
-/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, and reading the system's takes as long
-/// as sending two hundred emails.
+/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, whose loading takes as long as sending two
+/// hundred emails.
 #[derive(Clone, Copy)]
 enum Route {
     Remote,
@@ -80,8 +80,8 @@ impl Route {
 }
 
 impl ReqwestTransport {
-    /// A transport with reqwest's settings: a proxy, a CA, limits of the connection pool. `configure` runs once for each client that is
-    /// needed (pooled or not, remote or loopback); redirects and retries are turned off afterwards.
+    /// Creates a transport with custom reqwest settings: a proxy, a CA, limits of the connection pool. `configure` runs once per internal client
+    /// (pooled or not, remote or loopback); redirects and retries are turned off afterwards.
     pub fn configured(
         configure: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync + 'static,
     ) -> Self {
@@ -126,8 +126,8 @@ impl ReqwestTransport {
     }
 }
 
-/// Uses a client as it was built. It has to have redirects and retries turned off; a response from another URL than the one asked is
-/// reported as an error. A token request asks for a new connection, which such a client can only open when its pool is empty: prefer
+/// Uses an existing client. Redirects and retries must be turned off; a response from another URL than the requested one is reported as an
+/// error. Token requests require a new connection, which such a client opens only if its pool is empty: prefer
 /// [`configured`](ReqwestTransport::configured) for sessions.
 impl From<reqwest::Client> for ReqwestTransport {
     fn from(client: reqwest::Client) -> Self {
@@ -168,7 +168,7 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// The chunks of a body. The timer runs only while the peer is silent.
+/// The chunks of a body. The idle timer runs only while the peer is silent.
 struct Chunks {
     response: reqwest::Response,
     idle: Duration,
@@ -180,7 +180,7 @@ impl Stream for Chunks {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        // `chunk` keeps nothing between polls: what is read is in the response.
+        // `chunk` keeps no state between polls: data read so far is in the response.
         if let Poll::Ready(chunk) = pin!(this.response.chunk()).poll(context) {
             this.silence = None;
             return Poll::Ready(chunk.map_err(|error| failed(error, None)).transpose());
@@ -205,7 +205,7 @@ async fn send_bytes(
     answer.map_err(|error| failed(error, None))
 }
 
-/// Sends a body in pieces. The peer may take as long as it wants over the whole, as long as it keeps taking pieces.
+/// Sends a body in chunks. There is no time limit for the whole, only for the time without progress.
 async fn send_stream(
     client: &reqwest::Client,
     request: TransportRequest,
@@ -262,10 +262,10 @@ fn failed(error: reqwest::Error, broken: Option<io::Error>) -> TransportError {
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
     });
-    // A path can hold an address, so it has no place in an error's text.
+    // A path can hold an address, so errors leave it out.
     let error = error.without_url();
     if let Some(broken) = broken {
-        // The length was announced: a service can't take an incomplete body for a whole one.
+        // The length was announced: the service can't mistake an incomplete body for a complete one.
         return TransportError::new(RequestDelivery::NotSent, TransportErrorKind::Body).caused_by(broken);
     }
     let (reached, kind) = if error.is_connect() {
@@ -292,8 +292,8 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn StdError + 'stat
     std::iter::successors(error.source(), |&error| error.source())
 }
 
-/// What TLS objects to arrives as an I/O error over invalid data, often within another I/O error, which hides it from its
-/// `source`; a connection that was merely refused does not.
+/// A TLS failure arrives as an I/O error over invalid data, often wrapped in another I/O error that hides it from `source`; a refused connection
+/// does not.
 fn is_tls(cause: &(dyn StdError + 'static)) -> bool {
     let Some(error) = cause.downcast_ref::<io::Error>() else { return false };
     error.kind() == io::ErrorKind::InvalidData || error.get_ref().is_some_and(|inner| is_tls(inner))

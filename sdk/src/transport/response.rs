@@ -1,4 +1,4 @@
-//! A response as it arrives: status and headers first, then the body in chunks.
+//! A response while it arrives: status and headers first, then the body in chunks.
 
 use std::{fmt, pin::Pin};
 
@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{RequestDelivery, TransportError, TransportErrorKind};
 
-/// The body of a response: bytes at hand, or a stream of chunks.
+/// The body of a response: bytes in memory, or a stream of chunks.
 pub struct ResponseBody(Source);
 
 enum Source {
@@ -18,13 +18,13 @@ enum Source {
 }
 
 impl ResponseBody {
-    /// A body that arrives in chunks. Trailers are not part of it. An error ends it; its delivery has to be
+    /// Creates a body from chunks, without trailers. An error ends it; its delivery has to be
     /// [`RequestDelivery::Unknown`], since the response head has already arrived.
     pub fn stream(chunks: impl Stream<Item = Result<Bytes, TransportError>> + Send + 'static) -> Self {
         Self(Source::Stream(Box::pin(chunks)))
     }
 
-    /// The next chunk, or `None` at the end.
+    /// Returns the next chunk, or `None` at the end.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, TransportError>> {
         match &mut self.0 {
             Source::Bytes(bytes) => Some(std::mem::take(bytes)).filter(|bytes| !bytes.is_empty()).map(Ok),
@@ -32,12 +32,12 @@ impl ResponseBody {
         }
     }
 
-    /// Reads the body to its end, to `limit` bytes, or to the deadline. Keeps what has arrived by then.
+    /// Reads the body up to its end, `limit` bytes or the deadline, and keeps what has arrived.
     pub(crate) async fn collect(mut self, limit: usize, deadline: Option<Instant>) -> Collected {
         let mut body = Collected { bytes: Bytes::new(), missing: None };
         let mut joined = BytesMut::new();
         loop {
-            // Most chunks have arrived already, and a timer costs more than reading one.
+            // Most chunks have already arrived, and a timer costs more than reading one.
             let next = match (self.chunk().now_or_never(), deadline) {
                 (Some(next), _) => next,
                 (None, None) => self.chunk().await,
@@ -79,11 +79,11 @@ impl ResponseBody {
     }
 }
 
-/// As much of a body as arrived.
+/// The part of a body that has arrived.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) bytes: Bytes,
-    /// Why the rest is missing, if it is.
+    /// The reason why the rest is missing, if it is.
     pub(crate) missing: Option<TransportError>,
 }
 
@@ -105,7 +105,7 @@ impl From<&'static str> for ResponseBody {
     }
 }
 
-/// `Debug` leaves the body out: it can hold private text.
+/// `Debug` leaves out the body: it can hold private text.
 impl fmt::Debug for ResponseBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ResponseBody")

@@ -1,6 +1,6 @@
 //! Lists of addresses for `from`, `to`, `cc`, `bcc` and `reply_to`.
 
-/// One or many addresses, each `email` or `Name <email>`.
+/// One or more addresses, each `email` or `Name <email>`.
 ///
 /// Converts from any list of strings: `"ada@example.com"`, `["a@x.test", "b@x.test"]` or a `Vec<String>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]

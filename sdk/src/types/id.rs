@@ -1,12 +1,12 @@
-//! Identifiers: one newtype per resource, so that a topic's ID can't be passed where an email's is expected.
+//! Identifiers: one newtype per resource, so that the ID of one resource can't be passed for that of another.
 
 /// Defines one identifier: a newtype over `String` that is opaque to the client.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// The service writes identifiers in UUID format (`SPEC.md`, Conventions). The client never parses one, so an identifier of
-        /// another form passes through unchanged.
+        /// The service writes identifiers in UUID format (`SPEC.md`, Conventions). The client never parses one, so identifiers in any
+        /// format are accepted.
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(transparent)]
         pub struct $name(String);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn an_identifier_alone_is_text_on_the_wire() {
-        // Records convert a number; the answer to a send must have what the service documents.
+        // Records convert numbers to identifiers; the response to a send must have what the service documents.
         assert_eq!(serde_json::from_str::<EmailId>("\"12\"").unwrap().as_str(), "12");
         assert!(serde_json::from_str::<EmailId>("12").is_err());
     }

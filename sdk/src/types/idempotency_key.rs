@@ -1,4 +1,4 @@
-//! Idempotency keys: the names that make a send safe to repeat.
+//! Idempotency keys, which make a send safe to retry.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use http::HeaderValue;
 
 use crate::problem::{Problem, limits};
 
-/// A name for one send, so that repeating it can't send twice: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
+/// A key that makes a send safe to retry: 1 to 256 visible ASCII characters (`SPEC.md`, POST /emails).
 ///
-/// The specification says "string"; which characters is silent there. These are the ones that every HTTP stack passes unchanged.
+/// The specification is silent on the characters. Visible ASCII passes every HTTP implementation unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Takes a key of one's own, made from what identifies the send: `order-17-confirmation`.
+    /// Creates a key from an identifier of the send, such as `order-17-confirmation`.
     ///
     /// # Errors
-    /// The key is empty, longer than 256 characters, or has a character that is not visible ASCII.
+    /// The key is empty, is longer than 256 characters, or contains a character other than visible ASCII.
     pub fn new(key: impl Into<String>) -> Result<Self, Problem> {
         let key = key.into();
         let problem = |code, rule: &str| Problem::new("", code, format!("an idempotency key {rule}"));
@@ -37,12 +37,12 @@ impl IdempotencyKey {
         }
     }
 
-    /// A key that no other send has: a random UUID.
+    /// Creates a unique key, a random UUID.
     pub fn random() -> Self {
         Self(uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string())
     }
 
-    /// The key as it goes into the header.
+    /// Returns the key as sent in the header.
     pub fn as_str(&self) -> &str {
         &self.0
     }

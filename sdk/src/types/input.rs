@@ -1,9 +1,9 @@
-//! Macros that declare inputs: what a create or an update sends.
+//! Macros that declare inputs of creates and updates.
 
 /// Declares the input of a create, with a setter for each optional field.
 ///
 /// `new(…)` lists the required fields. Fields under `optional` are left out of the request until they are set; each has a setter that takes
-/// `impl Into<T>`. Fields under `other` begin with their default and have setters written by hand.
+/// `impl Into<T>`. Fields under `other` start with their default and have handwritten setters.
 macro_rules! input {
     (
         $(#[$meta:meta])*
@@ -37,10 +37,10 @@ macro_rules! input {
     };
 }
 
-/// Declares the input of an update, which changes only the fields that were set.
+/// Declares the input of an update, which changes only the fields that are set.
 ///
 /// Each field has a setter that takes `impl Into<T>`; `field: T | clear_field` adds a setter that removes the value (`null` on the wire).
-/// Fields under `other`, after the struct, have setters written by hand.
+/// Fields under `other`, after the struct, have handwritten setters.
 macro_rules! patch {
     (
         $(#[$meta:meta])*
@@ -70,7 +70,7 @@ macro_rules! patch {
                 )*
             }
 
-            /// Whether none of the fields is set or cleared; those under `other` aside.
+            /// Returns whether no field is set or cleared, except for those under `other`.
             #[allow(dead_code, reason = "not every update has to change something")]
             fn is_untouched(&self) -> bool {
                 true $(&& self.$field.is_keep())*
@@ -79,7 +79,7 @@ macro_rules! patch {
     };
 }
 
-/// Declares an input that has a key, a type, and a fallback of that type: one builder per type, so that the fallback always fits.
+/// Declares an input with a key, a type, and a fallback of that type: one builder per type, so that the fallback always matches.
 macro_rules! keyed_input {
     (
         $(#[$meta:meta])*
@@ -116,7 +116,7 @@ macro_rules! keyed_input {
         }
 
         impl $builder {
-            /// Sets the value that is used where none is given.
+            /// Sets the value that is used if none is given.
             #[must_use]
             pub fn fallback(mut self, value: $value) -> Self {
                 self.0.fallback_value = Some(serde_json::Value::$kind(value.into()));

@@ -1,4 +1,4 @@
-//! Tolerant reading: a value of another type than documented never fails the record or the page that holds it.
+//! Tolerant decoding: a value of another type than documented never fails its record or page.
 
 use std::{collections::BTreeMap, fmt, marker::PhantomData, vec};
 
@@ -9,13 +9,13 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// The result of reading one JSON value.
+/// The result of decoding one JSON value.
 pub(crate) enum Reading<T> {
-    /// The value has the documented type: writing it yields the same JSON.
+    /// The value has the documented type: encoding it yields the same JSON.
     Exact(T),
     /// The value has another type that converts, such as `"12"` for a number.
     Converted(T),
-    /// The value doesn't fit.
+    /// The value can't be converted.
     Unreadable,
 }
 
@@ -33,24 +33,24 @@ impl<T> Reading<T> {
     }
 }
 
-/// A type that reads values of other JSON types where they have one meaning.
+/// A type that also decodes values of other JSON types, where their meaning is unambiguous.
 pub(crate) trait Lenient: Sized {
     fn read(value: &Value) -> Reading<Self>;
 
-    /// The value of a field that is missing, null or unreadable; `None` if a record can't do without the field.
+    /// The value of a field that is missing, null or unreadable; `None` if a record requires the field.
     fn absent() -> Option<Self>;
 
-    /// Reads one entry of an object where the list has one element per entry.
+    /// Decodes one entry of an object, where the list has one element per entry.
     fn from_entry(_name: &str, _value: &Value) -> Option<Self> {
         None
     }
 
-    /// Whether [`take`](Self::take) reads this value exactly and without copying it.
+    /// Returns whether [`take`](Self::take) decodes this value exactly and without copying it.
     fn is_plain(_value: &Value) -> bool {
         false
     }
 
-    /// Reads a value without copying large text. Returns the value if it isn't exactly what the type writes.
+    /// Decodes a value without copying large strings. Returns the value if it isn't exactly what the type encodes.
     fn take(value: Value) -> (Option<Self>, Option<Value>) {
         match Self::read(&value) {
             Reading::Exact(read) => (Some(read), None),
@@ -59,25 +59,25 @@ pub(crate) trait Lenient: Sized {
         }
     }
 
-    /// Reads a text, if the type writes it unchanged.
+    /// Decodes a string, if the type encodes it unchanged.
     fn from_text(_text: &str) -> Option<Self> {
         None
     }
 
-    /// Takes a list of texts, if the type writes it unchanged.
+    /// Takes a list of strings, if the type encodes it unchanged.
     fn from_texts(texts: Vec<String>) -> Result<Self, Vec<String>> {
         Err(texts)
     }
 
-    /// Takes the elements of a list, if the type writes them unchanged.
+    /// Takes the elements of a list, if the type encodes them unchanged.
     fn elements(texts: Vec<String>) -> Result<Vec<Self>, Vec<String>> {
         Err(texts)
     }
 }
 
-/// A record whose fields are read one by one; see the macro `record!`.
+/// A record whose fields are decoded one by one; see the macro `record!`.
 pub(crate) trait Record: Sized {
-    /// The names of each field on the wire. Of several that are present, the first counts.
+    /// The names of each field on the wire. Of several that are present, the first takes precedence.
     const NAMES: Names;
 
     /// Takes the fields in the order of [`NAMES`](Self::NAMES).
@@ -95,7 +95,7 @@ impl<R: Record> Lenient for R {
     }
 }
 
-/// Implements [`Lenient`] by `Deserialize`, for types whose parts have no value when they are absent.
+/// Implements [`Lenient`] by `Deserialize`, for types whose parts have no absent value.
 macro_rules! strict {
     ($($name:ty),+) => {
         $(impl $crate::types::lenient::Lenient for $name {
@@ -250,7 +250,7 @@ impl<T: Lenient> Lenient for Option<T> {
     }
 }
 
-/// One value stands for a list of one; elements that can't be read are left out.
+/// A single value stands for a list of one; unreadable elements are left out.
 impl<T: Lenient> Lenient for Vec<T> {
     fn read(value: &Value) -> Reading<Self> {
         let Value::Array(items) = value else {
@@ -294,7 +294,7 @@ impl<T: Lenient> Lenient for Vec<T> {
     }
 }
 
-/// A list of `{name, value}` stands for an object; entries that can't be read are left out.
+/// A list of `{name, value}` stands for an object; unreadable entries are left out.
 impl<T: Lenient> Lenient for BTreeMap<String, T> {
     fn read(value: &Value) -> Reading<Self> {
         let mut exact = true;
@@ -334,7 +334,7 @@ fn element<T: Lenient>(value: &Value, exact: &mut bool) -> Option<T> {
     }
 }
 
-/// The fields of a record that the service sent in another form than documented, as sent.
+/// The fields that the service sent in another form than documented, with their original values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Malformed(BTreeMap<&'static str, Value>);
 
@@ -343,7 +343,7 @@ impl Malformed {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// Reads a field, and keeps it as sent if it is malformed.
+    /// Decodes a field, and keeps the original value if it is malformed.
     fn read<T: Lenient>(&mut self, name: &'static str, value: Value) -> Result<T, String> {
         if value.is_null() {
             return T::absent().ok_or_else(|| format!("missing field `{name}`"));
@@ -362,7 +362,7 @@ impl Malformed {
         read.or_else(T::absent).ok_or_else(|| format!("field `{name}` has an unexpected type: {kind}"))
     }
 
-    /// Writes one field of a record: as the service sent it if it was malformed.
+    /// Encodes one field of a record: with its original value if it was malformed.
     pub(crate) fn write<M: SerializeMap>(
         &self,
         map: &mut M,
@@ -376,7 +376,7 @@ impl Malformed {
     }
 }
 
-/// `Debug` prints the names alone: a malformed field can hold a secret.
+/// `Debug` prints only the names: a malformed field can hold a secret.
 impl fmt::Debug for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
@@ -386,13 +386,13 @@ impl fmt::Debug for Malformed {
 /// The names of a record's fields on the wire.
 pub(crate) type Names = &'static [&'static [&'static str]];
 
-/// The values of a record's fields, to be taken in the order of [`Record::NAMES`].
+/// The values of a record's fields, taken in the order of [`Record::NAMES`].
 pub(crate) struct Fields {
     fields: vec::IntoIter<Field>,
     malformed: Malformed,
 }
 
-/// A field with the name it was sent under: `null` if it is missing.
+/// A field with the name it was sent under; `null` if it is missing.
 struct Field {
     names: &'static [&'static str],
     name: usize,
@@ -413,12 +413,12 @@ impl Fields {
     }
 }
 
-/// Reads a record: for `Deserialize`.
+/// Decodes a record: for `Deserialize`.
 pub(crate) fn record<'de, R: Record, D: Deserializer<'de>>(deserializer: D) -> Result<R, D::Error> {
     R::from_fields(fields(deserializer, R::NAMES)?).map_err(de::Error::custom)
 }
 
-/// Reads the fields with these names.
+/// Decodes the fields with these names.
 pub(crate) fn fields<'de, D: Deserializer<'de>>(deserializer: D, names: Names) -> Result<Fields, D::Error> {
     deserializer.deserialize_map(FieldsVisitor(names))
 }
@@ -451,7 +451,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Reads a key as the positions of the field and of its name. Services send fields in one order, so the search begins at the expected one.
+/// Decodes a key as the positions of the field and of its name. Services send fields in a fixed order, so the search starts at the expected one.
 struct Key {
     names: Names,
     expected: usize,
@@ -479,7 +479,7 @@ impl Visitor<'_> for Key {
     }
 }
 
-/// Reads the value of a `direct` record's field. Texts and lists of texts, which most fields are, need no [`Value`].
+/// Decodes the value of a `direct` record's field. Strings and lists of strings, the most common types, need no [`Value`].
 pub(crate) struct FieldSeed<'a, T> {
     name: &'static str,
     malformed: &'a mut Malformed,
@@ -567,30 +567,30 @@ impl<'de, T: Lenient> Visitor<'de> for FieldSeed<'_, T> {
     }
 }
 
-/// Reads one value, converting other scalar types: for `Deserialize`.
+/// Decodes one value, converting other scalar types: for `Deserialize`.
 pub(crate) fn value<'de, T: Lenient, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     let (read, sent) = T::take(Value::deserialize(deserializer)?);
     read.ok_or_else(|| de::Error::custom(format!("invalid type: {}", sent.unwrap_or_default())))
 }
 
-/// Reads `null` as the type's default: for `#[serde(default, deserialize_with)]`.
+/// Decodes `null` as the type's default: for `#[serde(default, deserialize_with)]`.
 pub(crate) fn null_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Declares records: what the service returns.
+/// Declares records, the types that the service returns.
 ///
-/// Every field is read tolerantly. A field that is missing or null has the type's absent value (`None`, empty, `false`); a field of another
-/// type is converted where it has one meaning and absent otherwise, and `malformed_fields` has it as the service sent it. Only a missing
-/// identifier or secret fails the record. `name as "wire"` gives the name on the wire, `or "other"` further ones; serializing the record leaves
-/// a field out that is marked `- secret`.
+/// Every field is decoded tolerantly. A field that is missing or null has the type's absent value (`None`, empty, `false`). A field of another
+/// type is converted if its meaning is unambiguous, and absent otherwise; `malformed_fields` returns its original value. Only a missing
+/// identifier or secret fails the record. `name as "wire"` sets the name on the wire, `or "other"` an alternative; serializing the record
+/// leaves out a field that is marked `- secret`.
 ///
 /// `pub struct Detail: Summary { … }` has all fields of the first record and its own.
 ///
-/// `direct pub struct Summary { … }` makes each field from the JSON at once where it has the documented type: a fifth faster, for records that
-/// come in long lists, and more code. Its fields have one name.
+/// `direct pub struct Summary { … }` decodes fields of the documented type straight from the JSON: a fifth faster, for records in long
+/// lists, at the price of more code. Its fields have one name each.
 macro_rules! record {
     (
         direct $(#[$meta:meta])*
@@ -629,7 +629,7 @@ macro_rules! record {
         }
 
         impl $name {
-            /// Returns the fields that the service sent in another form than documented, as sent.
+            /// Returns the fields that the service sent in another form than documented, with their original values.
             pub fn malformed_fields(&self) -> impl Iterator<Item = (&str, &serde_json::Value)> {
                 self.malformed.iter()
             }

@@ -5,22 +5,22 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-/// A value that this version of the client has no name for, kept as the service sent it.
+/// A value that this version of the client doesn't know, as the service sent it.
 ///
-/// It can't be built from outside, so a match on its text never shadows a variant that a later version adds.
+/// It can't be constructed by applications, so a match on its text never shadows a variant that a later version adds.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UnknownValue {
     text: Box<str>,
     form: Form,
 }
 
-/// What the service sent.
+/// The form in which the service sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Form {
     Text,
-    /// A value of another type than text: `text` is its JSON.
+    /// A value of another JSON type than string: `text` is its JSON.
     Json,
-    /// Nothing, or null.
+    /// A missing value, or null.
     Absent,
 }
 
@@ -37,7 +37,7 @@ impl UnknownValue {
         Self { text: Box::default(), form: Form::Absent }
     }
 
-    /// Returns the text on the wire: of a value of another type its JSON, of a missing value nothing.
+    /// Returns the value on the wire: a string as is, any other value as JSON, a missing one as an empty string.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -59,22 +59,22 @@ impl fmt::Debug for UnknownValue {
     }
 }
 
-/// Defines an enumeration with wire names and an open end.
+/// Defines an open enumeration with its wire names.
 macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$doc])*
         ///
-        /// The set is open: any other value, of whatever JSON type, is `Unknown` and decodes without an error.
+        /// The set is open: any other value, of whatever JSON type, decodes as `Unknown`.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)+
-            /// A value that this version of the client has no name for.
+            /// A value that this version of the client doesn't know.
             Unknown($crate::types::UnknownValue),
         }
 
         impl $name {
-            /// The values on the wire that this version has names for, in the order of the variants.
+            /// The values on the wire that this version knows, in the order of the variants.
             pub const KNOWN: &'static [&'static str] = &[$($wire),+];
 
             /// Returns the value on the wire.

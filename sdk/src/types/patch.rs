@@ -1,11 +1,11 @@
-//! A field of an update: kept, cleared, or set.
+//! A field of an update: unchanged, cleared, or set.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What an update does with one field. A missing field and `null` differ on the wire.
+/// The change of one field in an update. A missing field and `null` differ on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Patch<T> {
-    /// Not in the request: the service keeps the value.
+    /// Absent from the request: the service keeps the value.
     #[default]
     Keep,
     /// `null`: the service removes the value.
@@ -20,14 +20,14 @@ impl<T> Patch<T> {
         matches!(self, Self::Keep)
     }
 
-    /// The new value, if there is one.
+    /// Returns the new value, if there is one.
     pub(crate) fn value(&self) -> Option<&T> {
         if let Self::Set(value) = self { Some(value) } else { None }
     }
 }
 
 impl Patch<String> {
-    /// The new text, if there is one.
+    /// Returns the new text, if there is one.
     pub(crate) fn text(&self) -> Option<&str> {
         self.value().map(String::as_str)
     }
@@ -48,7 +48,7 @@ impl<T: Serialize> Serialize for Patch<T> {
     }
 }
 
-/// Reads `null` as a field that isn't changed.
+/// Decodes `null` as an unchanged field.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Option::deserialize(deserializer)?.map_or(Self::Keep, Self::Set))

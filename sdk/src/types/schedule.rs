@@ -1,4 +1,4 @@
-//! When an email or a broadcast is to be sent.
+//! The time to send an email or a broadcast.
 
 use std::time::SystemTime;
 
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Timestamp;
 
-/// A time to send at: a moment, or text such as `in 1 hour` or `friday at 9am`, which the service interprets.
+/// A time to send at: a point in time, or text such as `in 1 hour` or `friday at 9am`, which the service interprets.
 ///
-/// A [`Timestamp`] and a [`SystemTime`] are written in RFC 3339, as the service reads it. Text is sent unchanged.
+/// A [`Timestamp`] or a [`SystemTime`] is sent in RFC 3339. Text is sent unchanged.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -24,7 +24,7 @@ use super::Timestamp;
 pub struct ScheduledAt(String);
 
 impl ScheduledAt {
-    /// The text on the wire.
+    /// Returns the text on the wire.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,7 +44,7 @@ impl From<Timestamp> for ScheduledAt {
     }
 }
 
-/// A time beyond the year 9999 has no form on the wire: it becomes an empty text, which the check refuses.
+/// A time beyond the year 9999 has no representation on the wire: it becomes empty, which validation rejects.
 impl From<SystemTime> for ScheduledAt {
     fn from(time: SystemTime) -> Self {
         Self(jiff::Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default())

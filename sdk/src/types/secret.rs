@@ -1,4 +1,4 @@
-//! Credentials as types that don't reveal their value.
+//! Credentials, as types that don't reveal their value.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::problem::SettingsError;
 
-/// Defines one kind of bearer credential.
+/// Defines a type of bearer credential.
 macro_rules! secret {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`; there is no `Display`, no `Serialize` and no comparison. The memory is cleared when
+        /// `Debug` prints `[redacted]`; there is no `Display`, no `Serialize` and no comparison. The memory is zeroed when
         /// the value is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
@@ -76,13 +76,13 @@ impl<'de> serde::Deserialize<'de> for AccessToken {
     }
 }
 
-/// Defines one secret that the service issues.
+/// Defines a type of secret that the service issues.
 macro_rules! issued {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to the secret. The memory is
-        /// cleared when the value is dropped.
+        /// `Debug` prints `[redacted]`; there is no `Display` and no `Serialize`: [`expose`](Self::expose) is the only way to read the secret. The memory
+        /// is zeroed when the value is dropped.
         #[derive(Clone)]
         pub struct $name(SecretString);
 
@@ -110,7 +110,7 @@ macro_rules! issued {
 }
 
 issued!(
-    /// The secret of a new API key. The service sends it once.
+    /// The token of a new API key. The service returns it only once.
     ApiKeyToken
 );
 issued!(
@@ -118,11 +118,11 @@ issued!(
     RefreshToken
 );
 issued!(
-    /// The secret that a webhook's events are signed with (`SPEC.md`, POST /webhooks).
+    /// The secret that webhook deliveries are signed with (`SPEC.md`, POST /webhooks).
     SigningSecret
 );
 
-/// A stored secret. [`WebhookVerifier::new`](crate::WebhookVerifier::new) checks its form.
+/// Wraps a stored secret. [`WebhookVerifier::new`](crate::WebhookVerifier::new) validates its format.
 impl From<String> for SigningSecret {
     fn from(text: String) -> Self {
         Self(text.into())

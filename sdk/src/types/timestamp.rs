@@ -1,4 +1,4 @@
-//! Points in time, in every form that the service writes them.
+//! Points in time, in every format that the service uses.
 
 use std::{
     cmp::Ordering,
@@ -10,10 +10,10 @@ use super::lenient;
 use crate::problem::Problem;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A point in time, kept as the service wrote it and parsed on use.
+/// A point in time, stored as the service wrote it and parsed on use.
 ///
-/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`SPEC.md`, Conventions). Both are read everywhere. Text that
-/// isn't a valid time (a leap second, the year 10000) is kept and has no [`to_system_time`](Self::to_system_time); it is never an error.
+/// Most resources use `YYYY-MM-DD HH:MM:SS[.ffffff]+00`, some use ISO 8601 (`SPEC.md`, Conventions). Both are accepted everywhere. Text that
+/// isn't a valid time (a leap second, the year 10000) is preserved, with no [`to_system_time`](Self::to_system_time); it is never an error.
 ///
 /// Timestamps compare by the time they denote: `2026-11-21 04:46:00+00` equals `2026-11-21T04:46:00Z`. Those without a valid time come
 /// first and compare by their text.
@@ -42,7 +42,7 @@ impl Timestamp {
         now.duration_since(self.to_system_time()?).ok()
     }
 
-    /// The moment in RFC 3339, or `None` when the text can't be read.
+    /// Returns the time in RFC 3339, or `None` if the text isn't a valid time.
     pub(crate) fn to_rfc3339(&self) -> Option<String> {
         self.instant().map(|instant| instant.to_string())
     }
@@ -52,12 +52,12 @@ impl Timestamp {
         if let Ok(instant) = text.parse() {
             return Some(instant);
         }
-        // A date without an offset is UTC, as the specification has no other zone.
+        // A date without an offset is UTC, the only zone in the specification.
         let civil: jiff::civil::DateTime = text.parse().ok()?;
         civil.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
     }
 
-    /// What comparison and hashing look at: the time, or else the text.
+    /// The key for comparison and hashing: the time, or else the text.
     fn key(&self) -> (Option<jiff::Timestamp>, &str) {
         match self.instant() {
             Some(instant) => (Some(instant), ""),
@@ -94,7 +94,7 @@ impl PartialOrd for Timestamp {
 
 from_text!(Timestamp);
 
-/// Writes the time in ISO 8601, in UTC. A time outside of the years -9999 to 9999 becomes the nearest one inside.
+/// Writes the time in ISO 8601, in UTC. A time outside of the years -9999 to 9999 is clamped.
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let nearest = if time < SystemTime::UNIX_EPOCH { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };

@@ -1,4 +1,4 @@
-//! Wall-clock times and durations as they are stored.
+//! Serialization of wall-clock times and durations in stored records.
 
 /// A wall-clock time as RFC 3339 text.
 pub(crate) mod instant {

@@ -1,4 +1,4 @@
-//! One call: what goes out, when it goes out again, and what its errors say.
+//! Single calls: requests, retries, and errors.
 
 use std::{
     sync::{Arc, Mutex},
@@ -56,7 +56,7 @@ async fn attempts_share_one_key_and_one_body_and_calls_dont() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_unknown_and_says_how_to_repeat() {
+async fn a_lost_response_is_an_unknown_outcome_with_a_key_to_retry() {
     let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
     let error = script.client().emails().send(&email()).idempotency_key("order-17").await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
@@ -66,7 +66,7 @@ async fn a_lost_answer_is_unknown_and_says_how_to_repeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_connection_after_a_lost_answer_is_still_unknown() {
+async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
     let script = Script::of([Step::Lost, Step::Refused, Step::Refused]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown);
@@ -76,7 +76,7 @@ async fn a_refused_connection_after_a_lost_answer_is_still_unknown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_post_without_a_key_is_never_repeated_once_it_left() {
+async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
     for step in [Step::Lost, refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
         let script = Script::of([step]).odd();
         let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
@@ -92,21 +92,21 @@ async fn a_post_without_a_key_is_never_repeated_once_it_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_fails_did_nothing() {
+async fn a_failed_read_has_no_unknown_outcome() {
     let script = Script::of([Step::Lost, Step::Lost, Step::Lost]);
     let error = script.client().emails().list().await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::NotSent, true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_untrusted_peer_is_not_tried_again() {
+async fn an_untrusted_peer_is_not_retried() {
     let script = Script::of([Step::Untrusted]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), error.attempts()), (Outcome::NotSent, false, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_service_asks_for_is_waited_and_no_longer_than_a_minute() {
+async fn retry_after_is_respected_up_to_a_minute() {
     // LIM-16
     let limited = |after: &'static [(&'static str, &'static str)]| {
         Step::Headers(
@@ -132,7 +132,7 @@ async fn what_the_service_asks_for_is_waited_and_no_longer_than_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_running_first_request_is_asked_after_and_a_misused_key_is_not() {
+async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
     let script = Script::of([refusal(409, "concurrent_idempotent_requests"), accepted()]);
     script.client().emails().send(&email()).await.unwrap();
     let seen = script.seen();
@@ -161,7 +161,7 @@ async fn time_limits_hold_for_an_attempt_and_for_the_whole_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_turn_comes_too_late_gives_up_at_once() {
+async fn a_call_whose_slot_comes_too_late_fails_immediately() {
     let script = Script::of([accepted()]);
     let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -171,7 +171,7 @@ async fn a_call_whose_turn_comes_too_late_gives_up_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_not_answered_with_three_times_the_traffic() {
+async fn the_retry_budget_limits_traffic_during_an_outage() {
     let down = (0..300).map(|_| refusal(503, "service_unavailable"));
     let script = Script::of(down);
     let client = script.client();
@@ -182,7 +182,7 @@ async fn an_outage_is_not_answered_with_three_times_the_traffic() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_acceptance_is_asked_for_once_more_and_then_told() {
+async fn an_unreadable_acceptance_is_requested_once_more_and_then_reported() {
     for text in
         ["", "null", "[]", "\"x\"", "<html>", "{\"id\":", "{\"id\":null}", "{\"id\":7}", "{\"id\":\"e1\"} x"]
     {
@@ -201,7 +201,7 @@ async fn an_unreadable_acceptance_is_asked_for_once_more_and_then_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_answer_must_name_every_email() {
+async fn a_batch_response_must_have_an_id_for_every_email() {
     // BATCH-09, BATCH-10
     let batch: Vec<_> =
         (0..3).map(|i| BatchEmail::new("a@x.test", "b@x.test", i.to_string()).text("t")).collect();
@@ -228,7 +228,7 @@ async fn a_batch_answer_must_name_every_email() {
 async fn every_2xx_is_a_success() {
     for status in [200, 201, 202, 206, 299] {
         let script = Script::of([Step::Answer(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
-        let raw = script.client().emails().send(&email()).raw().await.unwrap();
+        let raw = script.client().emails().send(&email()).with_response().await.unwrap();
         assert_eq!((raw.status.as_u16(), raw.value.id.as_str()), (status, "e1"));
         assert!(raw.body.starts_with(b"{"));
     }
@@ -241,7 +241,7 @@ async fn every_2xx_is_a_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redirect_is_an_error_that_names_the_host_alone() {
+async fn a_redirect_is_an_error_that_shows_only_the_host() {
     // AUTH-09
     for status in [301, 302, 303, 307, 308] {
         let to: &[_] = &[("location", "https://evil.test/emails?token=sentinel")];
@@ -254,7 +254,7 @@ async fn a_redirect_is_an_error_that_names_the_host_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_input_is_told_and_nothing_is_sent_unless_it_is_asked_for() {
+async fn invalid_input_is_reported_and_sent_only_if_unchecked() {
     // IDEM-03, LIM-18
     let script = Script::of([refusal(422, "validation_error")]).odd();
     let wrong = email().to("bob@@example.com").tag("week 47", "x");
@@ -270,7 +270,7 @@ async fn wrong_input_is_told_and_nothing_is_sent_unless_it_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_become_one_segment_and_folding_ones_are_refused() {
+async fn ids_become_one_path_segment_and_dot_segments_are_refused() {
     // GEN-31
     let found = json!({"id": "x", "to": [], "from": "a@x.test", "created_at": "2026-11-21 04:46:00+00", "subject": "s"});
     let script = Script::of([Step::Answer(200, found)]);
@@ -284,7 +284,7 @@ async fn ids_become_one_segment_and_folding_ones_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn listeners_hear_of_retries_and_previews_send_nothing() {
+async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
     let script = Script::of([refusal(503, "service_unavailable"), accepted()]);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&heard);
@@ -301,12 +301,12 @@ async fn listeners_hear_of_retries_and_previews_send_nothing() {
     let preview = client.emails().send(&email()).idempotency_key("k").preview().unwrap();
     assert_eq!((preview.method().as_str(), preview.path_and_query().as_str()), ("POST", "/emails"));
     assert!(preview.headers().get("authorization").is_none());
-    assert_eq!((preview.key().unwrap().as_str(), preview.body_parts().len()), ("k", 1));
+    assert_eq!((preview.idempotency_key().unwrap().as_str(), preview.body_parts().len()), ("k", 1));
     assert!(script.seen().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_attempt_means_one() {
+async fn a_policy_of_one_attempt_sends_once() {
     let script = Script::of([Step::Refused]);
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
@@ -337,7 +337,7 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
     let error = script.client().api_keys().create(&posthaste::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
-    assert!(decode.sample.contains("re_sentinel"), "whoever asks for it gets it");
+    assert!(decode.sample.contains("re_sentinel"), "the field itself has it");
     assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
 }
 
@@ -356,7 +356,7 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_brings() {
 
 #[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
-    let event = posthaste::EventOccurrence::of_email("user.created", "ada@example.com");
+    let event = posthaste::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Accepted, false, 1));
@@ -376,7 +376,7 @@ async fn a_policy_of_one_attempt_sends_one_request_whatever_its_response() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_fails_leaves_nothing_open_and_a_large_answer_is_not_asked_for_again() {
+async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retried() {
     let script = Script::of([Step::Text(503, ""), Step::Text(503, ""), Step::Text(503, "")]);
     let error = script.client().emails().get("e1").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Rejected, true));

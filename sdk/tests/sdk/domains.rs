@@ -1,4 +1,4 @@
-//! Domains: what goes out, and answers that are not as expected.
+//! Domains: requests, and unexpected responses.
 
 use http::Method;
 use posthaste::{
@@ -50,7 +50,7 @@ async fn every_operation_has_its_method_and_path() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_domain_is_read_as_it_was_told() {
+async fn a_domain_is_decoded_as_documented() {
     // DOM-01, DOM-07, DOM-08, DOM-09, DOM-10, DOM-11, DOM-12, DOM-13, DOM-15, DOM-16
     let script = Script::of([Step::Answer(201, domain())]);
     let found = script.client().domains().create(&NewDomain::new("acme.test")).await.unwrap();
@@ -69,7 +69,7 @@ async fn a_domain_is_read_as_it_was_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
+async fn added_and_missing_fields_are_tolerated() {
     // DOM-11, DOM-12, DOM-16, GEN-33
     let mut strange = domain();
     strange["status"] = json!("dreaming");
@@ -96,7 +96,7 @@ async fn what_the_service_adds_or_leaves_out_breaks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wrong_domain_never_leaves_unless_it_is_to() {
+async fn an_invalid_domain_is_sent_only_if_unchecked() {
     // DOM-22, DOM-31
     let script = Script::of([]);
     let client = script.client();
@@ -110,7 +110,7 @@ async fn a_wrong_domain_never_leaves_unless_it_is_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_may_be_asked_for_again_and_a_registration_may_not() {
+async fn a_verification_is_retried_and_a_registration_is_not() {
     // DOM-36
     let named = Step::Answer(200, json!({ "object": "domain", "id": "d1" }));
     let script = Script::of([Step::Lost, named]);
@@ -122,7 +122,7 @@ async fn a_check_may_be_asked_for_again_and_a_registration_may_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_is_changed_and_taken_back_by_the_emails_id() {
+async fn an_email_is_rescheduled_and_canceled_by_its_id() {
     // EMAIL-16
     let named = || Step::Answer(200, json!({ "object": "email", "id": "e1" }));
     let script = Script::of([named(), Step::Lost, named()]);

@@ -1,4 +1,4 @@
-//! Files that the service hands out by signed addresses, which may be another company's.
+//! Downloads from signed URLs, which may be on another host.
 
 use posthaste::{
     Error,
@@ -11,7 +11,7 @@ use posthaste::{
 use super::script::{Script, Step};
 
 #[tokio::test(start_paused = true)]
-async fn nothing_of_the_clients_own_goes_to_a_download_address() {
+async fn no_credential_or_default_header_is_sent_to_a_download_url() {
     // AUTH-08, AUTH-09
     for url in [
         "https://files.other.test/x?signature=1",
@@ -30,7 +30,7 @@ async fn nothing_of_the_clients_own_goes_to_a_download_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_is_none_is_refused_and_not_repeated() {
+async fn an_invalid_url_is_refused_and_not_repeated() {
     let script = Script::of([]);
     let over_https = script.builder().base_url("https://api.test").build().unwrap();
     let over_http = script.client();
@@ -49,10 +49,10 @@ async fn an_address_that_is_none_is_refused_and_not_repeated() {
     assert!(script.seen().is_empty());
 }
 
-/// What happens to one range of a file.
+/// How one range request is answered.
 struct Files {
     content: Vec<u8>,
-    /// After how many bytes each connection breaks.
+    /// The number of bytes after which each connection breaks.
     breaks: std::sync::Mutex<Vec<usize>>,
     ranges: bool,
     asked: std::sync::Mutex<Vec<Option<String>>>,
@@ -113,14 +113,14 @@ async fn downloaded(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_download_that_breaks_resumes_where_it_stopped() {
+async fn an_interrupted_download_resumes_where_it_stopped() {
     let (result, written, asked, content) = downloaded(&[100, 50], true).await;
     assert_eq!((result.unwrap(), written), (1_000, content));
     assert_eq!(asked, [None, Some("bytes=100-".to_owned()), Some("bytes=150-".to_owned())]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_download_gives_up_after_its_attempts_and_keeps_what_it_wrote() {
+async fn a_download_fails_after_its_attempts_and_keeps_written_bytes() {
     let (result, written, asked, content) = downloaded(&[100, 50, 50], true).await;
     let error = result.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)) && error.is_retryable(), "{error:?}");
@@ -128,7 +128,7 @@ async fn a_download_gives_up_after_its_attempts_and_keeps_what_it_wrote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_ranges_is_not_asked_for_one() {
+async fn a_server_without_range_support_gets_no_range_request() {
     let (result, written, asked, content) = downloaded(&[100], false).await;
     assert!(matches!(result.unwrap_err(), Error::Unreachable(_)));
     assert_eq!((written.as_slice(), asked.len()), (&content[..100], 1));

@@ -1,4 +1,4 @@
-//! Every parameter for an ID takes the forms of text that applications have at hand.
+//! Every ID parameter accepts the string types that applications use.
 
 use posthaste::{
     BroadcastPatch, Client, ContactPatch, ContactPropertyPatch, DomainPatch, EventType, Subscription,

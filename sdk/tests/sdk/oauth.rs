@@ -1,4 +1,4 @@
-//! The authorization server as the client asks it: one request each, in the right form, judged by what it leaves behind.
+//! Requests to the authorization server: one each, in the right form, with every response classified.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use super::script::{Script, Step};
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
 fn server(script: &Script) -> AuthorizationServer {
-    AuthorizationServer::of("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
+    AuthorizationServer::new("http://127.0.0.1:9/prefix").unwrap().transport(script.clone())
 }
 
 fn authorized(server: &AuthorizationServer) -> (AuthorizationRequest, AuthorizationCode) {
@@ -40,7 +40,7 @@ fn auth_error(error: Error) -> AuthError {
 }
 
 #[tokio::test]
-async fn asking_for_access_makes_an_address_and_sends_nothing() {
+async fn an_authorization_request_builds_a_url_and_sends_nothing() {
     // AUTHZ-01
     let script = Script::of([]).odd();
     let (authorization, _) = authorized(&server(&script));
@@ -49,7 +49,7 @@ async fn asking_for_access_makes_an_address_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn a_code_is_redeemed_by_one_form_with_its_verifier() {
+async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     // TOK-03, AUTHZ-16
     let script = Script::of([Step::Answer(
         200,
@@ -82,7 +82,7 @@ async fn a_code_is_redeemed_by_one_form_with_its_verifier() {
 }
 
 #[tokio::test]
-async fn a_code_is_sent_once_whatever_comes_back() {
+async fn a_code_is_sent_once_whatever_the_response() {
     // TOK-33
     for step in [
         Step::Lost,
@@ -106,7 +106,7 @@ async fn a_code_is_sent_once_whatever_comes_back() {
 }
 
 #[tokio::test]
-async fn every_refusal_of_a_code_keeps_its_name_status_and_description() {
+async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
     // TOK-33
     for (status, name, code) in [
         (400, "invalid_request", OAuthErrorCode::InvalidRequest),
@@ -160,7 +160,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
     ])
     .odd();
     let transport: Arc<dyn Transport> = Arc::new(script.clone());
-    let server = AuthorizationServer::of("http://127.0.0.1:9").unwrap().transport(Arc::clone(&transport));
+    let server = AuthorizationServer::new("http://127.0.0.1:9").unwrap().transport(Arc::clone(&transport));
     let (authorization, code) = authorized(&server);
     let mut login = server.exchange(&authorization, &code).await.unwrap();
     login.expires_in = Duration::ZERO;

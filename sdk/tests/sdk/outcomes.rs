@@ -1,4 +1,4 @@
-//! Every sequence of results up to the attempt limit, through the public door: how many requests leave, and what the error says.
+//! Every sequence of results up to the attempt limit, through the public API: the number of requests, and the resulting error.
 
 use std::{
     io::Write as _,
@@ -17,7 +17,7 @@ use posthaste::{
     },
 };
 
-/// What happens to one request.
+/// The result of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Refused,
@@ -57,7 +57,7 @@ impl Step {
         matches!(self, Self::Accepted | Self::Garbled | Self::Cut)
     }
 
-    /// Whether it may have acted.
+    /// Whether the service may have acted.
     fn may_have_acted(self) -> bool {
         self.acted() || matches!(self, Self::Lost | Self::Switching | Self::Concurrent | Self::Unavailable)
     }
@@ -102,9 +102,9 @@ impl Transport for Sequence {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
-    /// Keyed, so the service acts once.
+    /// With a key, so the service acts once.
     Send,
-    /// A `POST` whose keys the service ignores, sent with one all the same.
+    /// A `POST` whose key the service ignores.
     Event,
     Cancel,
     Read,
@@ -112,7 +112,7 @@ enum Operation {
 
 async fn run(operation: Operation, client: &Client) -> Result<(), Error> {
     let email = Email::new("a@x.test", "b@x.test", "s").text("t");
-    let event = EventOccurrence::of_email("user.created", "b@x.test");
+    let event = EventOccurrence::for_email("user.created", "b@x.test");
     match operation {
         Operation::Send => client.emails().send(&email).await.map(drop),
         Operation::Event => client.events().send(&event).idempotency_key("k").await.map(drop),
@@ -127,7 +127,9 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
         .base_url("http://127.0.0.1:9")
         .api_key("re_test")
         .rate_limit(RateLimit::Off)
-        .retry(RetryPolicy::default().attempts(u32::try_from(attempts).unwrap()).base(Duration::ZERO))
+        .retry(
+            RetryPolicy::default().max_attempts(u32::try_from(attempts).unwrap()).base_delay(Duration::ZERO),
+        )
         .transport(Sequence(Arc::clone(&steps)))
         .build()
         .unwrap();
@@ -147,7 +149,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
     let last = *seen.last().unwrap();
     let nothing_done = [Outcome::NotSent, Outcome::Rejected];
     if reads {
-        // A read does nothing; one that was accepted and can't be decoded says so.
+        // A read does nothing; one that was accepted and can't be decoded reports that.
         assert!(nothing_done.contains(&error.outcome()) || seen.contains(&Step::Garbled), "{what}");
     } else if seen.iter().any(|step| step.acted()) {
         assert_eq!(error.outcome(), Outcome::Accepted, "{what}");
@@ -165,7 +167,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
     }
     assert_eq!(error.idempotency_key().is_some(), operation == Operation::Send, "{what}");
     assert_eq!(error.attempts() as usize, sent, "{what}");
-    // The loop stops for no other reason than the limit, a final result, or a response that was no JSON twice.
+    // The loop stops only at the limit, at a final result, or after a second response that isn't JSON.
     let unread_twice = seen.iter().filter(|step| **step == Step::Garbled).count() >= 2;
     assert!(sent == attempts || !error.is_retryable() || unread_twice, "gave up too early: {what}");
     assert!(!error.to_string().is_empty());
@@ -186,7 +188,7 @@ async fn the_outcome_is_right_after_every_sequence_of_results_up_to_the_attempt_
             }
         }
     }
-    // Past the capture of the test's output: how thorough a check was belongs to its result.
+    // Written past the test's output capture: the number of sequences is part of the result.
     writeln!(std::io::stderr(), "outcomes: {tried} sequences of results checked").unwrap();
     assert_eq!(tried, 4 * (13 + 13 * 13 * 13));
 }

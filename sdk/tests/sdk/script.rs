@@ -1,4 +1,4 @@
-//! A transport that answers from a script and remembers what it was asked.
+//! A transport with scripted responses, which records the requests.
 
 use std::{
     collections::VecDeque,
@@ -20,7 +20,7 @@ use posthaste_conformance::contract;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-/// What the service does with one request.
+/// How the service handles one request.
 pub(crate) enum Step {
     Answer(u16, Value),
     Headers(u16, Value, &'static [(&'static str, &'static str)]),
@@ -29,11 +29,11 @@ pub(crate) enum Step {
     Lost,
     Untrusted,
     Silent,
-    /// Answers after so long.
+    /// Responds after a delay.
     Slow(Duration, u16, Value),
 }
 
-/// One request as it went out.
+/// A request as sent.
 pub(crate) struct Seen {
     pub(crate) method: String,
     pub(crate) url: String,
@@ -57,7 +57,7 @@ pub(crate) struct Script {
     odd: bool,
 }
 
-/// Whatever the client sends keeps the contract, or the test fails.
+/// Fails the test if a request violates the contract.
 fn judge(request: &TransportRequest, body: Bytes) {
     let judged = contract::Request {
         method: request.method.clone(),
@@ -77,7 +77,7 @@ impl Script {
         script
     }
 
-    /// For a test that sends on purpose what the contract doesn't know.
+    /// For tests that violate the contract on purpose.
     pub(crate) fn odd(mut self) -> Self {
         self.odd = true;
         self

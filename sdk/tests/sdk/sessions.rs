@@ -1,5 +1,5 @@
-//! Logins in use, against the strict server: each refresh token is good once, and one that comes back ends the grant. Time is moved, never waited for:
-//! a session's wall clock is the server's, or one of its own that stands still.
+//! Sessions against the strict server: each refresh token is valid once, and reuse revokes the grant. Time is moved, never awaited:
+//! a session's wall clock is the server's, or a stopped one.
 
 mod answers;
 mod callbacks;
@@ -27,27 +27,27 @@ use posthaste_reference_server::{
 
 const CLIENT: &str = "posthaste-cli";
 
-/// A server with one grant, and a store that has its login.
-struct House {
+/// A server with one grant, and a store with its login.
+struct Fixture {
     server: ReferenceServer,
     store: MemoryStore,
 }
 
-impl House {
-    /// The access token is no longer good: a call has to renew it first.
+impl Fixture {
+    /// With an expired access token: a call has to refresh first.
     async fn expired() -> Self {
-        let house = Self::fresh().await;
-        house.pass(901);
-        house
+        let fixture = Self::fresh().await;
+        fixture.pass(901);
+        fixture
     }
 
-    /// The access token was issued now.
+    /// With an access token issued now.
     async fn fresh() -> Self {
         let server = ReferenceServer::over_http(Settings::default()).await;
-        let house = Self { server, store: MemoryStore::new() };
-        let record = house.grant();
-        house.builder().start(house.store.clone(), record).await.unwrap();
-        house
+        let fixture = Self { server, store: MemoryStore::new() };
+        let record = fixture.grant();
+        fixture.builder().start(fixture.store.clone(), record).await.unwrap();
+        fixture
     }
 
     /// The tokens of another grant.
@@ -63,18 +63,18 @@ impl House {
         self.server.service().clock().advance(Duration::from_secs(seconds));
     }
 
-    /// Settings of a session with the server's clock, that doesn't wait for anybody else.
+    /// A session's settings with the server's clock, without waiting for other processes.
     fn builder(&self) -> SessionBuilder {
         let service = Arc::clone(self.server.service());
         Session::builder().wall_clock(move || service.clock().now().into()).max_wait(Duration::from_secs(20))
     }
 
-    /// A session that never waits, but says at once how long it would have to.
+    /// A session that never waits, but reports how long it would have to.
     fn impatient(&self) -> Session {
         self.builder().max_wait(Duration::ZERO).open(self.store.clone())
     }
 
-    /// Another process, as far as a store can tell.
+    /// Another process, from the store's point of view.
     fn session(&self) -> Session {
         self.builder().open(self.store.clone())
     }
@@ -92,7 +92,7 @@ impl House {
         self.store.read().await.unwrap().unwrap()
     }
 
-    /// What the token endpoint did since the grant was made.
+    /// The number of token rotations since the grant was created.
     fn events(&self) -> Vec<TokenEventKind> {
         let events = self.server.service().token_events();
         events.into_iter().map(|event| event.kind).filter(|kind| *kind != TokenEventKind::Issued).collect()
@@ -103,7 +103,7 @@ impl House {
         self.events().len()
     }
 
-    /// Requests to the token endpoint, also those that met a fault.
+    /// The requests to the token endpoint, including those that met a fault.
     fn shown(&self) -> usize {
         let requests = self.server.service().requests();
         requests.iter().filter(|request| request.path == "/oauth/token").count()
@@ -134,7 +134,7 @@ fn auth(error: &Error) -> &AuthError {
     }
 }
 
-/// A listener that remembers.
+/// A listener that records events.
 fn notices(builder: SessionBuilder) -> (SessionBuilder, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&heard);

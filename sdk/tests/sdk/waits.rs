@@ -1,4 +1,4 @@
-//! Waiting: looks with growing pauses until something is settled or the time is over.
+//! Waits: polls with growing intervals until a terminal state or the timeout.
 
 use std::{
     sync::{Arc, Mutex},
@@ -31,8 +31,8 @@ fn refusal(status: u16, name: &str) -> Step {
     Step::Answer(status, json!({"statusCode": status, "name": name, "message": "no"}))
 }
 
-/// When the looks happened, in milliseconds after the first one.
-fn looks(script: &Script) -> Vec<u128> {
+/// The times of the polls, in milliseconds after the first.
+fn polls(script: &Script) -> Vec<u128> {
     let seen = script.seen();
     seen.iter().map(|one| one.at.duration_since(seen[0].at).as_millis()).collect()
 }
@@ -42,7 +42,7 @@ fn pending(error: Error) -> WaitTimeout {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_settled_already_takes_one_look() {
+async fn a_terminal_state_takes_one_poll() {
     for event in
         ["delivered", "opened", "clicked", "complained", "bounced", "failed", "suppressed", "canceled"]
     {
@@ -55,13 +55,13 @@ async fn what_is_settled_already_takes_one_look() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pauses_grow_to_the_longest_one() {
+async fn the_intervals_grow_to_their_maximum() {
     let mut steps: Vec<_> = (0..9).map(|_| email("queued")).collect();
     steps.push(email("delivered"));
     let script = Script::of(steps);
     let found = script.client().emails().wait("e1").await.unwrap();
     assert_eq!(found.last_event, Some(LastEvent::Delivered));
-    let at = looks(&script);
+    let at = polls(&script);
     let pauses: Vec<_> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(pauses[..4], [500, 750, 1_125, 1_688]);
     assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "{pauses:?}");
@@ -70,11 +70,11 @@ async fn the_pauses_grow_to_the_longest_one() {
     let script =
         Script::of([email("queued"), email("queued"), email("queued"), email("sent"), email("opened")]);
     script.client().emails().wait("e1").max_interval(Duration::from_millis(600)).await.unwrap();
-    assert_eq!(looks(&script), [0, 500, 1_100, 1_700, 2_300]);
+    assert_eq!(polls(&script), [0, 500, 1_100, 1_700, 2_300]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_time_is_over_it_is_looked_at_once_more() {
+async fn one_more_poll_follows_the_timeout() {
     let script = Script::of([email("queued"), email("queued"), email("queued"), email("sent")]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
@@ -83,12 +83,12 @@ async fn when_the_time_is_over_it_is_looked_at_once_more() {
     assert_eq!(error.to_string(), "not settled after 2 s: it is sent");
     let over = pending(error);
     assert_eq!((over.state.as_deref(), over.polls), (Some("sent"), 4));
-    assert_eq!(looks(&script), [0, 500, 1_250, 2_000], "the last look is at the end of the time");
+    assert_eq!(polls(&script), [0, 500, 1_250, 2_000], "the last look is at the end of the time");
 
     let script = Script::of([email("queued"), email("delivered")]);
     let found = script.client().emails().wait("e1").max_wait(Duration::from_millis(300)).await;
     assert!(found.is_ok(), "what happened during the last pause counts");
-    assert_eq!(looks(&script), [0, 300]);
+    assert_eq!(polls(&script), [0, 300]);
 
     let script = Script::of([email("queued")]);
     let error = script.client().emails().wait("e1").max_wait(Duration::ZERO).await.unwrap_err();
@@ -96,7 +96,7 @@ async fn when_the_time_is_over_it_is_looked_at_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_fails_for_now_is_no_end() {
+async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of([
         email("queued"),
         refusal(503, "service_unavailable"),
@@ -114,11 +114,11 @@ async fn a_look_that_fails_for_now_is_no_end() {
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
     let error = client.emails().wait("e1").max_wait(Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error.to_string(), "not settled after 1 s");
-    assert_eq!(pending(error).state, None, "nothing was ever told");
+    assert_eq!(pending(error).state, None, "nothing was ever recorded");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_does_not_answer_makes_no_wait_endless() {
+async fn an_unresponsive_service_makes_no_wait_endless() {
     let script = Script::of([email("queued"), Step::Silent]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
@@ -127,7 +127,7 @@ async fn a_service_that_does_not_answer_makes_no_wait_endless() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_look_that_is_refused_ends_the_wait() {
+async fn a_refused_poll_ends_the_wait() {
     for (status, name, kind) in [
         (404, "not_found", ApiErrorKind::NotFound),
         (401, "restricted_api_key", ApiErrorKind::Permission),
@@ -143,7 +143,7 @@ async fn a_look_that_is_refused_ends_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_that_nobody_knows_yet_is_waited_over() {
+async fn an_unknown_state_is_not_terminal() {
     let script = Script::of([email("teleported"), email(Value::Null), email("delivered")]);
     script.client().emails().wait("e1").await.unwrap();
     let script = Script::of([email("teleported"), email(Value::Null)]);
@@ -152,22 +152,22 @@ async fn a_state_that_nobody_knows_yet_is_waited_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_look_is_told_and_dropping_gives_up() {
+async fn every_poll_is_reported_and_dropping_ends_the_wait() {
     let script = Script::of([email("queued"), email("sent"), email("delivered")]);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&told);
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&recorded);
     let wait = script.client().emails().wait("e1").on_poll(move |email| {
         listener.lock().unwrap().push(email.last_event.clone().unwrap());
     });
     let half = tokio::time::timeout(Duration::from_millis(700), wait.into_future()).await;
     assert!(half.is_err());
-    assert_eq!(*told.lock().unwrap(), [LastEvent::Queued, LastEvent::Sent]);
+    assert_eq!(*recorded.lock().unwrap(), [LastEvent::Queued, LastEvent::Sent]);
     tokio::time::sleep(Duration::from_mins(1)).await;
-    assert_eq!(script.seen().len(), 2, "nobody asks any more");
+    assert_eq!(script.seen().len(), 2, "no further polls");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_domain_is_waited_for_until_its_check_has_ended() {
+async fn a_wait_for_a_domain_ends_with_its_verification() {
     // DOM-03
     for end in ["verified", "partially_verified", "partially_failed", "failed", "temporary_failure"] {
         let script = Script::of([domain("not_started"), domain("pending"), domain(end)]);
@@ -177,6 +177,6 @@ async fn a_domain_is_waited_for_until_its_check_has_ended() {
     }
     let script = Script::of([domain("pending"), domain("dreaming")]);
     let error = script.client().domains().wait("d1").max_wait(Duration::from_millis(500)).await.unwrap_err();
-    assert_eq!(pending(error).state.as_deref(), Some("dreaming"), "what nobody knows is no end");
+    assert_eq!(pending(error).state.as_deref(), Some("dreaming"), "an unknown state is not terminal");
     assert!(DomainStatus::Failed.is_checked() && !DomainStatus::NotStarted.is_checked());
 }

@@ -1,13 +1,13 @@
-//! A list of sent emails that is made while it is asked for, and what reading it costs with serde alone.
+//! A list of sent emails that is generated on request, and the cost of decoding it with serde alone.
 
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-/// Items a page.
+/// The page size.
 pub const PAGE: u64 = 100;
 
-/// The page behind the item with this number, of a list of so many. The newest item has the number 0.
+/// The page after item `number` of a list of `items`. The newest item has the number 0.
 pub fn page(first: u64, items: u64) -> String {
     let last = items.min(first + PAGE);
     let mut page = String::from(r#"{"object":"list","data":["#);
@@ -30,7 +30,7 @@ fn id(number: u64) -> String {
     format!("49a3999c-0ce1-4ea6-ab68-{number:012x}")
 }
 
-/// The page that a path with its query asks for: `/ITEMS/emails?limit=100&after=ID`.
+/// The page for a path with its query: `/ITEMS/emails?limit=100&after=ID`.
 pub fn answer(path: &str, query: &str) -> Option<String> {
     let items = path.strip_prefix('/')?.strip_suffix("/emails")?.parse().ok()?;
     let after = query.split('&').find_map(|pair| pair.strip_prefix("after="));
@@ -41,7 +41,7 @@ pub fn answer(path: &str, query: &str) -> Option<String> {
     Some(page(first, items))
 }
 
-/// A page as somebody would write its type who needs nothing of the SDK.
+/// A minimal page type, as an application without the SDK would write it.
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Email>,
@@ -64,10 +64,10 @@ struct Email {
     scheduled_at: Option<String>,
 }
 
-/// Decodes a page; how many items it has, and whether more follow.
+/// Decodes a page; returns the number of items, and whether more follow.
 ///
 /// # Errors
-/// It is no page.
+/// The bytes are not a page.
 pub fn decode(page: &[u8]) -> serde_json::Result<(usize, bool)> {
     let page: Page = serde_json::from_slice(page)?;
     Ok((page.data.len(), page.has_more))

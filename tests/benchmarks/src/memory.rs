@@ -1,21 +1,21 @@
-//! What processes take of the machine.
+//! The memory use of processes.
 
 use std::fs;
 
 use crate::senders::Failure;
 
-/// The peak of its memory so far, in KiB.
+/// Returns the peak memory use of this process, in KiB.
 ///
 /// # Errors
-/// The system doesn't tell: it isn't Linux.
+/// The operating system isn't Linux.
 pub fn peak() -> Result<u64, Failure> {
     figure("self", "VmHWM:")
 }
 
-/// What another process holds of the memory now, in KiB.
+/// Returns the current memory use of another process, in KiB.
 ///
 /// # Errors
-/// As [`peak`], or there is no such process.
+/// Those of [`peak`]; the process doesn't exist.
 pub fn resident(pid: u32) -> Result<u64, Failure> {
     figure(&pid.to_string(), "VmRSS:")
 }

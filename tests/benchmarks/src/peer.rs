@@ -1,4 +1,4 @@
-//! The smallest service that a send can talk to: it reads the request to its end and answers one id.
+//! The smallest service that a send needs: it reads the request completely and returns one ID.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -17,13 +17,13 @@ use tokio::net::TcpListener;
 
 use crate::listing;
 
-/// Bytes of the last request's body.
+/// The size of the last request body, in bytes.
 static LAST_BODY: AtomicU64 = AtomicU64::new(0);
 
-/// What every send is answered with.
+/// The response to every send.
 const ACCEPTED: &[u8] = br#"{"id":"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}"#;
 
-/// What a sandbox says besides, with values of the same length.
+/// The additional headers of a sandbox, with values of the same length.
 const BESIDES: [(&str, &str); 4] = [
     ("ratelimit-limit", "1000000"),
     ("ratelimit-remaining", "999999"),
@@ -31,7 +31,8 @@ const BESIDES: [(&str, &str); 4] = [
     ("x-request-id", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"),
 ];
 
-/// Serves until the process ends, in full with what a sandbox says besides. `GET /COUNT/emails` is a list of so many; `GET /file/SIZE` is a file of so many bytes; any other `GET` tells the size of the last body that came before it.
+/// Serves until the process ends; `full` adds the headers of a sandbox. `GET /COUNT/emails` is a list of COUNT emails, `GET /file/SIZE` a file of SIZE bytes; any other
+/// `GET` returns the size of the last request body.
 ///
 /// # Errors
 /// The listener fails.

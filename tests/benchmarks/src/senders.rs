@@ -1,4 +1,4 @@
-//! The three ways.
+//! The three ways of sending.
 
 use std::error::Error;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use posthaste::{Client, Email, RateLimit};
 use serde::{Deserialize, Serialize};
 
-/// Whatever went wrong: these programs only stop.
+/// Any error: these programs only stop.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 const FROM: &str = "Acme <hi@acme.test>";
@@ -48,17 +48,18 @@ fn bearer() -> HeaderValue {
     bearer
 }
 
-/// By the SDK.
+/// With the SDK.
 #[derive(Debug)]
 pub struct Sdk(Client);
 
 impl Sdk {
-    /// A client of the peer at `base`, without a pace: the peer announces none.
+    /// Creates a client of the peer at `base`, without a rate limit: the peer announces none.
     ///
     /// # Errors
-    /// The address is malformed.
+    /// The URL is malformed.
     pub fn new(base: &str) -> Result<Self, Failure> {
-        let builder = Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Learn);
+        let builder =
+            Client::builder().base_url(base).api_key("re_benchmark").rate_limit(RateLimit::Adaptive);
         Ok(Self(builder.build()?))
     }
 
@@ -72,7 +73,7 @@ impl Sdk {
     }
 }
 
-/// By reqwest alone.
+/// With reqwest alone.
 #[derive(Debug)]
 pub struct Reqwest {
     client: reqwest::Client,
@@ -80,7 +81,7 @@ pub struct Reqwest {
 }
 
 impl Reqwest {
-    /// A client of the peer at `base`.
+    /// Creates a client of the peer at `base`.
     ///
     /// # Errors
     /// The client can't be built.
@@ -112,7 +113,7 @@ impl Reqwest {
     }
 }
 
-/// By hyper alone.
+/// With hyper alone.
 #[derive(Debug)]
 pub struct Hyper {
     client: HyperClient<HttpConnector, Full<Bytes>>,
@@ -121,10 +122,10 @@ pub struct Hyper {
 }
 
 impl Hyper {
-    /// A client of the peer at `base`.
+    /// Creates a client of the peer at `base`.
     ///
     /// # Errors
-    /// The address is malformed.
+    /// The URL is malformed.
     pub fn new(base: &str) -> Result<Self, Failure> {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);

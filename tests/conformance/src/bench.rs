@@ -1,8 +1,8 @@
-//! The bench: a reference server under watch.
+//! The test bench: a reference server whose requests and responses are recorded.
 //!
-//! Every request that reaches it and every answer that it gives is judged by the contract when the bench is dropped, or
-//! before, with [`Bench::judge`]. A test that breaks the contract on purpose says so, request by request, with
-//! [`Expect`]; then the contract has to be broken, so that no marked request is quietly a right one.
+//! Every request and every response is validated against the contract when the bench is dropped, or earlier with
+//! [`Bench::judge`]. A test that violates the contract on purpose marks each such request with [`Expect`]; a marked request
+//! that doesn't violate it fails the test too.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -14,22 +14,22 @@ use serde_json::Value;
 
 use crate::contract::{Answer, Contract, Request};
 
-/// The header that tells the bench what to expect. It is no part of the contract; the judge doesn't see it.
+/// The header that tells the bench what to expect. It isn't part of the contract, and is removed before validation.
 pub const EXPECT: &str = "x-conformance";
 
-/// What a test expects of a request that breaks the contract, or of its answer.
+/// The expected violation of the contract by a request or its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// The request breaks the contract, and the service refuses it with a 4xx.
+    /// The request violates the contract, and the service rejects it with a 4xx.
     Refusal,
-    /// The request breaks the contract, and the service is so kind as to take it.
+    /// The request violates the contract, but the service accepts it.
     Tolerance,
-    /// The request keeps the contract; its answer is scripted and needn't.
+    /// The request keeps the contract; its scripted response may violate it.
     Anything,
 }
 
 impl Expect {
-    /// What to write into the header [`EXPECT`].
+    /// The value of the header [`EXPECT`].
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Refusal => "refusal",
@@ -44,99 +44,100 @@ impl Expect {
     }
 }
 
-/// A reference server whose every exchange is judged.
+/// A reference server whose requests and responses are validated.
 #[derive(Debug)]
 pub struct Bench {
     server: ReferenceServer,
 }
 
-/// An answer to a request that was made without the client.
+/// The response to a request that was made without the client.
 #[derive(Clone, Debug)]
 pub struct Reply {
     /// The status.
     pub status: StatusCode,
     /// All headers.
     pub headers: HeaderMap,
-    /// The body; `null` when it isn't JSON.
+    /// The body; `null` if it isn't JSON.
     pub json: Value,
 }
 
 impl Reply {
-    /// The error's name; empty when there is none.
+    /// The error's name; empty if there is none.
     pub fn name(&self) -> &str {
         self.json["name"].as_str().unwrap_or_default()
     }
 
-    /// The error's sentence; empty when there is none.
+    /// The error's message; empty if there is none.
     pub fn message(&self) -> &str {
         self.json["message"].as_str().unwrap_or_default()
     }
 }
 
 impl Bench {
-    /// A server with settings of its own for each test.
+    /// Creates a server with its own settings for each test.
     pub async fn start() -> Self {
         Self::with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
-    /// A server with these settings; it keeps enough of the exchanges to judge them.
+    /// Creates a server with these settings; it logs enough requests to validate them.
     pub async fn with(settings: Settings) -> Self {
-        let settings = Settings { keep_request_bytes: 1 << 30, ..settings };
+        let settings = Settings { max_memory: 16 << 30, keep_request_bytes: 1 << 30, ..settings };
         Self { server: ReferenceServer::over_http(settings).await }
     }
 
-    /// The server behind its other door.
+    /// The server over its other transport.
     pub async fn over_wiremock() -> Self {
         Self { server: ReferenceServer::start().await }
     }
 
-    /// The server's address.
+    /// The server's base URL.
     pub fn base_url(&self) -> String {
         self.server.base_url()
     }
 
-    /// The service itself: its clock, its faults, its mails.
+    /// The service itself: its clock, faults and captured mails.
     pub fn service(&self) -> &Arc<Service> {
         self.server.service()
     }
 
-    /// The mails that left, newest first.
+    /// The captured mails, newest first.
     pub fn mails(&self) -> Vec<CapturedMail> {
         self.service().mails(&self.server.api_key())
     }
 
-    /// The requests that arrived, oldest first.
+    /// The received requests, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.service().requests()
     }
 
-    /// A client with full access that doesn't wait.
+    /// A client with full access and minimal retry delays.
     ///
     /// # Panics
     ///
-    /// When the settings are refused.
+    /// If the settings are invalid.
     pub fn client(&self) -> Client {
         self.builder().build().expect("the settings are right")
     }
 
-    /// The settings of [`client`](Self::client), to be changed.
+    /// The settings of [`client`](Self::client), for modification.
     pub fn builder(&self) -> ClientBuilder {
-        let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+        let retry =
+            RetryPolicy::default().base_delay(Duration::from_millis(1)).max_delay(Duration::from_millis(2));
         let builder = Client::builder().base_url(self.base_url()).api_key(self.server.api_key());
         builder.rate_limit(RateLimit::Off).retry(retry)
     }
 
-    /// A request with full access that no client has made.
+    /// A request with full access, made without the client.
     pub fn request(&self, method: Method, path: &str) -> http::request::Builder {
         let key = format!("Bearer {}", self.server.api_key());
         http::Request::builder().method(method).uri(path).header("authorization", key)
     }
 
-    /// Hands a request to the service.
+    /// Passes a request to the service.
     ///
     /// # Panics
     ///
-    /// When the request was built wrongly.
+    /// If the request is invalid.
     pub fn ask(&self, request: http::request::Builder, body: impl Into<Bytes>) -> Reply {
         let response = self.service().handle(request.body(body.into()).expect("a request"));
         let json = serde_json::from_slice(response.body()).unwrap_or_default();
@@ -148,22 +149,22 @@ impl Bench {
         self.ask(self.json(path), body.to_string())
     }
 
-    /// Posts JSON that breaks the contract and has to be refused.
+    /// Posts JSON that violates the contract and has to be rejected.
     pub fn post_wrong(&self, path: &str, body: &Value) -> Reply {
         self.ask(self.json(path).header(EXPECT, Expect::Refusal.as_str()), body.to_string())
     }
 
-    /// Posts JSON that breaks the contract and is taken all the same.
+    /// Posts JSON that violates the contract but is accepted.
     pub fn post_odd(&self, path: &str, body: &Value) -> Reply {
         self.ask(self.json(path).header(EXPECT, Expect::Tolerance.as_str()), body.to_string())
     }
 
-    /// Gets what keeps the contract.
+    /// Sends a `GET` that keeps the contract.
     pub fn get(&self, path: &str) -> Reply {
         self.ask(self.request(Method::GET, path), Bytes::new())
     }
 
-    /// Gets what breaks the contract and has to be refused.
+    /// Sends a `GET` that violates the contract and has to be rejected.
     pub fn get_wrong(&self, path: &str) -> Reply {
         let request = self.request(Method::GET, path).header(EXPECT, Expect::Refusal.as_str());
         self.ask(request, Bytes::new())
@@ -173,11 +174,11 @@ impl Bench {
         self.request(Method::POST, path).header("content-type", "application/json")
     }
 
-    /// Judges every exchange so far.
+    /// Validates all requests and responses so far.
     ///
     /// # Panics
     ///
-    /// When one of them isn't as the contract says, or as the test expects.
+    /// If one of them violates the contract, or the test's expectation.
     pub fn judge(&self) {
         let requests = self.requests();
         let full = requests.len() >= self.service().settings().keep_requests;
@@ -195,18 +196,18 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A test that has failed already has its reason.
+        // A test that has already failed has its own message.
         if !std::thread::panicking() {
             self.judge();
         }
     }
 }
 
-/// Judges the requests of somebody else's test: all that the service has taken, and all that a scripted fault has met.
+/// Validates the requests of another test: those that the service handled, and those that a scripted fault answered.
 ///
 /// # Panics
 ///
-/// When one of them isn't as the contract says.
+/// If one of them violates the contract.
 pub fn judge_requests(service: &Service) {
     let judged = |exchange: &&RecordedRequest| {
         let status = exchange.status;
@@ -218,7 +219,7 @@ pub fn judge_requests(service: &Service) {
     }
 }
 
-/// The request as the judge sees it.
+/// The request in the form that is validated.
 fn request_of(exchange: &RecordedRequest) -> Request {
     let mut headers = exchange.headers.clone();
     headers.remove(EXPECT);
@@ -246,7 +247,7 @@ fn breaches(exchange: &RecordedRequest) -> Vec<String> {
     let of_request = contract.breaches_of_request(&request);
     let of_answer = || contract.breaches_of_answer(&request.method, &request.path, &answer);
     match expected {
-        // The server hasn't read what it calls too large.
+        // The server doesn't read a body that is too large.
         None if answer.status == StatusCode::PAYLOAD_TOO_LARGE => of_answer(),
         None => [of_request, of_answer()].concat(),
         Some(Expect::Anything) => of_request,
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn exchanges_that_keep_the_contract_pass() {
+    async fn requests_and_responses_within_the_contract_pass() {
         let bench = Bench::start().await;
         bench.post("/emails", &least());
         bench.get("/emails?limit=1");
@@ -286,7 +287,7 @@ mod tests {
     #[should_panic(
         expected = "request 0, POST /emails: body Additional properties are not allowed ('replyTo'"
     )]
-    async fn a_misspelt_field_is_told_even_when_the_server_takes_it() {
+    async fn a_misspelled_field_is_reported_even_if_the_server_accepts_it() {
         let bench = Bench::start().await;
         let mut email = least();
         email["replyTo"] = json!("help@acme.test");
@@ -295,14 +296,14 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "keeps the contract; a test marks it")]
-    async fn a_request_that_is_marked_for_nothing_is_told() {
+    async fn an_undeclared_request_is_reported() {
         let bench = Bench::start().await;
         bench.post_wrong("/emails", &least());
     }
 
     #[tokio::test]
     #[should_panic(expected = "status 418")]
-    async fn an_answer_beyond_the_contract_is_told() {
+    async fn a_response_outside_of_the_contract_is_reported() {
         let bench = Bench::start().await;
         bench.service().faults().next(posthaste_reference_server::faults::Action::answer(418, "{}"));
         bench.post("/emails", &least());

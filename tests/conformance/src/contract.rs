@@ -1,7 +1,7 @@
-//! `openapi.yaml` as a judge: does a request, or an answer, keep the contract?
+//! Validation of requests and responses against `openapi.yaml`.
 //!
-//! The judge knows nothing of the client or the server; it reads the document and the bytes. A breach is a sentence that
-//! says where, which rule, and what was found.
+//! It depends on neither the client nor the server: it reads the document and the bytes. A violation is a sentence with
+//! the location, the rule and the value found.
 
 mod delivery;
 mod document;
@@ -20,14 +20,14 @@ use operation::{Answers, Operation};
 /// The text of the contract.
 pub const OPENAPI: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../openapi.yaml"));
 
-/// A request as it arrived.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method.
     pub method: Method,
-    /// The path below the base address, still percent-encoded.
+    /// The path below the base URL, percent-encoded.
     pub path: String,
-    /// The query without its question mark; empty when there is none.
+    /// The query without its question mark; empty if there is none.
     pub query: String,
     /// All headers.
     pub headers: HeaderMap,
@@ -35,7 +35,7 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// An answer as it left.
+/// A response as sent.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
@@ -46,7 +46,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// The contract, every schema of it compiled.
+/// The contract with its compiled schemas.
 pub struct Contract {
     operations: Vec<Operation>,
     no_such_route: Answers,
@@ -58,7 +58,7 @@ impl Contract {
     ///
     /// # Panics
     ///
-    /// When `openapi.yaml` can't be read as what this judge understands.
+    /// If `openapi.yaml` uses features that this validator doesn't support.
     pub fn get() -> &'static Self {
         static CONTRACT: OnceLock<Contract> = OnceLock::new();
         CONTRACT.get_or_init(|| Self::read(OPENAPI))
@@ -68,7 +68,7 @@ impl Contract {
     ///
     /// # Panics
     ///
-    /// When the document isn't what this judge understands.
+    /// If the document uses features that this validator doesn't support.
     pub fn read(yaml: &str) -> Self {
         let document = Document::parse(yaml);
         Self {
@@ -78,7 +78,7 @@ impl Contract {
         }
     }
 
-    /// What the request breaks. A key, a parameter or a header that the contract doesn't have is a breach too.
+    /// Returns the violations of a request. A key, a parameter or a header that the contract doesn't list is a violation too.
     pub fn breaches_of_request(&self, request: &Request) -> Vec<String> {
         match self.operation(&request.method, &request.path) {
             Some(operation) => operation.breaches_of_request(request),
@@ -86,7 +86,7 @@ impl Contract {
         }
     }
 
-    /// What the answer to such a request breaks. What it adds beyond the contract is none.
+    /// Returns the violations of the response to such a request. Additional fields are allowed.
     pub fn breaches_of_answer(&self, method: &Method, path: &str, answer: &Answer) -> Vec<String> {
         match self.operation(method, path) {
             Some(operation) => operation.answers.breaches(answer),
@@ -94,27 +94,27 @@ impl Contract {
         }
     }
 
-    /// What a delivery to a webhook breaks: its headers, and its body by the type that the body names.
+    /// Returns the violations of a webhook delivery: its headers, and its body by the event type in it.
     pub fn breaches_of_delivery(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {
         self.deliveries.breaches(headers, body)
     }
 
-    /// The types of event that webhooks are told.
+    /// Returns the webhook event types.
     pub fn event_types(&self) -> impl Iterator<Item = &str> {
         self.deliveries.types()
     }
 
-    /// The names of all operations (`operationId`).
+    /// Returns the names of all operations (`operationId`).
     pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
         self.operations.iter().map(|operation| operation.id.as_str())
     }
 
-    /// The name of the operation that such a request asks for.
+    /// Returns the operation of a request.
     pub fn operation_id(&self, method: &Method, path: &str) -> Option<&str> {
         self.operation(method, path).map(|operation| operation.id.as_str())
     }
 
-    // A fixed path goes before one with a parameter, whatever the methods: GET /emails/batch asks for no email.
+    // A literal path takes precedence over a parameter, whatever the methods: `GET /emails/batch` gets no email.
     fn operation(&self, method: &Method, path: &str) -> Option<&Operation> {
         let fitting = || self.operations.iter().filter(|operation| operation.takes(path));
         let fewest = fitting().map(Operation::parameters_in_path).min()?;

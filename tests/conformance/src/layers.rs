@@ -6,14 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Checks every file under `root`, a crate's `src`, against its layers, bottom to top, and that no files import one another in a circle; the
-/// files named in `exempt` may import everything. A file and those of its folder are one module: they may name what the folder's own file has.
+/// Checks every file under `root`, a crate's `src`, against its layers, bottom to top, and that there are no import cycles;
+/// files in `exempt` may import everything. A file and those of its folder are one module: they may use the names of the folder's own file.
 ///
-/// Only code counts: comments, test modules and files that are declared for tests alone are left out. A name at the crate's root counts
+/// Only code counts, without comments, test modules and files declared for tests only. A name at the crate's root counts
 /// as one of the highest layer.
 ///
 /// # Panics
-/// If a file imports from a higher layer or is part of a circle, a module is in no layer, or fewer than `least` imports were found.
+/// If a file imports from a higher layer or is part of a cycle, a module has no layer, or fewer than `least` imports were found.
 pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     let rank = |module: &str| layers.iter().position(|layer| *layer == module);
     let mut files = Vec::new();
@@ -54,7 +54,7 @@ pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     assert!(circle.is_empty(), "these files import one another in a circle:\n{}", circle.join("\n"));
 }
 
-/// The files that a path of imports leads back to.
+/// The files on an import cycle, if there is one.
 fn in_circles(graph: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<String> {
     let leads_back = |start: &Vec<String>| {
         let mut seen = BTreeSet::new();
@@ -82,7 +82,7 @@ fn module_of(root: &Path, file: &Path) -> Vec<String> {
     module
 }
 
-/// A path from the crate's root. None if it leads out of the crate.
+/// A path from the crate's root; `None` if it leaves the crate.
 fn absolute(module: &[String], path: &str) -> Option<Vec<String>> {
     let mut base = module.to_vec();
     let mut rest = path.split("::").peekable();
@@ -116,7 +116,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that a file declares for tests alone.
+/// The modules that a file declares for tests only.
 fn test_modules(source: &Path, text: &str) -> Vec<PathBuf> {
     let folder = source.with_extension("");
     let mut modules = Vec::new();
@@ -132,7 +132,7 @@ fn test_modules(source: &Path, text: &str) -> Vec<PathBuf> {
     modules
 }
 
-/// All paths that begin at the crate's root, at the module or at its parent, outside of comments and of the file's own tests.
+/// All paths that start at the crate's root, at the module or at its parent, outside of comments and of the file's own tests.
 fn paths(text: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let code: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
@@ -141,7 +141,7 @@ fn paths(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for start in ["crate::", "self::", "super::"] {
         for (at, _) in code.match_indices(start) {
-            // Part of a longer path, which was found by its own start.
+            // Part of a longer path that was already found.
             if !code[..at].ends_with(|c: char| is_name(c) || c == ':') {
                 expand("", &code[at..], &mut found);
             }
@@ -150,7 +150,7 @@ fn paths(text: &str) -> Vec<String> {
     found
 }
 
-/// Writes out the path at the beginning of a text, one by one where it has braces. Answers where it ends.
+/// Expands the path at the start of a text, including braces. Returns where it ends.
 fn expand(prefix: &str, text: &str, found: &mut Vec<String>) -> usize {
     let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
     let path = format!("{prefix}{}", &text[..length]);
@@ -165,7 +165,7 @@ fn expand(prefix: &str, text: &str, found: &mut Vec<String>) -> usize {
             return at + 1;
         }
         let step = expand(&path, &text[at..], found);
-        // A new name after `as`, or something that is no path.
+        // A new name after `as`, or something other than a path.
         at += step;
         at += text[at..].find([',', '}']).unwrap_or(text.len() - at);
     }
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn imports_are_found_in_every_form() {
+    fn imports_of_every_form_are_found() {
         let text = "use crate::a::B;\nuse crate::{\n    c::{D, E as F},\n    f,\n    g::{self, H},\n};\nlet x = crate::i::j(); // crate::k\n/// [`crate::l`]\n$crate::m::n!()\nuse super::o::*;\nuse self::p::Q;\n#[cfg(test)]\nmod tests {\n    use crate::r;\n}";
         assert_eq!(
             paths(text),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_import_one_another_are_a_circle() {
+    fn import_cycles_are_found() {
         let name = |name: &str| vec![name.to_owned()];
         let graph = |edges: &[(&str, &[&str])]| {
             edges.iter().map(|(from, to)| (name(from), to.iter().map(|to| name(to)).collect())).collect()

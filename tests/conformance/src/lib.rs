@@ -1,5 +1,5 @@
-//! What both sides of the service are checked with: the contract, a bench to try them on, a peer that misbehaves,
-//! a person at a consent page, the endpoint of a webhook, and the layers of a crate.
+//! Shared test support: the contract, a bench, a misbehaving peer, a user at a consent page, a webhook endpoint, and the
+//! layers of a crate.
 //!
 //! Nothing here is part of the product. The tests themselves are in `tests/`.
 

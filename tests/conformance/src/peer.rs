@@ -1,6 +1,6 @@
-//! A peer that misbehaves on purpose: raw bytes over TCP, by a script.
+//! A misbehaving peer: scripted raw bytes over TCP.
 //!
-//! The reference server can't do most of this, as no HTTP library lets it: half an answer, a length that lies, silence.
+//! No HTTP library permits most of this, so neither does the reference server: incomplete responses, wrong lengths, silence.
 
 use std::{
     io,
@@ -23,46 +23,46 @@ use tokio::{
 
 use crate::contract::{self, Contract};
 
-/// What the peer does about one request.
+/// How the peer handles one request.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// Writes these bytes, and waits for the next request on the connection.
+    /// Writes these bytes, and reads the next request of the connection.
     Answer(Vec<u8>),
     /// Writes these bytes and closes the connection.
     AnswerAndClose(Vec<u8>),
     /// Writes these bytes and resets the connection.
     AnswerAndReset(Vec<u8>),
-    /// Writes these bytes one at a time, with a pause before each.
+    /// Writes these bytes one at a time, with a delay before each.
     Trickle(Vec<u8>, Duration),
-    /// Closes the connection without a byte.
+    /// Closes the connection without a response.
     HangUp,
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open without a response.
     Silence,
 }
 
 impl Act {
-    /// A whole JSON answer.
+    /// A complete JSON response.
     pub fn json(status: u16, body: &str) -> Self {
         Self::answer(status, &[("content-type", "application/json")], body)
     }
 
-    /// A whole answer with these headers.
+    /// A complete response with these headers.
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
         Self::Answer(answer(status, headers, body.as_ref()))
     }
 
-    /// An accepted email.
+    /// The response to an accepted email.
     pub fn accepted() -> Self {
         Self::json(200, r#"{"id":"4ef9a417-02e9-4d39-ad75-9611e0fcc33c"}"#)
     }
 
-    /// An error as the service writes them.
+    /// An error in the service's format.
     pub fn refused(status: u16, name: &str) -> Self {
         Self::json(status, &format!(r#"{{"statusCode":{status},"name":"{name}","message":"No."}}"#))
     }
 }
 
-/// The bytes of an answer whose length is right.
+/// A response with the right length, as bytes.
 pub fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} Whatever\r\ncontent-length: {}\r\n", body.len()).into_bytes();
     for (name, value) in headers {
@@ -73,17 +73,17 @@ pub fn answer(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A request as its bytes arrived.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Arrived {
     /// The request line and the headers.
     pub head: String,
-    /// The body, freed from chunks.
+    /// The body, without chunked encoding.
     pub body: Bytes,
 }
 
 impl Arrived {
-    /// The request line's target.
+    /// The request target.
     pub fn target(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
@@ -96,11 +96,11 @@ impl Arrived {
         })
     }
 
-    /// The request as the contract judges it.
+    /// The request in the form that the contract validates.
     ///
     /// # Panics
     ///
-    /// When its head isn't one.
+    /// If the head is malformed.
     pub fn request(&self) -> contract::Request {
         let mut first = self.head.lines().next().unwrap_or_default().split(' ');
         let method = first.next().and_then(|method| method.parse().ok()).expect("a method");
@@ -118,13 +118,13 @@ impl Arrived {
     ///
     /// # Panics
     ///
-    /// When it is none.
+    /// If it isn't JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).expect("the body is JSON")
     }
 }
 
-/// A running peer. It stops when it is dropped.
+/// A running peer, which stops when it is dropped.
 #[derive(Debug)]
 pub struct Peer {
     address: SocketAddr,
@@ -139,11 +139,11 @@ struct Seen {
 }
 
 impl Peer {
-    /// Does `script(n)` about the request number n, counted from 0 over all connections.
+    /// Starts a peer that handles request n, counted from 0 over all connections, by `script(n)`.
     ///
     /// # Panics
     ///
-    /// When there is no port to listen on.
+    /// If no port can be bound.
     pub async fn start(script: impl Fn(usize) -> Act + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -162,31 +162,31 @@ impl Peer {
         Self { address, seen, task }
     }
 
-    /// Does the acts in turn, and the last of them for ever.
+    /// Starts a peer that performs the acts in order, and repeats the last one.
     pub async fn acting(acts: impl Into<Vec<Act>>) -> Self {
         let acts = acts.into();
         Self::start(move |n| acts[n.min(acts.len() - 1)].clone()).await
     }
 
-    /// Its address, without a slash at the end.
+    /// The URL, without a trailing slash.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests that have arrived whole.
+    /// The complete requests so far.
     ///
     /// # Panics
     ///
-    /// When a thread that held them panicked.
+    /// If a thread panicked while it held them.
     pub fn requests(&self) -> Vec<Arrived> {
         self.seen.requests.lock().expect("nobody panics with it").clone()
     }
 
-    /// Judges every request that has arrived.
+    /// Validates all requests so far.
     ///
     /// # Panics
     ///
-    /// When one of them breaks the contract.
+    /// If one of them violates the contract.
     pub fn judge(&self) {
         for request in self.requests() {
             let breaches = Contract::get().breaches_of_request(&request.request());
@@ -194,7 +194,7 @@ impl Peer {
         }
     }
 
-    /// The connections that were opened.
+    /// The number of connections so far.
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
@@ -206,7 +206,7 @@ impl Drop for Peer {
     }
 }
 
-// What goes wrong here is the other side's doing, and its test sees it there.
+// Failures here are caused by the other side, and detected by its test.
 async fn converse(mut stream: TcpStream, seen: &Seen, script: &(impl Fn(usize) -> Act + Send + Sync)) {
     let mut buffer = Vec::new();
     while let Ok(Some(request)) = read_request(&mut stream, &mut buffer).await {
@@ -239,7 +239,7 @@ async fn converse(mut stream: TcpStream, seen: &Seen, script: &(impl Fn(usize) -
             }
             Act::HangUp => false,
             Act::Silence => {
-                // Until the other side gives up.
+                // Until the other side closes.
                 let _ = stream.read(&mut [0]).await;
                 false
             }

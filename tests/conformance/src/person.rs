@@ -1,4 +1,4 @@
-//! A person with a browser, as far as consent pages need one: follows redirects, fills in the form, stops where it leads to the program.
+//! A user with a browser, as far as consent pages need one: follows redirects, submits the form, and stops at the redirect to the program.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use http::{HeaderMap, header};
 use reqwest::{Client, Response, redirect::Policy};
 use url::Url;
 
-/// Somebody who answers for one account of a sandbox.
+/// A user who decides for one account of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Person {
     account: String,
@@ -14,26 +14,26 @@ pub struct Person {
 }
 
 impl Person {
-    /// Somebody who gives access to this account, which is named by its API key.
+    /// A user of the account with this API key.
     ///
     /// # Panics
-    /// If there is no HTTP client to be had.
+    /// If the HTTP client can't be built.
     pub fn of(account: &str) -> Self {
         let browser = Client::builder().no_proxy().redirect(Policy::none()).build().expect("an HTTP client");
         Self { account: account.to_owned(), browser }
     }
 
-    /// Allows what is asked for at this address, and gives the address that the browser is sent back to; it isn't visited.
+    /// Allows the request at this URL, and returns the URL that the browser is redirected to, without loading it.
     pub async fn allows(&self, address: &str) -> String {
         self.decides(address, "allow").await
     }
 
-    /// Denies it.
+    /// Denies the request.
     pub async fn denies(&self, address: &str) -> String {
         self.decides(address, "deny").await
     }
 
-    /// The browser goes to the address that it was sent back to, and follows to the end.
+    /// Loads the redirect URL, and follows further redirects to the end.
     pub async fn goes_back(&self, address: &str) -> u16 {
         let mut address = address.to_owned();
         loop {

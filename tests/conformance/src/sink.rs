@@ -1,4 +1,4 @@
-//! The endpoint of a webhook: it takes what comes, and every delivery is judged by the contract and verified with the client's own code.
+//! A webhook endpoint: every delivery is validated against the contract and verified with the client's own code.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::contract::Contract;
 
-/// How long a delivery may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The maximum time to wait for a delivery.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An endpoint that answers every delivery with one status.
+/// An endpoint that responds to every delivery with one status.
 pub struct Sink {
     server: MockServer,
     /// Unique in this process: wiremock reuses its servers, and a late delivery to an earlier sink must not count here.
@@ -22,12 +22,12 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// An endpoint that takes everything.
+    /// Creates an endpoint that accepts everything.
     pub async fn start() -> Self {
         Self::answering(200).await
     }
 
-    /// An endpoint that answers with this status.
+    /// Creates an endpoint that responds with this status.
     pub async fn answering(status: u16) -> Self {
         static SINKS: AtomicUsize = AtomicUsize::new(0);
         let address = format!("/hook/{}", SINKS.fetch_add(1, Ordering::Relaxed));
@@ -36,16 +36,16 @@ impl Sink {
         Self { server, path: address, taken: 0 }
     }
 
-    /// Its address.
+    /// The URL.
     pub fn address(&self) -> String {
         format!("{}{}", self.server.uri(), self.path)
     }
 
-    /// The next so many deliveries, each as the contract says and signed with this secret.
+    /// Returns the next `count` deliveries, validated against the contract and signed with this secret.
     ///
     /// # Panics
     ///
-    /// When they don't come, or one of them isn't.
+    /// If they don't arrive, or one of them is invalid.
     pub async fn next(&mut self, count: usize, secret: &SigningSecret) -> Vec<WebhookPayload> {
         let verifier = WebhookVerifier::new(secret).expect("a secret");
         let deliveries = self.raw(count).await.into_iter().map(|request| {
@@ -58,13 +58,13 @@ impl Sink {
         deliveries.collect()
     }
 
-    /// The next so many deliveries as they came.
+    /// Returns the next `count` deliveries as received.
     ///
     /// # Panics
     ///
-    /// When they don't come.
+    /// If they don't arrive.
     pub async fn raw(&mut self, count: usize) -> Vec<Request> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             let all = self.received().await;
             if let Some(new) = all.get(self.taken..self.taken + count) {
@@ -83,7 +83,7 @@ impl Sink {
         requests
     }
 
-    /// How many have come that nobody has looked at.
+    /// The number of deliveries that no test has read yet.
     pub async fn waiting(&self) -> usize {
         self.received().await.len() - self.taken
     }

@@ -1,9 +1,8 @@
-//! Time that a test can move, and work that falls due.
+//! A clock that tests can move.
 //!
-//! Nothing in the service sleeps. What should happen later is noted on an [`Agenda`] with the instant at which it is
-//! due, and done when the clock is found to have passed it: whenever a test moves the clock, on the tick of the
-//! long-running mount, and, unless it is much, at the start of every request. So a test sees a day pass without waiting, and a sandbox on the
-//! real clock does its work on time.
+//! The service never sleeps. Future work is put on a [`Scheduler`] with its due time, and runs when the clock has passed it: whenever a
+//! test moves the clock, on the tick of a long-running mount, and, unless there is much, at the start of every request. So a test passes a
+//! day without waiting, and a sandbox on the real clock works on time.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
 
-/// The service's clock. It runs with the system's time until it is moved, stopped or made faster.
+/// The service's clock. It follows the system's time until it is moved, stopped or accelerated.
 pub struct Clock {
     reading: Mutex<Reading>,
     moved: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -21,16 +20,16 @@ pub struct Clock {
 
 #[derive(Clone, Copy)]
 struct Reading {
-    /// What it showed when it was last touched.
+    /// The time that it showed at the last change.
     shown: Timestamp,
-    /// The system's time at that moment.
+    /// The system's time at the last change.
     touched: Timestamp,
-    /// How many seconds go by on it in one of the system's, while it runs.
+    /// Seconds on this clock per second of the system's, while it runs.
     scale: f64,
     frozen: bool,
 }
 
-/// What is kept of a clock. Without an instant it is the system's own.
+/// A persisted clock. Without an instant it follows the system's time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     shown: Option<Timestamp>,
@@ -52,15 +51,15 @@ impl Reading {
         plus(self.shown, scaled(passed, self.scale))
     }
 
-    /// The same clock, which shows this instant from now on.
+    /// The same clock, showing this instant from now on.
     fn showing(self, shown: Timestamp) -> Self {
         Self { shown, touched: Timestamp::now(), ..self }
     }
 }
 
-/// A time that is so many times as long, or the longest there is.
+/// Multiplies a duration, saturating at the maximum.
 fn scaled(time: SignedDuration, scale: f64) -> SignedDuration {
-    // Exact as it is for a clock that nobody has made faster.
+    // Exact for a clock at normal speed.
     if scale.total_cmp(&1.0).is_eq() {
         return time;
     }
@@ -77,63 +76,62 @@ impl Clock {
         Self { reading: Mutex::new(reading), moved: OnceLock::new() }
     }
 
-    /// What the clock is to do after each move: run the work that has fallen due.
+    /// Sets the callback of each move: it runs the due jobs.
     pub(crate) fn on_move(&self, work: impl Fn() + Send + Sync + 'static) {
-        // The service sets this once, when it is made.
+        // The service sets this once, when it is created.
         let _ = self.moved.set(Box::new(work));
     }
 
-    /// The time as the service sees it.
+    /// The current time of the service.
     pub fn now(&self) -> Timestamp {
         lock(&self.reading).now()
     }
 
-    /// Whether it stands still.
+    /// Whether the clock is stopped.
     pub fn is_frozen(&self) -> bool {
         lock(&self.reading).frozen
     }
 
-    /// How many seconds go by on it in one of the system's, while it runs.
+    /// Seconds on this clock per second of the system's, while it runs.
     pub fn scale(&self) -> f64 {
         lock(&self.reading).scale
     }
 
-    /// Moves the clock forward, and does everything that falls due on the way, in order.
+    /// Moves the clock forward, and runs the jobs that become due, in order.
     pub fn advance(&self, by: Duration) {
         let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
         self.change(|reading| reading.showing(plus(reading.now(), by)));
     }
 
-    /// Sets the clock to an instant, also to an earlier one. A running clock runs on from there.
+    /// Sets the clock to an instant, also to an earlier one. A running clock continues from there.
     pub fn set(&self, to: Timestamp) {
         self.change(|reading| reading.showing(to));
     }
 
-    /// Stops the clock at the time that it shows now. [`advance`](Self::advance) and [`set`](Self::set) still move it.
+    /// Stops the clock at its current time. [`advance`](Self::advance) and [`set`](Self::set) still move it.
     pub fn freeze(&self) {
         self.change(|reading| Reading { frozen: true, ..reading.showing(reading.now()) });
     }
 
-    /// Lets a stopped clock run on from the time that it shows.
+    /// Resumes a stopped clock from the time that it shows.
     pub fn resume(&self) {
         self.change(|reading| Reading { frozen: false, ..reading.showing(reading.now()) });
     }
 
-    /// Makes the clock run so many times as fast as the system's, from the time that it shows. A clock that stands still goes on
-    /// standing still; it runs at this pace once it is [resumed](Self::resume). What falls due is done in order and
-    /// whole, however much of it comes at once.
+    /// Sets the speed of the clock relative to the system's, from its current time. A stopped clock stays stopped; the speed applies once
+    /// it is [resumed](Self::resume). Due jobs run completely and in order, however many become due together.
     ///
     /// # Panics
-    /// If `scale` is not a number above 0.
+    /// If `scale` isn't a positive number.
     pub fn run_at(&self, scale: f64) {
         assert!(scale.is_finite() && scale > 0.0, "a clock runs forward");
         self.change(|reading| Reading { scale, ..reading.showing(reading.now()) });
     }
 
-    /// How it stands beside the system's, to be kept.
+    /// The clock relative to the system's, for persistence.
     pub(crate) fn kept(&self) -> Kept {
         let reading = *lock(&self.reading);
-        // Within a second it is the system's own.
+        // Within a second it counts as the system's own.
         let own = !reading.frozen
             && reading.scale.total_cmp(&1.0).is_eq()
             && reading.now().duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(1);
@@ -145,7 +143,7 @@ impl Clock {
         }
     }
 
-    /// Stands again as it was kept; it has run on meanwhile, unless it stood still.
+    /// Restores a persisted clock; a running clock has advanced meanwhile.
     pub(crate) fn stand(&self, kept: &Kept) {
         if let Some(shown) = kept.shown {
             *lock(&self.reading) =
@@ -170,12 +168,12 @@ impl std::fmt::Debug for Clock {
     }
 }
 
-/// An instant so much later, or the last one that can be written.
+/// Adds a duration, saturating at the last valid timestamp.
 pub(crate) fn plus(instant: Timestamp, by: SignedDuration) -> Timestamp {
     instant.checked_add(by).unwrap_or(if by.is_negative() { Timestamp::MIN } else { Timestamp::MAX })
 }
 
-/// What a service's clock shows when it starts.
+/// The initial time of a service's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockStart {
     /// The system's time, running.
@@ -183,6 +181,6 @@ pub enum ClockStart {
     Real,
     /// This time, running from there.
     Running(Timestamp),
-    /// This time, standing still until it is moved.
+    /// This time, stopped until it is moved.
     Frozen(Timestamp),
 }

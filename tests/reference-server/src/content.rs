@@ -1,4 +1,4 @@
-//! Text of emails: the placeholders of templates, and the plain text of HTML.
+//! The content of emails: placeholders of templates, and HTML as plain text.
 
 pub(crate) mod placeholders;
 pub(crate) mod text;

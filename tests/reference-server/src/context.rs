@@ -1,4 +1,4 @@
-//! What a handler gets, and what it asks of a request.
+//! The context of a handler.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,23 +12,23 @@ use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::credential::Made;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
-use crate::wire::validation::{Fields, Ignored, Problems, well_formed};
+use crate::wire::validation::{Body, Fields, Ignored, Problems};
 
-/// What a handler gets.
+/// The context of a handler: the service's state, the request and its tenant.
 pub(crate) struct Context<'a> {
     pub(crate) state: &'a State,
     pub(crate) request: &'a Request<Bytes>,
     pub(crate) tenant: Arc<Tenant>,
-    /// The key that was used, if `POST /api-keys` made it.
+    /// The ID of the credential, if `POST /api-keys` created it.
     pub(crate) key: Option<Made>,
-    /// The pattern of the route: its parameters are in braces.
+    /// The route's path pattern, with its parameters in braces.
     pattern: &'static str,
     ignored: &'a RefCell<Ignored>,
 }
@@ -44,7 +44,7 @@ impl<'a> Context<'a> {
         Self { state, request, tenant, key: None, pattern, ignored }
     }
 
-    /// A parameter of the path by its place, decoded.
+    /// A path parameter by its index, decoded.
     pub(crate) fn parameter(&self, place: usize) -> Cow<'_, str> {
         let mut parameters = segments(self.pattern)
             .zip(segments(self.request.uri().path()))
@@ -53,12 +53,12 @@ impl<'a> Context<'a> {
         percent_decode_str(text).decode_utf8_lossy()
     }
 
-    /// The first parameter of the path, which must be an id. `what` is what it names, with its article: `an email`.
+    /// The first path parameter, which must be an ID. `what` names the resource, with its article: `an email`.
     pub(crate) fn id(&self, what: &str) -> Result<Uuid, Problem> {
         self.id_at(0, what)
     }
 
-    /// A parameter of the path by its place, which must be an id.
+    /// A path parameter by its index, which must be an ID.
     pub(crate) fn id_at(&self, place: usize, what: &str) -> Result<Uuid, Problem> {
         let text = self.parameter(place);
         Uuid::try_parse(&text).map_err(|_| {
@@ -66,29 +66,28 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The service's time.
+    /// The service's current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.state.clock.now()
     }
 
-    /// Through whom contacts are changed.
-    pub(crate) fn contacts(&self) -> Teller<'_> {
-        Teller { state: self.state, tenant: &self.tenant, at: self.now() }
+    /// Changes contacts and notifies webhooks.
+    pub(crate) fn contacts(&self) -> ContactService<'_> {
+        ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
-    /// Reads the body with `read`, which notes what is wrong; gives what it made of it, or everything that is wrong at once.
+    /// Reads the body with `read`, which collects problems. Returns the input, or all problems at once.
     pub(crate) fn body<T>(
         &self,
         read: impl FnOnce(&mut Fields<'_>, &mut Problems, &mut Ignored) -> Option<T>,
     ) -> Result<T, Problem> {
-        let body = well_formed(self.request.body())?;
+        let body = Body::read(self.request.body())?;
         let (mut problems, mut ignored) = (Problems::default(), self.ignored());
-        let made =
-            Fields::read(body.get(), String::new(), String::new(), &mut problems).and_then(|mut fields| {
-                let made = read(&mut fields, &mut problems, &mut ignored);
-                fields.leave(&mut ignored);
-                made
-            });
+        let made = Fields::read_body(body, &mut problems).and_then(|mut fields| {
+            let made = read(&mut fields, &mut problems, &mut ignored);
+            fields.leave(&mut ignored);
+            made
+        });
         match (made, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
             (Some(made), None) => Ok(made),
@@ -96,14 +95,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// One parameter of the query; of several the last counts.
+    /// A query parameter; of repeated ones the last counts.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         let query = self.request.uri().query().unwrap_or_default();
         let pairs = form_urlencoded::parse(query.as_bytes());
         pairs.filter(|(found, _)| found == name).last().map(|(_, value)| value.into_owned())
     }
 
-    /// Where the names of ignored fields go.
+    /// Collects the names of ignored fields.
     pub(crate) fn ignored(&self) -> IgnoredGuard<'_> {
         IgnoredGuard(self.ignored.borrow_mut())
     }

@@ -1,8 +1,8 @@
-//! From an accepted email to what became of it.
+//! Delivery of accepted emails.
 //!
-//! Accepted, an email leaves at once, or when its schedule is due, or when its hosted attachments have been fetched.
-//! Leaving means: the mail is rendered as it would travel and kept in the inbox, and what its recipients' servers would
-//! say (see [`fate`]) is noted on the agenda, in small steps of the service's clock.
+//! An accepted email is sent at once, when its schedule is due, or when its hosted attachments have been fetched. Sending means: the
+//! message is rendered as it would be transmitted and captured in the inbox, and the simulated outcome of each recipient is scheduled in
+//! small steps of the service's clock.
 
 pub(crate) mod broadcast;
 pub(crate) mod contacts;
@@ -27,14 +27,14 @@ use crate::model::email::{Email, Event};
 use crate::model::mail::Mail;
 use crate::model::mail::tracking::Tracking;
 use crate::state::State;
-use crate::state::fetches::{Errand, FetchError, Fetched};
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
+use crate::state::fetches::{FetchError, FetchJob, Fetched};
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
-/// Refuses a sender whose domain is not verified, if the service is strict.
+/// Rejects a sender whose domain isn't verified, if the service is strict.
 pub(crate) fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Result<(), Problem> {
     if !state.settings.strict_domains || tenant.may_send_from(from.domain()) {
         return Ok(());
@@ -46,18 +46,18 @@ pub(crate) fn check_sender(state: &State, tenant: &Tenant, from: &Mailbox) -> Re
     ))
 }
 
-/// Refuses files that are hosted elsewhere, if the service fetches none.
+/// Rejects hosted attachments if fetching is off.
 pub(crate) fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> {
     let hosted = draft.attachments.iter().position(|one| matches!(one.content, Content::Hosted(_)));
     match hosted {
         Some(index) if !state.settings.fetch_attachments => Err(Problem::validation(format!(
-            "`attachments[{index}].path` must be absent, since fetching is switched off (`--no-fetch`); send `content`."
+            "`attachments[{index}].path` must be absent, since fetching is disabled (`--no-fetch`); send `content`."
         ))),
         _ => Ok(()),
     }
 }
 
-/// Takes an email in and starts it on its way.
+/// Accepts an email and starts its delivery.
 pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
     let id = state.next_id();
     let due = draft.scheduled_at.filter(|due| *due > now);
@@ -66,7 +66,7 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
     state.tenants.hold_mail(tenant, id, email.size());
     match due {
         Some(due) => {
-            happen(state, tenant, &email, now, Event::Scheduled, None);
+            record_event(state, tenant, &email, now, Event::Scheduled, None);
             schedule(state, tenant, &email, due);
         }
         None => depart(state, tenant, &email, now),
@@ -74,15 +74,14 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
     id
 }
 
-/// Notes when an email is to leave. A departure that was noted before for another time does nothing.
+/// Schedules the sending of an email. An earlier job for another time has no effect.
 pub(crate) fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    let work = Work::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
-    state.agenda.note(due, work);
+    let work = Job::Depart { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
+    state.scheduler.schedule(due, work);
 }
 
-/// Something happens to an email: it is noted, and told to whoever wants to know. `detail` is what is known of it, in the field that events of this
-/// type have for it.
-pub(crate) fn happen(
+/// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the field that events of this type have.
+pub(crate) fn record_event(
     state: &State,
     tenant: &Arc<Tenant>,
     email: &Arc<Email>,
@@ -93,34 +92,36 @@ pub(crate) fn happen(
     email.note(at, event);
     lock(&tenant.emails).touch(email.id);
     state.tenants.grow_mail(email.id, size_of::<(Timestamp, Event)>());
-    state.news.tell(&tenant.name, What::EmailEvent { email: email.id, event: event.as_str() });
+    state
+        .event_bus
+        .publish(&tenant.name, BusEventKind::EmailEvent { email: email.id, event: event.as_str() });
     if let Some(kind) = webhooks::payload::kind(event) {
-        webhooks::tell(state, tenant, at, kind, Some(email.id), || {
+        webhooks::notify(state, tenant, at, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &state.links.own())
         });
-        // Later, so that a chain of automations is no deeper on the stack than one.
+        // As a job, so that a chain of automations needs no deeper stack than one.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.agenda.note(at, Work::MoveAutomations { tenant, email, event });
+            state.scheduler.schedule(at, Job::NotifyAutomations { tenant, email, event });
         }
     }
 }
 
-/// Lets an email leave, or sends for what it still lacks.
+/// Sends an email, or first fetches its hosted attachments.
 pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp) {
     let Some(mut draft) = email.take_waiting(at) else { return };
     if !topics::judge(tenant, &mut draft) {
-        // Nobody to send to is left: the request was answered with an id all the same (`SPEC.md`, Other API errors).
+        // No recipient remains: the request was answered with an ID anyway (`SPEC.md`, Other API errors).
         fail(state, tenant, email, at, "recipients_opted_out");
         return;
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {
-        happen(state, tenant, email, at, Event::Queued, None);
+        record_event(state, tenant, email, at, Event::Queued, None);
         let queued = if state.settings.fetch_attachments {
-            state.fetches.push(Errand::new(tenant, email, draft))
+            state.fetches.push(FetchJob::new(tenant, email, draft))
         } else {
-            // It was accepted by an earlier run, which did.
+            // It was accepted by an earlier run with fetching enabled.
             Err("fetching_is_off")
         };
         if let Err(reason) = queued {
@@ -131,10 +132,10 @@ pub(crate) fn depart(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at
     leave(state, tenant, email, draft, at);
 }
 
-/// Takes up an email whose hosted attachments have been fetched, or could not be.
-pub(crate) fn resume(state: &State, errand: Errand, outcome: Result<Vec<Fetched>, FetchError>) {
+/// Continues with an email whose hosted attachments were fetched, or failed to be.
+pub(crate) fn resume(state: &State, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
     let now = state.clock.now();
-    let Some((tenant, email, mut draft)) = errand.open() else { return };
+    let Some((tenant, email, mut draft)) = job.open() else { return };
     match outcome.and_then(|fetched| complete(&mut draft, fetched)) {
         Err(error) => fail(state, &tenant, &email, now, error.reason()),
         Ok(()) if attachments::check(&draft.attachments).is_err() => {
@@ -144,7 +145,7 @@ pub(crate) fn resume(state: &State, errand: Errand, outcome: Result<Vec<Fetched>
     }
 }
 
-/// Puts the files in their places, if the email may have so much.
+/// Adds the fetched files, if they fit into the email's limit.
 fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> {
     for one in fetched {
         if let Some(attachment) = draft.attachments.get_mut(one.index) {
@@ -155,23 +156,23 @@ fn complete(draft: &mut Draft, fetched: Vec<Fetched>) -> Result<(), FetchError> 
     if size > attachments::MOST { Err(FetchError::TooLarge) } else { Ok(()) }
 }
 
-/// Lets an email fail that can't leave. Its request was answered long ago; the failure shows in the email's events.
+/// Fails an email that can't be sent. Its request was answered earlier; the failure shows in the email's events.
 pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: Timestamp, reason: &str) {
     email.set_failure(reason);
-    happen(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
+    record_event(state, tenant, email, at, Event::Failed, Some(&json!({ "reason": reason })));
     state.tenants.resize_mail(email.id, email.size());
 }
 
 fn leave(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
-    let course = crate::model::mail::outcome::course(draft.recipients(), enforced);
+    let course = crate::model::mail::simulation::course(draft.recipients(), enforced);
     for (after, event) in course.events {
         if after.is_zero() {
-            happen(state, tenant, email, at, event, None);
+            record_event(state, tenant, email, at, event, None);
         } else {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
-            state.agenda.note(plus(at, after), Work::Note { tenant, email, event });
+            state.scheduler.schedule(plus(at, after), Job::Note { tenant, email, event });
         }
     }
     if !course.leaves {
@@ -181,14 +182,14 @@ fn leave(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Dra
     let tracking = domain.and_then(|domain| Tracking::of(&domain, state.links.own()));
     let id = state.next_id();
     let mail = Arc::new(Mail::new(id, email, draft, enforced, tracking, at));
-    // Kept only as long as its email is remembered.
+    // Captured emails live as long as the email itself.
     let remembered = lock(&tenant.emails).contains(email.id);
     if remembered {
         email.set_captured(id);
         lock(&tenant.emails).touch(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         state.tenants.resize_mail(email.id, email.size() + mail.held());
-        state.news.tell(&tenant.name, What::Mail { id, email: email.id });
+        state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
     }
     state.note_captured(mail);
 }

@@ -1,19 +1,21 @@
-//! Who may ask at all: the sandbox is for programs on purpose and for its own page, never for a page from elsewhere.
+//! Access control against web pages: the sandbox serves programs and its own page, never pages from other origins.
 //!
-//! A sandbox listens where every browser of its user can reach it, and a tenant's key is a name that can be guessed. So two things are
-//! refused that only a page from elsewhere sends:
+//! Every browser of the user can reach a sandbox, and a tenant's key can be guessed. So two kinds of requests are rejected that only a page
+//! from elsewhere sends:
 //!
-//! - a request under a **name that is not the sandbox's** (`Host`). A page whose own name was made to lead to 127.0.0.1 (DNS rebinding) is of
-//!   the same origin as the sandbox for its browser, but it can't hide under which name it asks. This holds for every route.
-//! - a request **from another origin** under `/_/`, and a `POST` to a route that needs no key (`Sec-Fetch-Site`, or `Origin` where a browser sends
-//!   only that; programs send neither). The other routes don't need this: they take the key in a header, for which a browser asks leave first
-//!   (CORS), and nothing here ever gives it.
+//! - requests under a **foreign host name** (`Host`). With DNS rebinding, a page's own name resolves to 127.0.0.1, so its browser treats
+//!   the sandbox as the same origin, but the page can't hide the name. This applies to every route.
+//! - requests **from another origin** under `/_/`, and a `POST` to a route that needs no key (`Sec-Fetch-Site`, or `Origin` from browsers
+//!   that send only that; programs send neither). Other routes don't need this: they take the key in a header, for which a browser first
+//!   sends a CORS preflight, and no response here ever allows it.
 //!
-//! Where JSON is due, a form or text is refused too: a browser sends those without asking first. Both rules hold before anything of a
+//! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before anything of a
 //! body is read or counted (`rulings.md`, The sandbox only).
 //!
-//! It is checked by the service and not by a mount: all doors share it, and the service knows the addresses it has given out. A request
-//! without `Host` is let through: no browser sends one, a test that calls the service without a socket does.
+//! The service checks this, not a mount: all mounts share it, and the service knows its own addresses. A request without `Host` is
+//! accepted: no browser sends one, but a test that calls the service without a socket does.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -25,7 +27,7 @@ use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 use crate::{inbox, routes};
 
-/// The refusal of what only a page from elsewhere asks.
+/// Rejects a request that only a foreign page would send.
 pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     if let Some(host) = unknown_host(state, request) {
         return Some(unknown_name(&host).into_response());
@@ -41,7 +43,7 @@ pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
         return None;
     }
     let (status, name, message) = if is_foreign(state, request) {
-        let rule = "A page of another origin asked for this; this route answers the sandbox's own page and programs alone.";
+        let rule = "This request came from a page of another origin; this route serves only the sandbox's own page and programs.";
         (StatusCode::FORBIDDEN, "forbidden_origin", rule.to_owned())
     } else {
         let takes_json = if is_oauth { register::is_at(path) } else { inbox::takes_json(path) };
@@ -59,17 +61,17 @@ pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
     })
 }
 
-/// The name under which the service is asked, if it is none of its own.
+/// The request's host name, if the service doesn't accept it.
 fn unknown_host(state: &State, request: &Request<Bytes>) -> Option<String> {
     let names = state.links.names();
     let hosts = request.headers().get_all(header::HOST).iter();
-    let mut hosts = hosts.map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
-    let other = hosts.find(|host| !names.has(host));
+    let other = hosts.map(|host| String::from_utf8_lossy(host.as_bytes())).find(|host| !names.has(host));
+    let other = other.map(Cow::into_owned);
     let authority = || request.uri().authority().map(|authority| authority.as_str().to_owned());
     other.or_else(|| authority().filter(|authority| !names.has(authority)))
 }
 
-/// The media type of a body that says to be something else than JSON.
+/// The media type of the body, if it isn't JSON.
 fn other_than_json(headers: &HeaderMap) -> Option<String> {
     let found = String::from_utf8_lossy(headers.get(header::CONTENT_TYPE)?.as_bytes()).into_owned();
     let essence = found.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -89,7 +91,7 @@ fn unknown_name(host: &str) -> Problem {
     )
 }
 
-/// Whether a page of another origin asks, and not for a page of the sandbox that a person goes to.
+/// Whether the request comes from a page of another origin, and isn't a person's navigation to a page of the sandbox.
 fn is_foreign(state: &State, request: &Request<Bytes>) -> bool {
     let headers = request.headers();
     let site = headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes);
@@ -108,7 +110,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
-/// Whether an origin is the one that the request goes to, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
+/// Whether an origin is that of the request's host, or that of the service's public address. (`null`, the origin of a sandboxed frame, is
 /// neither.)
 fn is_own(state: &State, origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let Some((origin, authority)) =

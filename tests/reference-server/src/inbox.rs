@@ -1,22 +1,22 @@
-//! The sandbox's own routes under `/_/`: the captured mails as JSON and as a page, mail that comes in, time, faults, and forgetting.
+//! The sandbox's own routes under `/_/`: captured emails as JSON and as a page, reception of emails, the clock, faults, and reset.
 //!
-//! They are no part of the service: they are neither limited nor logged, and scripted faults don't touch them. A tenant
-//! is named by its API key, in `Authorization` as everywhere, or by the ID that the list of accounts has for it; what only shows something takes it as `?key=` as well, since a frame, a download
-//! and a stream of events can't send a header. The links in the mails of broadcasts, under `/_/unsubscribe/`, and those to received files, under
-//! `/_/received/`, need no key, nor does the page under `/_/consent/` on which a person lets a program in.
+//! They aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its API
+//! key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
+//! streams can't send a header. The unsubscribe links under `/_/unsubscribe/`, the download links under `/_/received/` and the consent page
+//! under `/_/consent/` need no key.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
-//! | `routes` | the table of routes |
-//! | `page`, `page/` | the page itself: static files, which ask for all else |
-//! | `view` | whose mails are looked at, and the lists that belong to no other file |
-//! | `account` | accounts by ID and label, in place of their keys |
-//! | `live` | server-sent events: what happens, as it happens |
-//! | `letter`, `letter/defused` | a mail's sides; its HTML as a document that can do nothing |
-//! | `filter`, `messages`, `received`, `export` | lists of mails, and mail that comes in |
-//! | `unsent` | emails that have not left: they wait, failed or were canceled |
-//! | `requests`, `timeline`, `templates` | what made a mail, what became of it, what one would look like |
-//! | `clock`, `faults`, `trigger` | what is made to happen |
+//! | `routes` | the route table |
+//! | `page`, `page/` | the page itself: static files, which request everything else |
+//! | `view` | the viewer's account, and lists without a file of their own |
+//! | `account` | account IDs and labels, in place of keys |
+//! | `live` | server-sent events |
+//! | `mail`, `mail/sanitized` | the details of an email; its HTML as an isolated document |
+//! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
+//! | `unsent` | emails that are waiting, failed or canceled |
+//! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
+//! | `clock`, `faults`, `trigger` | control of the clock, faults and events |
 
 mod account;
 mod body;
@@ -24,8 +24,8 @@ mod clock;
 mod export;
 mod faults;
 mod filter;
-mod letter;
 pub(crate) mod live;
+mod mail;
 mod messages;
 pub(crate) mod page;
 mod received;
@@ -49,14 +49,14 @@ use self::routes::Flag;
 use crate::lock::lock;
 use crate::routes::{no_such_route, wrong_method};
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::{self, Problem};
 
-/// Whether a path belongs to the sandbox itself, not to the service.
+/// Whether a path belongs to the sandbox itself instead of the service.
 pub(crate) fn is_control(path: &str) -> bool {
     path == "/_" || path.starts_with("/_/")
 }
@@ -67,7 +67,7 @@ pub(crate) fn moves_clock(request: &Request<Bytes>) -> bool {
     is_control(path) && routes::find(request.method(), path).is_ok_and(|route| route.is(Flag::MovesClock))
 }
 
-/// Answers a request under `/_/`.
+/// Handles a request under `/_/`.
 pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (method, path) = (request.method(), request.uri().path());
     match routes::find(method, path) {
@@ -77,27 +77,27 @@ pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes>
     }
 }
 
-/// Makes an answer under `/_/` one that no page from elsewhere may use, not even as a picture, and that no browser takes for another type than it says.
-/// It is done to every one, refusals included.
+/// Protects a response under `/_/`: no page of another origin can use it, not even as an image, and no browser sniffs its type. Applies to
+/// every response, errors included.
 pub(crate) fn protect(headers: &mut HeaderMap) {
     let policy = HeaderName::from_static("cross-origin-resource-policy");
     headers.insert(policy, HeaderValue::from_static("same-origin"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Whether a request follows a link which stands in a mail or leads to a login, and which proves by itself what it permits. People follow it from
-/// anywhere, and a mail program posts to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
+/// Whether a request follows a link from an email or to a login, whose URL is its own authorization. People follow it from anywhere, and
+/// mail clients post to the unsubscribe link (RFC 8058). Only the consent page itself posts its form.
 pub(crate) fn is_link(method: &Method, path: &str) -> bool {
     let of_path = || routes::at(path).next().is_some() && routes::at(path).all(|route| route.is(Flag::Link));
     routes::find(method, path).map_or_else(|_| of_path(), |route| route.is(Flag::Link))
 }
 
-/// Whether what is posted to a path under `/_/` is JSON. (A form is posted to the consent page, and a mail to `/_/received`.)
+/// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)
 pub(crate) fn takes_json(path: &str) -> bool {
     !routes::at(path).any(|route| route.is(Flag::AnyBody))
 }
 
-/// The page of a ledger that fits. A search runs without the ledger's lock and stops when the client disconnects.
+/// One page of a ledger's matching items. A search runs without the ledger's lock and stops when the client disconnects.
 fn filtered<T: filter::Mail>(
     ledger: &Mutex<Ledger<Arc<T>>>,
     window: &Window,
@@ -114,7 +114,7 @@ fn filtered<T: filter::Mail>(
 
 type Outcome = Result<Response<Bytes>, Problem>;
 
-/// The name of the tenant whose key or account ID the request carries. A send-only key may look: there is nothing here to protect.
+/// The name of the tenant whose key or account ID the request contains. Send-only keys are accepted: there is nothing here to protect.
 fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     let account = account::bearer(request.headers()).and_then(|word| account::named(state, word));
     match account {
@@ -123,21 +123,21 @@ fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     }
 }
 
-/// The tenant of that name, made if there is none.
+/// Finds or creates that tenant.
 fn tenant(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     Ok(state.tenants.tenant(&name_of(state, request)?))
 }
 
 /// `GET /_/ready`
 fn ready(state: &State) -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_kept()}))
+    problem::json(StatusCode::OK, &json!({"ready": true, "keeps": state.is_persistent()}))
 }
 
-/// `POST /_/reset`: forgets everything of the tenant.
+/// `POST /_/reset`: deletes everything of the tenant.
 fn reset(state: &State, request: &Request<Bytes>) -> Outcome {
     let name = name_of(state, request)?;
     state.tenants.reset_tenant(&name);
     state.oauth.forget(&name);
-    state.news.tell(&name, What::Forgotten);
+    state.event_bus.publish(&name, BusEventKind::Forgotten);
     Ok(problem::json(StatusCode::OK, &json!({"reset": true})))
 }

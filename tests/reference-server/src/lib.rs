@@ -1,38 +1,38 @@
 //! The reference server of posthaste: the Email Delivery Service of the specification, in memory.
 //!
-//! Tests start it in their own process and look at what arrived; `posthaste sandbox serve` runs the same service for
-//! days. It never delivers anything: an accepted email is rendered as the mail that would have left, and kept.
+//! Tests start it in their own process and inspect what it captured; `posthaste sandbox serve` runs the same service for days. It never
+//! delivers mail: an accepted email is rendered as the message that would have been sent, and stored.
 //!
 //! ```
 //! # use posthaste_reference_server::ReferenceServer;
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let server = ReferenceServer::start().await;
-//! // Point a client at `server.base_url()` with `server.api_key()`, let it send, then look:
+//! // Point a client at `server.base_url()` with `server.api_key()`, send, then inspect:
 //! assert!(server.service().mails(&server.api_key()).is_empty());
 //! # });
 //! ```
 //!
-//! # Where things are
+//! # Modules
 //!
-//! | module, bottom to top | idea |
+//! | module, bottom to top | contents |
 //! |---|---|
-//! | `wire` | reading bodies and list parameters; answers and their errors |
-//! | `store` | tables with indexes, lists in order, and how much memory a record takes |
-//! | `clock`, `scheduler` | time that a test can move, and work that falls due |
-//! | `mime`, `content` | reading mail, within limits; placeholders, and HTML as text |
-//! | `model` | the records, one module a resource |
-//! | `state` | what the whole service shares, with its tenants, logins, [`faults`] and queues |
-//! | `delivery` | what becomes of an accepted email; broadcasts; webhook events |
-//! | `context` | what a handler gets |
+//! | `wire` | request bodies, list parameters, responses and errors |
+//! | `store` | tables with indexes, ordered lists, and the accounting of memory |
+//! | `clock`, `scheduler` | a clock that tests can move, and jobs that run at a time of it |
+//! | `mime`, `content` | bounded MIME parsing; placeholders, and HTML as text |
+//! | `model` | the records, one module per resource |
+//! | `state` | the state of one service: tenants, logins, [`faults`] and queues |
+//! | `delivery` | delivery of accepted emails; broadcasts; webhook events |
+//! | `context` | the context of a handler |
 //! | `oauth`, `resources` | the handlers, named as the specification names the resources |
-//! | `routes` | the table: method, path, scope, handler; a line a route |
-//! | `inbox` | the sandbox's own routes under `/_/`: captured mails as JSON and as a page |
-//! | `guard` | pages from elsewhere are refused: DNS rebinding, other origins |
-//! | `service` | the life of a request, from request to response, without a socket |
-//! | [`keep`] | state that outlives the process |
-//! | [`mount`] | the doors: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
+//! | `routes` | the route table: method, path, scope and handler, one line per route |
+//! | `inbox` | the sandbox's own routes under `/_/`: captured emails as JSON and as a page |
+//! | `guard` | protection against DNS rebinding and requests from other origins |
+//! | `service` | the life cycle of a request, without a socket |
+//! | [`persistence`] | state that survives a restart |
+//! | [`mount`] | the listeners: `wiremock` for tests, `hyper` for the sandbox and for faults on the wire, SMTP |
 //!
-//! Where the specification is silent the modules say what was chosen.
+//! Where the specification leaves a choice, the modules document it.
 
 mod clock;
 mod content;
@@ -40,12 +40,12 @@ mod context;
 mod delivery;
 mod guard;
 mod inbox;
-pub mod keep;
 mod lock;
 mod mime;
 mod model;
 pub mod mount;
 mod oauth;
+pub mod persistence;
 mod resources;
 mod routes;
 mod scheduler;
@@ -69,5 +69,5 @@ pub use server::ReferenceServer;
 pub use service::Service;
 pub use settings::Settings;
 pub use state::faults::{self, Faults};
-pub use state::fetches::{Errand, FetchError, Fetched};
+pub use state::fetches::{FetchError, FetchJob, Fetched};
 pub use state::requests::RecordedRequest;

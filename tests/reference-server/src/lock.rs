@@ -1,7 +1,7 @@
-//! Locks that outlive a panic.
+//! Locks that survive a panic.
 //!
-//! A panic inside a handler is answered with status 500 and the service goes on, so a poisoned lock is no reason to
-//! stop: what the locks here guard is whole after every single statement.
+//! A panic inside a handler is answered with status 500 and the service continues, so a poisoned lock is no reason to stop: the guarded
+//! values are consistent after every single statement.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,4 +1,4 @@
-//! The records of the service, one module a resource: their fields, the rules that hold for them alone, and how large they are.
+//! The records of the service, one module per resource: their fields, their own rules, and their size.
 
 pub(crate) mod api_key;
 pub(crate) mod automation;
@@ -17,4 +17,4 @@ pub(crate) mod segment;
 pub(crate) mod template;
 pub(crate) mod topic;
 pub(crate) mod webhook;
-pub(crate) mod webhook_event;
+pub(crate) mod webhook_delivery;

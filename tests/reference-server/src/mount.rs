@@ -1,4 +1,4 @@
-//! Doors to the same service: one for tests, one for a sandbox that runs for days, and one for mail.
+//! Listeners for the service: one for tests, one for long-running sandboxes, and one for SMTP.
 
 pub mod http;
 pub mod smtp;

@@ -1,20 +1,20 @@
 //! OAuth 2.0: the authorization code flow with PKCE, rotating refresh tokens, and access tokens that are verified on every call
 //! (`SPEC.md`, GET /oauth/authorize and POST /oauth/token; RFC 6749, 7636, 7009, 7591, 8414, 9728).
 //!
-//! A browser goes from `authorize` to the page of `consent`; what the person decides there becomes a code, the code becomes a grant, and the
-//! grant hands out tokens until it is revoked. Everything that is remembered is in the `book`, under one lock: of two refreshes with the same token
-//! exactly one comes first, and the other one is a reuse.
+//! `authorize` redirects a browser to the page of `consent`; the decision there becomes a code, the code becomes a grant, and the grant
+//! issues tokens until it is revoked. All state is in the `OAuthStore`, under one lock: of two refreshes with the same token exactly one
+//! comes first, and the other counts as reuse.
 //!
-//! | file | idea |
+//! | file | contents |
 //! |---|---|
-//! | `clients` | who may ask: redirect addresses, grant types, scopes |
-//! | `authorize` | the authorization request, checked; errors as JSON before it is clear where to redirect, by redirect after |
-//! | `consent` | the page on which a person decides |
-//! | `token` | codes and refresh tokens against new tokens |
-//! | `jwt` | access tokens: signed, and verified on each call |
-//! | `book` | requests, codes and grants; generations of refresh tokens |
-//! | `events` | the log of what the token endpoint did, for tests |
-//! | `register`, `revoke`, `metadata`, `grants` | what the specification only names, as the public service has it |
+//! | `clients` | clients: redirect URIs, grant types, scopes |
+//! | `authorize` | validates the authorization request; errors are JSON until the redirect URI is known to be valid, redirects afterwards |
+//! | `consent` | the consent page |
+//! | `token` | exchanges codes and refresh tokens for new tokens |
+//! | `jwt` | access tokens: signing and verification |
+//! | `OAuthStore` | pending requests, codes and grants; generations of refresh tokens |
+//! | `events` | the events of the token endpoint, for tests |
+//! | `register`, `revoke`, `metadata`, `grants` | endpoints that the specification only names, like those of the public service |
 
 pub(crate) mod authorize;
 pub(crate) mod consent;

@@ -1,4 +1,4 @@
-//! The service's resources, one file each, named as the specification names them.
+//! The service's resources, one file each, named as in the specification.
 
 pub(crate) mod api_keys;
 pub(crate) mod automations;

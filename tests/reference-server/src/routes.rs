@@ -1,6 +1,7 @@
-//! The table of routes: method, path, scope, handler; a line a route.
+//! The route table: method, path, scope and handler, one line per route.
 
 mod find;
+mod table;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -18,16 +19,16 @@ pub(crate) use crate::context::Context;
 pub(crate) use crate::routes::find::{Found, find, find_open, is_open};
 pub(crate) use crate::wire::answers::{no_such_route, wrong_method};
 
-/// Answers one request of one tenant.
+/// Handles one request of a tenant.
 pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
 
-/// One line of the table.
+/// A route.
 pub(crate) struct Route {
     pub(crate) method: Method,
-    /// `{…}` stands for one segment. A literal segment wins over it, so its line stands first.
+    /// `{…}` matches one segment. Literal segments take precedence and are listed first.
     pub(crate) path: &'static str,
     pub(crate) scope: Scope,
-    /// Whether `Idempotency-Key` is honoured.
+    /// Whether the route supports `Idempotency-Key`.
     pub(crate) keyed: bool,
     pub(crate) handler: Handler,
 }
@@ -40,16 +41,16 @@ const fn keyed(method: Method, path: &'static str, scope: Scope, handler: Handle
     Route { method, path, scope, keyed: true, handler }
 }
 
-/// Every route of the service: its method and its path.
+/// Lists every route as method and path.
 pub(crate) fn all() -> impl Iterator<Item = (Method, &'static str)> {
     let open = OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path));
     ROUTES.iter().map(|route| (route.method.clone(), route.path)).chain(open)
 }
 
-/// Answers one request of nobody in particular.
+/// Handles one request without a credential.
 pub(crate) type OpenHandler = fn(&State, &Request<Bytes>) -> Response<Bytes>;
 
-/// A line of the table of routes that need no credential: whoever asks is on the way to one.
+/// A route that needs no credential.
 pub(crate) struct OpenRoute {
     pub(crate) method: Method,
     pub(crate) path: &'static str,
@@ -60,7 +61,7 @@ const fn open(method: Method, path: &'static str, handler: OpenHandler) -> OpenR
     OpenRoute { method, path, handler }
 }
 
-/// What is served without a credential.
+/// The routes without a credential.
 pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
     open(Method::GET, "/oauth/authorize", authorize::begin),
     open(Method::POST, "/oauth/token", token::exchange),
@@ -71,7 +72,7 @@ pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
     open(Method::GET, "/.well-known/jwks.json", metadata::keys),
 ];
 
-/// All else that the service serves.
+/// All other routes.
 pub(crate) const ROUTES: &[Route] = &[
     keyed(Method::POST, "/emails", Scope::Send, emails::send),
     keyed(Method::POST, "/email", Scope::Send, emails::send),
@@ -79,7 +80,7 @@ pub(crate) const ROUTES: &[Route] = &[
     keyed(Method::POST, "/email/sending", Scope::Send, emails::send),
     keyed(Method::POST, "/emails/batch", Scope::Full, emails::batch::send),
     route(Method::GET, "/emails", Scope::Full, emails::index),
-    // Received emails. They stand before the sent ones, or `receiving` would be taken for the id of one.
+    // Received emails. Listed before the sent ones, so that `receiving` isn't matched as an ID.
     route(Method::GET, "/emails/receiving", Scope::Full, received::index),
     route(Method::GET, "/emails/receiving/{email_id}", Scope::Full, received::show),
     route(Method::GET, "/emails/receiving/{email_id}/attachments", Scope::Full, received::attachments::index),
@@ -89,7 +90,7 @@ pub(crate) const ROUTES: &[Route] = &[
         Scope::Full,
         received::attachments::show,
     ),
-    // Sent emails, by id
+    // Sent emails, by ID
     route(Method::GET, "/emails/{email_id}", Scope::Full, emails::show),
     route(Method::PATCH, "/emails/{email_id}", Scope::Full, emails::schedule::update),
     route(Method::POST, "/emails/{email_id}/cancel", Scope::Full, emails::schedule::cancel),
@@ -154,7 +155,7 @@ pub(crate) const ROUTES: &[Route] = &[
         Scope::Full,
         contact_properties::delete,
     ),
-    // Segments, and audiences, their deprecated name
+    // Segments, and their deprecated name, audiences
     route(Method::POST, "/segments", Scope::Full, segments::create),
     route(Method::GET, "/segments", Scope::Full, segments::index),
     route(Method::GET, "/segments/{segment_id}", Scope::Full, segments::show),

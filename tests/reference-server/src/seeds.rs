@@ -1,4 +1,4 @@
-//! Identifiers: random, or from a seed so that a test sees the same ones every time.
+//! Identifiers: random, or repeatable from a seed.
 
 use std::sync::Mutex;
 
@@ -8,15 +8,15 @@ use uuid::{Builder, Uuid};
 
 use crate::lock::lock;
 
-/// A source of UUIDs (version 4), the form that `SPEC.md` asks for every identifier.
+/// A source of UUIDs (version 4), the form that `SPEC.md` requires for every identifier.
 ///
-/// Without a given seed, the system's random source seeds a cryptographic generator (ChaCha12) once: a send takes several IDs, and each would cost a
-/// call to the kernel.
+/// Without a seed, the system's random source seeds a cryptographic generator (ChaCha12) once: a send needs several IDs, and each would
+/// cost a system call.
 #[derive(Debug)]
 pub(crate) struct Ids(Mutex<StdRng>);
 
 impl Ids {
-    /// `stream` keeps sources of one seed apart, so that using one does not shift the others.
+    /// `stream` separates the sources of one seed, so that using one doesn't shift the others.
     pub(crate) fn new(seed: Option<u64>, stream: u64) -> Self {
         Self(Mutex::new(match seed {
             Some(seed) => StdRng::seed_from_u64(seed ^ stream.rotate_left(32)),

@@ -1,4 +1,4 @@
-//! One running server, as a test starts it.
+//! A running server for tests.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::mount;
 use crate::service::Service;
 use crate::settings::Settings;
 
-/// A service behind a socket on 127.0.0.1. Dropped, it stops.
+/// A service behind a socket on 127.0.0.1, which stops when dropped.
 pub struct ReferenceServer {
     service: Arc<Service>,
     base_url: String,
@@ -25,13 +25,13 @@ enum Door {
 }
 
 impl ReferenceServer {
-    /// Starts with the default settings and repeatable ids.
+    /// Starts with the default settings and repeatable IDs.
     #[cfg(feature = "wiremock")]
     pub async fn start() -> Self {
         Self::with(Settings { seed: Some(0), ..Settings::default() }).await
     }
 
-    /// Starts with these settings, behind `wiremock`: requests are answered one at a time.
+    /// Starts with these settings, behind `wiremock`: requests are handled one at a time.
     #[cfg(feature = "wiremock")]
     pub async fn with(settings: Settings) -> Self {
         let service = Service::new(settings);
@@ -44,11 +44,11 @@ impl ReferenceServer {
         Self { service, base_url: server.uri(), _door: Door::Wiremock(server) }
     }
 
-    /// Starts with these settings, behind `hyper`: requests are answered side by side, and scripted faults may cut
-    /// the connection. It runs on the caller's runtime.
+    /// Starts with these settings, behind `hyper`: requests are handled concurrently, and scripted faults may drop the connection. It runs
+    /// on the caller's runtime.
     ///
     /// # Panics
-    /// If no socket can be opened on 127.0.0.1.
+    /// If no socket can be bound on 127.0.0.1.
     pub async fn over_http(settings: Settings) -> Self {
         let service = Service::new(settings);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a socket on 127.0.0.1");
@@ -57,7 +57,7 @@ impl ReferenceServer {
         let serving = Arc::clone(&service);
         tokio::spawn(async move {
             let stopped = async {
-                // An error means that the sender was dropped, which is how it is stopped.
+                // An error means that the sender was dropped, which stops the server.
                 let _ = stopped.await;
             };
             mount::http::serve(listener, serving, stopped).await
@@ -65,22 +65,22 @@ impl ReferenceServer {
         Self { service, base_url: format!("http://{address}"), _door: Door::Http(stop) }
     }
 
-    /// Where a client is pointed at: `http://127.0.0.1:PORT`, without a slash at the end.
+    /// The base URL for clients: `http://127.0.0.1:PORT`, without a trailing slash.
     pub fn base_url(&self) -> String {
         self.base_url.clone()
     }
 
-    /// A key with full access.
+    /// An API key with full access.
     pub fn api_key(&self) -> String {
         "sb_test".into()
     }
 
-    /// A key of the same tenant that may only send.
+    /// An API key of the same tenant with sending access only.
     pub fn sending_key(&self) -> String {
         "sb_test_sending".into()
     }
 
-    /// The service behind the socket: its clock, its faults, its mails.
+    /// The service behind the socket: its clock, faults and captured emails.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }

@@ -1,14 +1,13 @@
 //! The whole service as a plain function from request to response.
 //!
-//! The life of a request: what has fallen due is done · a scripted fault may step in · the route is found · the
-//! credential is read and its scope checked · the request is counted against the limit · an idempotency key may bring
-//! back an earlier answer · the route's handler answers · the exchange is logged. There is no socket in it; the
-//! mounts are the doors to this one room.
+//! A request passes these stages: due jobs run · a scripted fault may apply · the route is found · the credential and its scope are checked
+//! · the request counts against the rate limit · an idempotency key may replay an earlier response · the handler responds · the exchange is
+//! logged. No stage needs a socket; the mounts add the listeners.
 
 mod due;
-mod errands;
+
 mod logins;
-pub(crate) mod outside;
+pub(crate) mod outbound;
 mod record;
 #[cfg(test)]
 mod scaling;
@@ -21,7 +20,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 
-use self::due::Turns;
+use self::due::DueWorker;
 use crate::clock::Clock;
 use crate::lock::{lock, read, write};
 use crate::model::credential::Made;
@@ -29,11 +28,11 @@ use crate::model::mail::{CapturedMail, Mail};
 use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route, wrong_method};
 use crate::settings::Settings;
+use crate::state::event_bus::BusEventKind;
 use crate::state::faults::{Action, Faults, Wire, too_many};
-use crate::state::idempotency::{self, Turn};
+use crate::state::idempotency::{self, KeyLookup};
 use crate::state::links::Links;
-use crate::state::news::What;
-use crate::state::oauth::Book;
+use crate::state::oauth::OAuthStore;
 use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
@@ -44,7 +43,7 @@ use crate::{guard, inbox};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
-/// The email delivery service, in memory. Shared by `Arc`; every method may be called from any thread.
+/// The email delivery service, in memory. Shared as an `Arc`; every method may be called from any thread.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -63,23 +62,24 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// ```
 pub struct Service {
     state: Arc<State>,
-    turns: Turns,
+    turns: DueWorker,
     listeners: RwLock<Vec<Listener<CapturedMail>>>,
     request_listeners: RwLock<Vec<Listener<RecordedRequest>>>,
 }
 
 impl Service {
-    /// A service that remembers nothing yet.
+    /// Creates a service with an empty state.
     pub fn new(settings: Settings) -> Arc<Self> {
         let links = Links::new(settings.seed);
-        let logins = Book::new(settings.oauth_clients.clone(), settings.keep_records);
+        let logins = OAuthStore::new(settings.oauth_clients.clone(), settings.keep_records, settings.share());
         Self::with(settings, links, logins)
     }
 
-    pub(crate) fn with(settings: Settings, links: Links, oauth: Book) -> Arc<Self> {
+    pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
+        let settings = settings.within_memory();
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
-            turns: Turns::default(),
+            turns: DueWorker::default(),
             listeners: RwLock::default(),
             request_listeners: RwLock::default(),
         });
@@ -88,28 +88,27 @@ impl Service {
             if let Some(service) = weak.upgrade() {
                 service.run_due();
                 if tokio::runtime::Handle::try_current().is_ok() {
-                    outside::run_all(&service);
+                    outbound::run_all(&service);
                 }
-                service.state.news.tell_all(What::Clock);
+                service.state.event_bus.publish_to_all(BusEventKind::Clock);
             }
         });
         service
     }
 
-    /// Answers one request. How a scripted fault wants the answer to travel is in its extensions, as a
-    /// [`Wire`]; without a fault there is none.
+    /// Handles one request. If a scripted fault changes how the response is transmitted, the response's extensions contain a [`Wire`].
     #[expect(clippy::needless_pass_by_value, reason = "a request is answered once")]
     pub fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
         let started = Instant::now();
-        // Moving the clock may take long, and each batch of that work is inside by itself.
-        let _inside = (!inbox::moves_clock(&request)).then(|| self.state.gate.enter());
+        // Moving the clock may take long; each batch of due jobs enters the snapshot lock by itself.
+        let _guard = (!inbox::moves_clock(&request)).then(|| self.state.snapshot_lock.enter());
         let (mut response, allowance) = catch_unwind(AssertUnwindSafe(|| self.exchange(&request)))
             .unwrap_or_else(|panic| {
                 let text = panic
                     .downcast_ref::<&str>()
                     .map(ToString::to_string)
                     .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "a panic without a text".into());
+                    .unwrap_or_else(|| "the panic has no message".into());
                 let problem = Problem::application(format!("The service failed: {text}"));
                 (problem.into_response(), Allowance::uncounted(self.state.settings.rate_limit))
             });
@@ -122,8 +121,8 @@ impl Service {
         response
     }
 
-    /// Answers a request whose body was not read to its end. `GET /logs` shows it; [`requests`](Self::requests), which shows whole exchanges,
-    /// does not.
+    /// Responds to a request whose body was not read completely. `GET /logs` lists it; [`requests`](Self::requests), which has complete
+    /// exchanges only, doesn't.
     pub(crate) fn refuse_unread(&self, head: &Request<Bytes>, problem: Problem) -> Response<Bytes> {
         let mut response = problem.into_response();
         self.finish_headers(&mut response, Allowance::uncounted(self.state.settings.rate_limit));
@@ -151,7 +150,7 @@ impl Service {
         let (met, delay) = self.state.faults.meet(request.method(), path);
         let mut wire = Wire { delay, ..Wire::default() };
         let (mut response, allowance) = match met {
-            // A delay is never handed out as the fault itself.
+            // `Faults` returns a delay separately, never as the fault itself.
             None | Some(Action::Delay(_)) => self.serve(request),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
@@ -187,7 +186,7 @@ impl Service {
         (response, Allowance::uncounted(self.state.settings.rate_limit))
     }
 
-    /// Finds the route, checks the credential, counts, answers and logs.
+    /// Finds the route, checks the credential and the rate limit, responds and logs.
     fn serve(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
         let mut allowance = Allowance::uncounted(self.state.settings.rate_limit);
         match routes::find_open(request.method(), request.uri().path()) {
@@ -240,7 +239,7 @@ impl Service {
         allowed
     }
 
-    /// Answers from an earlier request with the same key, or by the route's handler.
+    /// Replays the response of an earlier request with the same key, or calls the route's handler.
     fn call(
         &self,
         request: &Request<Bytes>,
@@ -258,10 +257,10 @@ impl Service {
         });
         match turn {
             Err(problem) => problem.into_response(),
-            Ok(Some(Turn::Again(answer))) => answer,
+            Ok(Some(KeyLookup::Replay(answer))) => answer,
             Ok(turn) => {
                 let response = self.act(request, tenant, route, made);
-                if let Some(Turn::First(claim)) = turn {
+                if let Some(KeyLookup::First(claim)) = turn {
                     claim.finish(&response);
                 }
                 response
@@ -287,35 +286,36 @@ impl Service {
         response
     }
 
-    /// The service's clock. Moving it does the work that falls due on the way.
+    /// The service's clock. Moving it runs the jobs that become due.
     pub fn clock(&self) -> &Clock {
         &self.state.clock
     }
 
-    /// The script of what is to go wrong.
+    /// The scripted faults.
     pub fn faults(&self) -> &Faults {
         &self.state.faults
     }
 
-    /// How it was set up.
+    /// The settings of this service.
     pub fn settings(&self) -> &Settings {
         &self.state.settings
     }
 
-    /// The mails of a tenant that would have left, newest first. A tenant is named by its API key.
+    /// Returns the captured emails of a tenant, newest first. An API key names the tenant.
     pub fn mails(&self, tenant: &str) -> Vec<CapturedMail> {
         self.run_due();
         let Some(tenant) = self.tenant_of(tenant) else { return Vec::new() };
         lock(&tenant.captured).newest_first().map(Mail::shown).collect()
     }
 
-    /// Takes in a mail (RFC 5322) that was addressed to these recipients, for a tenant that is named by its API key; gives the id under
-    /// which `GET /emails/receiving/{email_id}` has it.
+    /// Receives an email (RFC 5322) for these recipients on behalf of the tenant of an API key. Returns the ID for `GET
+    /// /emails/receiving/{email_id}`.
     ///
-    /// Any domain may receive, unless [`Settings::strict_domains`] is on: then only those that the tenant has verified for receiving.
+    /// Any domain can receive, unless [`Settings::strict_domains`] is set: then only the domains that the tenant has verified for
+    /// receiving.
     ///
     /// # Errors
-    /// If nothing could be kept; the error says why.
+    /// Returns the reason why the email was not stored.
     pub fn receive(
         &self,
         tenant: &str,
@@ -323,50 +323,47 @@ impl Service {
         message: impl Into<Bytes>,
     ) -> Result<String, NotReceived> {
         self.run_some_due();
-        let _inside = self.state.gate.enter();
+        let _guard = self.state.snapshot_lock.enter();
         let credential =
-            keys::credential(tenant, &self.state.tenants.key_book).ok_or(NotReceived::UnknownKey)?;
+            keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenants.tenant(&credential.tenant);
         let recipients = recipients.iter().map(ToString::to_string).collect();
         received::arrive(&self.state, &tenant, recipients, message.into()).map(|id| id.to_string())
     }
 
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
-        let credential = keys::credential(key, &self.state.tenants.key_book);
+        let credential = keys::credential(key, &self.state.tenants.api_key_index);
         self.state.tenants.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
     }
 
-    /// The requests that arrived, oldest first, as far back as [`Settings::keep_requests`] and
-    /// [`Settings::keep_request_bytes`] reach.
+    /// Returns the recorded requests, oldest first, within [`Settings::keep_requests`] and [`Settings::keep_request_bytes`].
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.state.tenants.requests.all()
     }
 
-    /// Every route of the service: its method and its path, with `{…}` for a parameter. The sandbox's own under `/_/` are not
-    /// among them.
+    /// Lists every route as method and path, with `{…}` for a parameter. The sandbox's own routes under `/_/` are excluded.
     pub fn routes() -> impl Iterator<Item = (Method, &'static str)> {
         routes::all()
     }
 
-    /// Those of the routes that need no credential.
+    /// Lists the routes that need no credential.
     pub fn open_routes() -> impl Iterator<Item = (Method, &'static str)> {
         routes::OPEN_ROUTES.iter().map(|route| (route.method.clone(), route.path))
     }
 
-    /// Calls this with every mail that leaves, while its request is being answered or after its schedule fell due.
+    /// Registers a callback for every captured email. It runs while the request is handled, or when a schedule is due.
     pub fn on_captured(&self, listener: impl Fn(&CapturedMail) + Send + Sync + 'static) {
         write(&self.listeners).push(Arc::new(listener));
     }
 
-    /// Calls this with every request that was answered, before its answer leaves. The sandbox's own routes are not
-    /// among them.
+    /// Registers a callback for every request, which runs before the response is sent. The sandbox's own routes are excluded.
     pub fn on_request(&self, listener: impl Fn(&RecordedRequest) + Send + Sync + 'static) {
         write(&self.request_listeners).push(Arc::new(listener));
     }
 
-    /// Forgets every tenant, every request, every fault, and all that was to happen later.
+    /// Deletes all tenants, requests, faults and scheduled jobs.
     pub fn reset(&self) {
-        let _inside = self.state.gate.enter();
+        let _guard = self.state.snapshot_lock.enter();
         self.state.reset();
     }
 
@@ -384,14 +381,14 @@ impl Service {
         }
     }
 
-    /// Tells the service where it is reached, for the links in its mails and answers. The mounts do this; the first one counts.
+    /// Sets the base URL for links in emails and responses. Mounts call this; the first call wins.
     pub fn listens_at(&self, base_url: &str) {
         self.state.links.listens_at(base_url);
     }
 
-    /// Whether its state outlives the process.
-    pub fn keeps(&self) -> bool {
-        self.state.is_kept()
+    /// Whether the state survives a restart.
+    pub fn is_persistent(&self) -> bool {
+        self.state.is_persistent()
     }
 
     pub(crate) fn state(&self) -> &Arc<State> {
@@ -405,7 +402,7 @@ impl std::fmt::Debug for Service {
     }
 }
 
-/// Stands in for the answer of a request whose connection is lost.
+/// A response in place of one whose connection is dropped.
 fn lost() -> Response<Bytes> {
-    Problem::application("The connection was to be lost here; that takes the HTTP mount.").into_response()
+    Problem::application("This fault drops the connection, which needs the HTTP mount.").into_response()
 }

@@ -1,4 +1,4 @@
-//! How a service is set up: what it remembers, how strict it is, what time it is.
+//! The settings of a service: limits, strictness and clock.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub(crate) use crate::clock::ClockStart;
 
 /// The settings of one [`Service`](crate::Service).
 ///
-/// Every limit has a default that suits both a test and a sandbox that runs for days.
+/// Every limit has a default that suits both tests and a sandbox that runs for days.
 ///
 /// ```
 /// use posthaste_reference_server::Settings;
@@ -18,45 +18,50 @@ pub(crate) use crate::clock::ClockStart;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Makes identifiers repeatable: two services with the same seed hand out the same ids in the same order.
-    /// `None` hands out random ones.
+    /// Makes identifiers repeatable: two services with the same seed generate the same IDs in the same order. `None` generates random ones.
     pub seed: Option<u64>,
-    /// Requests a second for each tenant. `None` switches the limit off; the headers then announce 1,000,000.
+    /// Requests per second for each tenant. `None` disables the limit; the headers then announce 1,000,000.
     pub rate_limit: Option<u32>,
-    /// Refuses senders whose domain the tenant has not verified. Off: any domain may send.
+    /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
-    /// How many emails are remembered over all tenants; the oldest go first.
+    /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
+    /// (contacts, templates, …) 4/16; webhook events 2/16; emails that wait for their hosted attachments 2/16; and 1/16 each for recorded
+    /// requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
+    /// evict their oldest entries; new records are rejected with 403 when their share is used up. The program itself, its connections and
+    /// requests in flight come on top.
+    pub max_memory: usize,
+    /// The maximum number of emails over all tenants; the oldest are evicted.
     pub keep_mails: usize,
-    /// How many bytes of email are remembered over all tenants; the oldest go first.
+    /// The maximum number of bytes of email over all tenants; the oldest are evicted.
     pub keep_mail_bytes: usize,
-    /// How many records of each kind (templates, contacts, …) a tenant can have; more are refused with 403.
+    /// The maximum number of records of each kind (templates, contacts, …) per tenant; further ones are rejected with 403.
     pub keep_records: usize,
-    /// How many requests are remembered, by [`Service::requests`](crate::Service::requests) and by `GET /logs`.
+    /// The maximum number of recorded requests, for [`Service::requests`](crate::Service::requests) and `GET /logs`.
     pub keep_requests: usize,
-    /// How many bytes of requests and responses are remembered, headers and addresses included. An exchange that is larger on its own is
-    /// remembered without its bodies, and without its headers if they are too large too.
+    /// The maximum number of bytes of recorded requests and responses, headers and URLs included. A larger single exchange is recorded
+    /// without its bodies, and without its headers if they are too large as well.
     pub keep_request_bytes: usize,
-    /// How many webhook events of each tenant are remembered; the oldest go first, and are then told no more.
+    /// The maximum number of webhook events per tenant; the oldest are evicted, and not delivered any more.
     pub keep_webhook_events: usize,
-    /// How long the endpoint of a webhook may take to answer (`rulings.md`: 15 seconds).
+    /// The response timeout of webhook endpoints (`rulings.md`: 15 seconds).
     pub webhook_patience: Duration,
-    /// How many tenants are remembered; the one that was silent longest goes first.
+    /// The maximum number of tenants; the least recently used is evicted.
     pub keep_tenants: usize,
-    /// The largest request body in bytes. A larger one is answered 413.
+    /// The maximum size of a request body in bytes. Larger ones are rejected with 413.
     pub body_limit: usize,
-    /// How long the head of an HTTP request may take to arrive, all of it.
+    /// The timeout for the complete head of an HTTP request.
     pub header_timeout: Duration,
-    /// How long the body of an HTTP request may stand still; it is then answered 408.
+    /// The idle timeout for the body of an HTTP request, which is then rejected with 408.
     pub body_timeout: Duration,
-    /// HTTP connections at a time; one more is answered 503 and closed.
+    /// The maximum number of HTTP connections; further ones are rejected with 503 and closed.
     pub max_connections: usize,
-    /// Fetches attachments that are given by their `path`, from any address, this machine's own included. Off: they are refused.
+    /// Fetches attachments given by `path` from any address, including this machine's. If false, they are rejected.
     pub fetch_attachments: bool,
-    /// The address by which others reach the service, for the links that it hands out. `None`: where its first mount listens.
+    /// The public base URL, for links. `None`: the address of the first mount.
     pub public_url: Option<String>,
-    /// The programs that may log people in, besides those that register.
+    /// OAuth clients, besides those that register.
     pub oauth_clients: Vec<OAuthClient>,
-    /// What the clock shows at the start.
+    /// The initial state of the clock.
     pub clock: ClockStart,
 }
 
@@ -66,6 +71,7 @@ impl Default for Settings {
             seed: None,
             rate_limit: None,
             strict_domains: false,
+            max_memory: 1 << 30,
             keep_mails: 100_000,
             keep_mail_bytes: 1 << 30,
             keep_records: 200_000,
@@ -83,5 +89,38 @@ impl Default for Settings {
             oauth_clients: OAuthClient::usual(),
             clock: ClockStart::Real,
         }
+    }
+}
+
+impl Settings {
+    /// The effective settings: no byte limit exceeds its share of [`max_memory`](Self::max_memory).
+    pub(crate) fn within_memory(self) -> Self {
+        let share = self.share();
+        Self {
+            keep_mail_bytes: self.keep_mail_bytes.min(4 * share),
+            keep_request_bytes: self.keep_request_bytes.min(share),
+            body_limit: self.body_limit.min(2 * share),
+            ..self
+        }
+    }
+
+    /// A sixteenth of the memory.
+    pub(crate) fn share(&self) -> usize {
+        self.max_memory / 16
+    }
+
+    /// The memory limit of the records of all tables.
+    pub(crate) fn record_bytes(&self) -> usize {
+        4 * self.share()
+    }
+
+    /// The memory limit of emails that wait for their hosted attachments.
+    pub(crate) fn fetch_bytes(&self) -> usize {
+        2 * self.share()
+    }
+
+    /// The memory limit of webhook events.
+    pub(crate) fn webhook_event_bytes(&self) -> usize {
+        2 * self.share()
     }
 }

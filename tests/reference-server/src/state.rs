@@ -1,13 +1,14 @@
-//! What every part of the service shares: its settings and its clock, what it remembers, and what waits.
+//! The state of one service: its settings, clock, tenants, logins and queues.
 
-pub(crate) mod connections;
+pub(crate) mod event_bus;
 pub mod faults;
 pub(crate) mod fetches;
+pub(crate) mod http_clients;
 pub(crate) mod idempotency;
+pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod links;
 pub(crate) mod names;
-pub(crate) mod news;
 pub(crate) mod oauth;
 pub(crate) mod outbox;
 pub(crate) mod ratelimit;
@@ -15,7 +16,6 @@ pub(crate) mod requests;
 pub(crate) mod retention;
 pub(crate) mod tenant;
 pub(crate) mod tenants;
-pub(crate) mod work;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,56 +24,57 @@ use std::sync::{Arc, Mutex};
 use http::HeaderMap;
 use uuid::Uuid;
 
-use self::connections::Couriers;
+use self::event_bus::{BusEventKind, EventBus};
 use self::faults::Faults;
 use self::fetches::FetchQueue;
+use self::http_clients::HttpClients;
+use self::job::Job;
 use self::links::Links;
-use self::news::{Bus, What};
-use self::oauth::Book;
+use self::oauth::OAuthStore;
 use self::outbox::Outbox;
 use self::tenants::Tenants;
-use self::work::Work;
 use crate::clock::Clock;
 use crate::lock::lock;
 use crate::model::credential::Credential;
 use crate::model::mail::Mail;
-use crate::scheduler::Agenda;
+use crate::scheduler::Scheduler;
 use crate::seeds::Ids;
 use crate::settings::Settings;
-use crate::store::gate::Gate;
+use crate::store::snapshot_lock::SnapshotLock;
 use crate::wire::problem::Problem;
 
 /// The state of one service.
 pub(crate) struct State {
     pub(crate) settings: Settings,
     pub(crate) clock: Clock,
-    pub(crate) agenda: Agenda<Work>,
+    pub(crate) scheduler: Scheduler<Job>,
     pub(crate) faults: Faults,
     ids: Ids,
     request_ids: Ids,
     secrets: Ids,
     pub(crate) links: Links,
     pub(crate) tenants: Tenants,
-    pub(crate) oauth: Book,
+    pub(crate) oauth: OAuthStore,
     pub(crate) fetches: FetchQueue,
     pub(crate) outbox: Outbox,
-    pub(crate) connections: Couriers,
-    pub(crate) news: Bus,
-    /// Mails that left and that the listeners have not received yet.
+    pub(crate) http_clients: HttpClients,
+    pub(crate) event_bus: EventBus,
+    /// Captured emails that the listeners have not received yet.
     unheard: Mutex<VecDeque<Arc<Mail>>>,
-    /// Whoever changes something is inside it.
-    pub(crate) gate: Gate,
+    /// Entered by every thread that changes something.
+    pub(crate) snapshot_lock: SnapshotLock,
     kept: AtomicBool,
 }
 
 impl State {
-    pub(crate) fn new(settings: Settings, links: Links, oauth: Book) -> Self {
+    pub(crate) fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
+        let settings = settings.within_memory();
         if let Some(address) = &settings.public_url {
             links.listens_at(address);
         }
         Self {
             clock: Clock::new(settings.clock),
-            agenda: Agenda::new(),
+            scheduler: Scheduler::new(Job::is_needed),
             faults: Faults::new(settings.seed),
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
@@ -81,12 +82,12 @@ impl State {
             links,
             tenants: Tenants::new(&settings),
             oauth,
-            fetches: FetchQueue::default(),
+            fetches: FetchQueue::new(settings.fetch_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
-            connections: Couriers::default(),
-            news: Bus::new(),
+            http_clients: HttpClients::default(),
+            event_bus: EventBus::new(),
             unheard: Mutex::default(),
-            gate: Gate::default(),
+            snapshot_lock: SnapshotLock::default(),
             kept: AtomicBool::new(false),
             settings,
         }
@@ -100,45 +101,45 @@ impl State {
         self.request_ids.next()
     }
 
-    /// Something that can't be guessed, of which keys are made.
+    /// A random UUID that can't be guessed, for keys.
     pub(crate) fn next_secret(&self) -> Uuid {
         self.secrets.next()
     }
 
-    /// Whose credential a request carries.
+    /// Resolves the credential of a request.
     pub(crate) fn credential<'a>(&self, headers: &'a HeaderMap) -> Result<Credential<'a>, Problem> {
-        keys::read(headers, &self.tenants.key_book, &self.oauth, self.clock.now())
+        keys::read(headers, &self.tenants.api_key_index, &self.oauth, self.clock.now())
     }
 
-    /// Notes that a mail left. The listeners receive it when no lock is held, so that they may call the service.
+    /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.
     pub(crate) fn note_captured(&self, mail: Arc<Mail>) {
         lock(&self.unheard).push_back(mail);
     }
 
-    /// The next mail that the listeners have not received yet.
+    /// Takes the next captured email for the listeners.
     pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
         lock(&self.unheard).pop_front()
     }
 
-    /// From now on the state outlives the process.
-    pub(crate) fn set_kept(&self) {
+    /// Marks the state as persistent.
+    pub(crate) fn set_persistent(&self) {
         self.kept.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the state outlives the process.
-    pub(crate) fn is_kept(&self) -> bool {
+    /// Whether the state survives a restart.
+    pub(crate) fn is_persistent(&self) -> bool {
         self.kept.load(Ordering::Relaxed)
     }
 
-    /// Forgets every tenant, every request, every fault, and all that was to happen later.
+    /// Deletes all tenants, requests, faults and scheduled jobs.
     pub(crate) fn reset(&self) {
-        self.agenda.clear();
+        self.scheduler.clear();
         self.fetches.clear();
         self.outbox.clear();
         lock(&self.unheard).clear();
         self.faults.clear();
         self.tenants.reset();
         self.oauth.reset();
-        self.news.tell_all(What::Forgotten);
+        self.event_bus.publish_to_all(BusEventKind::Forgotten);
     }
 }

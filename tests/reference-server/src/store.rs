@@ -1,11 +1,13 @@
-//! Where records are kept: in order, found by ID, by key and by group, at a cost that doesn't grow with their number.
+//! Stores of records: ordered, with lookups by ID, key and group whose cost doesn't grow with the number of records.
 
 pub(crate) mod backlog;
-pub(crate) mod changed;
+pub(crate) mod budget;
 pub(crate) mod changes;
-pub(crate) mod gate;
+pub(crate) mod counted;
+pub(crate) mod dirty;
+pub(crate) mod interned;
 pub(crate) mod ledger;
 pub(crate) mod paging;
 pub(crate) mod size;
+pub(crate) mod snapshot_lock;
 pub(crate) mod table;
-pub(crate) mod word;

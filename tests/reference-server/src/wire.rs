@@ -1,4 +1,4 @@
-//! What travels: bodies, parameters, answers and their errors, as the specification shapes them.
+//! The wire format: bodies, parameters, responses and errors, as the specification defines them.
 
 pub(crate) mod answers;
 pub(crate) mod cancel;

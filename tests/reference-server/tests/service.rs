@@ -1,9 +1,9 @@
-//! What the service promises, asked through its public doors.
+//! Tests of the service through its public interfaces.
 
 #![expect(clippy::unwrap_used, reason = "the helpers of these tests are tests too")]
 
-#[path = "service/second_parser.rs"]
-mod second_parser;
+#[path = "service/independent_parser.rs"]
+mod independent_parser;
 #[path = "service/support.rs"]
 mod support;
 
@@ -11,12 +11,12 @@ mod support;
 mod api_keys;
 #[path = "service/attachments.rs"]
 mod attachments;
+#[path = "service/authentication.rs"]
+mod authentication;
 #[path = "service/automations.rs"]
 mod automations;
 #[path = "service/batch.rs"]
 mod batch;
-#[path = "service/bounds.rs"]
-mod bounds;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
 #[path = "service/clock.rs"]
@@ -25,24 +25,16 @@ mod clock;
 mod contact_properties;
 #[path = "service/custom_events.rs"]
 mod custom_events;
-#[path = "service/deliveries.rs"]
-mod deliveries;
 #[path = "service/domains.rs"]
 mod domains;
-#[path = "service/doors.rs"]
-mod doors;
-#[path = "service/endpoints.rs"]
-mod endpoints;
 #[path = "service/errors.rs"]
 mod errors;
-#[path = "service/events.rs"]
-mod events;
 #[path = "service/export.rs"]
 mod export;
 #[path = "service/faults.rs"]
 mod faults;
-#[path = "service/fetching.rs"]
-mod fetching;
+#[path = "service/hosted_attachments.rs"]
+mod hosted_attachments;
 #[path = "service/idempotency.rs"]
 mod idempotency;
 #[path = "service/inbox.rs"]
@@ -57,39 +49,47 @@ mod inbox_routes;
 mod inbox_unsent;
 #[path = "service/inbox_view.rs"]
 mod inbox_view;
-#[path = "service/keep.rs"]
-mod keep;
-#[path = "service/keys.rs"]
-mod keys;
 #[path = "service/latency.rs"]
 mod latency;
+#[path = "service/lifecycle.rs"]
+mod lifecycle;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/mounts.rs"]
+mod mounts;
 #[path = "service/nesting.rs"]
 mod nesting;
 #[path = "service/oauth.rs"]
 mod oauth;
+#[path = "service/persistence.rs"]
+mod persistence;
 #[path = "service/received.rs"]
 mod received;
-#[path = "service/refusals.rs"]
-mod refusals;
+#[path = "service/request_guards.rs"]
+mod request_guards;
+#[path = "service/retention.rs"]
+mod retention;
 #[path = "service/robustness.rs"]
 mod robustness;
 #[path = "service/schedules.rs"]
 mod schedules;
 #[path = "service/sending.rs"]
 mod sending;
-#[path = "service/smtp.rs"]
-mod smtp;
+#[path = "service/smtp_receiving.rs"]
+mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]
 mod smtp_sending;
-#[path = "service/sockets.rs"]
-mod sockets;
 #[path = "service/templates.rs"]
 mod templates;
 #[path = "service/topics.rs"]
 mod topics;
+#[path = "service/validation.rs"]
+mod validation;
 #[path = "service/values.rs"]
 mod values;
+#[path = "service/webhook_deliveries.rs"]
+mod webhook_deliveries;
+#[path = "service/webhook_endpoints.rs"]
+mod webhook_endpoints;
 #[path = "service/webhooks.rs"]
 mod webhooks;

@@ -309,7 +309,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
 async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
     match AuthorizationServer::discover(base_url.as_str()).await {
         Err(posthaste::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
-            Ok(AuthorizationServer::of(base_url.as_str())?)
+            Ok(AuthorizationServer::new(base_url.as_str())?)
         }
         found => found.map_err(failed),
     }

@@ -38,7 +38,7 @@ pub(super) async fn confirm(summary: &SendSummary, context: &Context) -> Result<
 
 /// The number of contacts in a segment, as far as one request shows.
 async fn count(client: &Client, segment: &str) -> String {
-    match client.segments().contacts(segment).limit(100).await {
+    match client.segments().contacts(segment).page_size(100).await {
         Ok(page) if page.has_more => format!("more than {} contacts", page.data.len()),
         Ok(page) => match page.data.len() {
             0 => "no contacts".to_owned(),

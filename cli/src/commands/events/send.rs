@@ -59,14 +59,14 @@ fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
         (Some(_), Some(email)) => {
             let rule = "--contact-id and --email can't be used together: an event concerns one contact";
             flags.wrong("exclusive", rule, "--email", email);
-            EventOccurrence::of_email(&args.event, email)
+            EventOccurrence::for_email(&args.event, email)
         }
-        (Some(id), None) => EventOccurrence::of_contact(&args.event, id.as_str()),
-        (None, Some(email)) => EventOccurrence::of_email(&args.event, email),
+        (Some(id), None) => EventOccurrence::for_contact(&args.event, id.as_str()),
+        (None, Some(email)) => EventOccurrence::for_email(&args.event, email),
         (None, None) => {
             flags.missing("--email or --contact-id");
             // A placeholder for a missing name, which has been reported.
-            EventOccurrence::of_contact(&args.event, "-")
+            EventOccurrence::for_contact(&args.event, "-")
         }
     };
     let event = if payload.is_empty() { event } else { event.payload(payload) };

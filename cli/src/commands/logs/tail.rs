@@ -78,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<(Vec<Value>, bool)> {
     let list = client.logs().list();
     match seen {
-        None => Ok((list.limit(1).as_json().await?.data, false)),
+        None => Ok((list.page_size(1).as_json().await?.data, false)),
         // The log was empty: there is no cursor to start from, and pages lead to older entries.
         Some("") => {
             let mut rows: Vec<_> = list.as_json().stream().try_collect().await?;
@@ -86,7 +86,7 @@ async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<(Vec<Va
             Ok((rows, false))
         }
         Some(seen) => {
-            let mut page = list.before(seen).limit(100).as_json().await?;
+            let mut page = list.before(seen).page_size(100).as_json().await?;
             page.data.reverse();
             Ok((page.data, page.has_more))
         }

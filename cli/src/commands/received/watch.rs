@@ -159,7 +159,7 @@ impl Watch<'_> {
             Start::Oldest => cursor.start_after(None),
             Start::Cursor | Start::Now => {
                 let newest = loop {
-                    match self.client.received().list().limit(1).as_json().await {
+                    match self.client.received().list().page_size(1).as_json().await {
                         Ok(page) => break page.data.into_iter().next(),
                         Err(error) => self.wait_out(error.into(), once).await?,
                     }

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use posthaste_reference_server::keep::{self, Keeper, NotKept};
 use posthaste_reference_server::mount::smtp::Options;
 use posthaste_reference_server::mount::tls::Tls;
+use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
 use posthaste_reference_server::{Service, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -30,7 +30,7 @@ pub(super) struct SandboxServer {
     tls: Option<Tls>,
     forward: Option<Forward>,
     forwards_to: Option<String>,
-    keeper: Option<Keeper>,
+    keeper: Option<Persistence>,
 }
 
 impl SandboxServer {
@@ -143,20 +143,20 @@ fn resume(
     folder: &Path,
     server_args: &ServerArgs,
     context: &Context,
-) -> Result<(Arc<Service>, Keeper), Fail> {
+) -> Result<(Arc<Service>, Persistence), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
-    let report = move |outcome: Result<(), &NotKept>| match outcome {
+    let report = move |outcome: Result<(), &PersistenceError>| match outcome {
         Err(error) => warn(&format!("couldn't write changes to {shown}: {error}; retrying")),
         Ok(()) => warn(&format!("all changes are written to {shown} again")),
     };
-    keep::open(folder, server_args.settings(), report).map_err(|error| {
+    persistence::open(folder, server_args.settings(), report).map_err(|error| {
         let hint = match &error {
-            NotKept::InUse => "stop the other sandbox, or choose another folder",
-            NotKept::Newer { .. } => "use the newer version, or choose another folder",
-            NotKept::Older { .. } => {
+            PersistenceError::InUse => "stop the other sandbox, or choose another folder",
+            PersistenceError::Newer { .. } => "use the newer version, or choose another folder",
+            PersistenceError::Older { .. } => {
                 "export the emails with the older version (posthaste sandbox export), or choose another folder"
             }
-            NotKept::Damaged(_) => {
+            PersistenceError::Damaged(_) => {
                 "the folder is unchanged; move it away to start over, or choose another folder"
             }
             _ => "choose a writable folder",

@@ -14,16 +14,16 @@ use crate::{
     problem::SettingsError,
 };
 
-/// Random bytes of a `state`, and of a verifier: 43 and 86 characters.
+/// The random bytes of a `state` and of a verifier, which have 43 and 86 characters.
 const STATE_BYTES: u32 = 32;
 const VERIFIER_BYTES: u32 = 64;
-/// The most characters that a parameter of the redirect may have, decoded.
-const PARAMETER: usize = 2048;
+/// The maximum length of a redirect parameter, decoded, in characters.
+const MAX_PARAMETER: usize = 2048;
 
 impl AuthorizationServer {
-    /// Builds an authorization request for a client and a redirect URI.
+    /// Starts building an authorization request for a client and a redirect URI.
     ///
-    /// `redirect_uri` has to be one that the client is registered with; for a loopback address the port may differ.
+    /// `redirect_uri` must be registered for the client; the port of a loopback address may differ.
     pub fn authorize(
         &self,
         client_id: impl Into<String>,
@@ -49,7 +49,7 @@ pub struct AuthorizationRequestBuilder<'a> {
 }
 
 impl AuthorizationRequestBuilder<'_> {
-    /// Requests a scope; may be called several times. Without any, the service grants all scopes that the client is registered with.
+    /// Requests a scope; repeatable. Without any, the service grants all scopes that the client is registered with.
     pub fn scope(mut self, scope: Scope) -> Self {
         if !self.scopes.contains(&scope) {
             self.scopes.push(scope);
@@ -57,7 +57,7 @@ impl AuthorizationRequestBuilder<'_> {
         self
     }
 
-    /// Builds the request, with a random `state` and PKCE verifier. Sends nothing.
+    /// Builds the request, with a random `state` and PKCE verifier. Nothing is sent.
     ///
     /// # Errors
     /// The redirect URI is neither https, nor http to a loopback address, nor of a private-use scheme; or it has a fragment.
@@ -88,7 +88,7 @@ impl AuthorizationRequestBuilder<'_> {
     }
 }
 
-/// One authorization request: the URL for the browser, and the secrets that authenticate the redirect.
+/// An authorization request: the URL for the browser, and the secrets that authenticate the redirect.
 pub struct AuthorizationRequest {
     url: Url,
     client_id: String,
@@ -102,35 +102,35 @@ pub struct AuthorizationRequest {
 }
 
 impl AuthorizationRequest {
-    /// The URL to open in a browser. A program never fetches it itself.
+    /// Returns the URL to open in a browser. Programs must not fetch it themselves.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The redirect URI.
+    /// Returns the redirect URI.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// Takes the code from the whole URL that the browser was redirected to.
+    /// Extracts the code from the complete URL that the browser was redirected to.
     ///
-    /// Checks the `state` first, so that another page can neither inject a code nor end the login with a forged error.
+    /// The `state` is verified first, so that another page can neither inject a code nor end the authorization with a forged error.
     /// [`AuthError::Callback`] means that this URL is not the response to this request: keep waiting for it.
     ///
     /// # Errors
     /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Refused`] when it is an error response.
     pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
-        let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Address)?;
+        let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Url)?;
         let here = |url: &Url| {
             (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port(), url.path().to_owned())
         };
         if here(&url) != here(&self.redirect) {
-            return Err(CallbackError::Address.into());
+            return Err(CallbackError::Url.into());
         }
         self.code_from_query(url.query().unwrap_or_default())
     }
 
-    /// Takes the code from the query of a request to the redirect URI.
+    /// Extracts the code from the query of a request to the redirect URI.
     pub(crate) fn code_from_query(&self, query: &str) -> Result<AuthorizationCode, AuthError> {
         let [state, code, error, issuer, description] =
             parameters(query, ["state", "code", "error", "iss", "error_description"])?;
@@ -206,7 +206,7 @@ impl fmt::Debug for AuthorizationCode {
     }
 }
 
-/// The parameters with these names, each at most once and within the length limit.
+/// Returns the parameters with these names; each must occur at most once and within the length limit.
 fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
     if !is_well_encoded(query) {
         return Err(CallbackError::Parameters("they are not percent-encoded text"));
@@ -214,7 +214,7 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
     let mut found = [const { None }; N];
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|known| *known == name) else { continue };
-        if value.chars().count() > PARAMETER {
+        if value.chars().count() > MAX_PARAMETER {
             return Err(CallbackError::Parameters("a parameter has more than 2048 characters"));
         }
         if found[at].replace(value.into_owned()).is_some() {
@@ -224,7 +224,7 @@ fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<S
     Ok(found)
 }
 
-/// Whether every `%` starts an encoded byte, and all bytes together are UTF-8.
+/// Returns whether every `%` starts an encoded byte, and the decoded bytes are UTF-8.
 fn is_well_encoded(query: &str) -> bool {
     let mut parts = query.split('%');
     parts.next();
@@ -232,7 +232,7 @@ fn is_well_encoded(query: &str) -> bool {
         && percent_encoding::percent_decode_str(query).decode_utf8().is_ok()
 }
 
-/// Parses and checks a redirect URI.
+/// Parses and validates a redirect URI.
 fn redirect_address(given: &str) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).found(printable(given, 200));
     let url = Url::parse(given).map_err(|_| wrong("must be an absolute address"))?;
@@ -249,7 +249,7 @@ fn redirect_address(given: &str) -> Result<Url, SettingsError> {
     }
 }
 
-/// The challenge of a verifier (RFC 7636, 4.2), as the crate underneath makes it.
+/// The challenge of a verifier (RFC 7636, 4.2), as the oauth2 crate computes it.
 #[cfg(test)]
 fn challenge_of(verifier: &str) -> String {
     let verifier = oauth2::PkceCodeVerifier::new(verifier.to_owned());
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn server() -> AuthorizationServer {
-        AuthorizationServer::of("https://api.example.com").unwrap()
+        AuthorizationServer::new("https://api.example.com").unwrap()
     }
 
     fn authorization() -> AuthorizationRequest {
@@ -370,13 +370,13 @@ mod tests {
             let address = format!("{elsewhere}?state={state}&code=a");
             assert!(matches!(
                 authorization.code_from(&address),
-                Err(AuthError::Callback(CallbackError::Address))
+                Err(AuthError::Callback(CallbackError::Url))
             ));
         }
     }
 
     #[test]
-    fn an_error_in_the_answer_is_told_by_its_name_and_description() {
+    fn an_error_response_has_its_code_and_description() {
         // AUTHZ-32
         for name in [
             "invalid_request",
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_issuer_ends_the_login() {
+    fn a_response_of_another_issuer_ends_the_login() {
         let mut server = server();
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;

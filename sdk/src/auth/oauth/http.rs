@@ -15,16 +15,16 @@ use crate::{
     },
 };
 
-/// The longest that a request may take in all.
+/// The timeout of a request as a whole.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The most bytes that a response may have.
+/// The maximum size of a response, in bytes.
 const MAX_RESPONSE: usize = 64 * 1024;
 
 /// Sends requests to the authorization server.
 #[derive(Clone)]
 pub(crate) struct HttpClient(Arc<dyn Transport>);
 
-/// A response whose head has arrived. Of the body it holds what arrived, also when that ended early: it can hold the only copy of a token.
+/// A response whose head has arrived, with as much of the body as arrived: even an incomplete one can hold the only copy of a token.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
@@ -33,7 +33,7 @@ pub(crate) struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// The whole body.
+    /// Returns the body if it is complete.
     pub(crate) fn complete(self) -> Result<Bytes, TransportError> {
         match self.body.missing {
             None => Ok(self.body.bytes),
@@ -41,7 +41,7 @@ impl HttpResponse {
         }
     }
 
-    /// The error for a status that the endpoint at `url` has no meaning for.
+    /// The error for a status that has no meaning at the endpoint `url`.
     pub(crate) fn unexpected(&self, url: &Url) -> AuthError {
         let status = self.status.as_u16();
         match self.status {
@@ -102,7 +102,7 @@ impl HttpClient {
             on_upload: None,
         };
         let deadline = Instant::now() + TIMEOUT;
-        // The timeout ends the wait for the head. From then on it ends the body, and what arrived of that is kept.
+        // The timeout ends the wait for the head, and later the body; what has arrived of the body is kept.
         let response = timeout_at(deadline, self.0.send(request)).await.unwrap_or_else(|_| {
             Err(TransportError::new(RequestDelivery::Unknown, TransportErrorKind::Timeout))
         })?;
@@ -127,7 +127,7 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// Stands in where the application has to bring its own transport.
+/// A placeholder for the transport that the application has to provide.
 #[cfg(not(feature = "reqwest"))]
 struct NoTransport;
 

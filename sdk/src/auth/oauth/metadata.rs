@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The part of the metadata that a login needs.
+/// The part of the metadata that the authorization flow needs.
 #[derive(Deserialize)]
 struct Metadata {
     issuer: String,
@@ -34,21 +34,21 @@ struct Metadata {
 }
 
 impl AuthorizationServer {
-    /// Reads the metadata of the issuer at this address: `/.well-known/oauth-authorization-server`, or else
+    /// Discovers the metadata of an issuer: `/.well-known/oauth-authorization-server`, or else
     /// `/.well-known/openid-configuration`.
     ///
     /// # Errors
-    /// [`AuthError::NoMetadata`] when there is neither; [`AuthError::Metadata`] when the metadata is invalid or unsupported: it names another
-    /// issuer, has an endpoint without encryption, or lacks PKCE with S256.
+    /// [`AuthError::NoMetadata`] if neither exists; [`AuthError::Metadata`] if the metadata is invalid or unsupported: it has another
+    /// issuer, has an unencrypted endpoint, or lacks PKCE with S256.
     pub async fn discover(issuer: &str) -> Result<Self> {
         Self::discover_through(issuer, HttpClient::default()).await
     }
 
-    /// The same over a transport of the application, which the server then uses for all its requests.
+    /// Like [`discover`](Self::discover), over a custom transport, which the server then uses for all its requests.
     ///
     /// # Errors
-    /// As [`discover`](Self::discover).
-    pub async fn discover_over(issuer: &str, transport: impl Transport) -> Result<Self> {
+    /// Those of [`discover`](Self::discover).
+    pub async fn discover_with(issuer: &str, transport: impl Transport) -> Result<Self> {
         Self::discover_through(issuer, HttpClient::over(transport)).await
     }
 
@@ -64,7 +64,7 @@ impl AuthorizationServer {
     }
 }
 
-/// The URLs of an issuer's metadata: before its path (RFC 8414, 3.1), or behind it (OpenID Connect Discovery, 4.1).
+/// The metadata URLs of an issuer: before its path (RFC 8414, 3.1), or after it (OpenID Connect Discovery, 4.1).
 fn metadata_urls(issuer: &Url) -> [Url; 2] {
     let path = issuer.path().trim_end_matches('/');
     let at = |path: String| {
@@ -78,7 +78,7 @@ fn metadata_urls(issuer: &Url) -> [Url; 2] {
     ]
 }
 
-/// The metadata in a response; `None` if the server has none at this URL.
+/// Parses the metadata in a response; `None` if the server has none at this URL.
 fn read(response: HttpResponse, url: &Url) -> Result<Option<Metadata>, AuthError> {
     match response.status {
         StatusCode::OK => {}
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::transport::{BoxFuture, ResponseBody, TransportError, TransportRequest};
 
-    /// Answers each path with what was written for it, else 404.
+    /// Responds to each path with a fixed body, or with 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
 
     impl Transport for Pages {
@@ -161,7 +161,7 @@ mod tests {
         });
         change(&mut page);
         let pages = Pages(vec![(place, page.to_string())], Arc::default());
-        AuthorizationServer::discover_over(issuer, pages).await
+        AuthorizationServer::discover_with(issuer, pages).await
     }
 
     const RFC: &str = "/.well-known/oauth-authorization-server";
@@ -170,7 +170,7 @@ mod tests {
     async fn the_endpoints_are_taken_from_either_place() {
         let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
         assert_eq!(server.token.as_str(), "https://auth.example.com/token");
-        assert_eq!((server.origin(), server.registers()), ("https://api.example.com", false));
+        assert_eq!((server.origin(), server.supports_registration()), ("https://api.example.com", false));
         let found =
             discover("https://api.example.com/mail", "/.well-known/oauth-authorization-server/mail", |_| {})
                 .await;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_without_metadata_is_told_from_one_that_fails() {
+    async fn a_server_without_metadata_is_distinguished_from_a_failing_one() {
         let error = discover("https://api.example.com", "/elsewhere", |_| {}).await.unwrap_err();
         assert!(matches!(error, crate::Error::Auth(error) if matches!(*error, AuthError::NoMetadata)));
     }

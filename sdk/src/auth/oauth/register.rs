@@ -1,6 +1,6 @@
 //! Client registration (RFC 7591).
 //!
-//! The specification only says that it exists; this is the form that the public service has.
+//! The specification mentions it without details; this is the form of the public service.
 
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct NewOAuthClient {
 }
 
 impl NewOAuthClient {
-    /// A client with its display name (at most 200 characters) and redirect URI. It is a public client: it has no secret and uses PKCE.
+    /// Creates a client with a display name (at most 200 characters) and a redirect URI. It is a public client: it has no secret and uses PKCE.
     pub fn new(client_name: impl Into<String>, redirect_uri: impl Into<String>) -> Self {
         Self {
             client_name: client_name.into(),
@@ -49,7 +49,7 @@ impl NewOAuthClient {
         self
     }
 
-    /// Adds a scope that the client may request. Without any, it may request all.
+    /// Adds a scope that the client may request. Without any, it may request all scopes.
     pub fn scope(mut self, scope: &Scope) -> Self {
         let scopes = self.scope.get_or_insert_default();
         if !scopes.is_empty() {
@@ -65,7 +65,7 @@ impl NewOAuthClient {
         self
     }
 
-    /// Sets the URL of its logo.
+    /// Sets the URL of the client's logo.
     pub fn logo_uri(mut self, address: impl Into<String>) -> Self {
         self.logo_uri = Some(address.into());
         self
@@ -76,28 +76,28 @@ impl NewOAuthClient {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OAuthClient {
-    /// Its client ID.
+    /// The client ID.
     pub client_id: String,
-    /// Its name.
+    /// The display name.
     #[serde(default)]
     pub client_name: Option<String>,
-    /// Its redirect URIs.
+    /// The redirect URIs.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// The scopes that it may request, separated by spaces.
+    /// The scopes that the client may request, separated by spaces.
     #[serde(default)]
     pub scope: Option<String>,
 }
 
 impl AuthorizationServer {
-    /// Whether the server knows a client with this redirect URI, for a program that may have to register first.
+    /// Returns whether the server knows a client with this redirect URI, for a program that may have to register first.
     ///
-    /// Sends an authorization request without a challenge. A server that doesn't know the client or the redirect URI responds with an error; one that
-    /// knows both redirects, be it with an error (`SPEC.md`, GET /oauth/authorize). No page is shown to a person.
+    /// Sends an authorization request without a challenge. For an unknown client or redirect URI the server responds with an error; otherwise it
+    /// redirects, possibly with an error (`SPEC.md`, GET /oauth/authorize). No page is shown to a user.
     ///
     /// # Errors
     /// The server can't be reached, or fails.
-    pub async fn knows(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
+    pub async fn is_registered(&self, client_id: &str, redirect_uri: &str) -> Result<bool> {
         let mut url = self.authorization.clone();
         url.query_pairs_mut()
             .append_pair("client_id", client_id)
@@ -114,10 +114,10 @@ impl AuthorizationServer {
         Err(response.unexpected(&url).into())
     }
 
-    /// Registers a client, once: each registration creates another client, so store its ID.
+    /// Registers a client. Each registration creates another client, so register once and store the ID.
     ///
     /// # Errors
-    /// The server has no registration endpoint, can't be reached, or refuses: the metadata is invalid, or too many clients were registered.
+    /// The server has no registration endpoint, can't be reached, or rejects the request: the metadata is invalid, or too many clients were registered.
     pub async fn register(&self, client: &NewOAuthClient) -> Result<OAuthClient> {
         let Some(endpoint) = &self.registration else { return Err(AuthError::NoRegistration.into()) };
         let body = serde_json::to_vec(client).unwrap_or_default();
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest};
 
-    /// Answers everything with this status and body.
+    /// Responds to every request with this status and body.
     struct Always(u16, &'static str);
 
     impl Transport for Always {
@@ -151,7 +151,7 @@ mod tests {
             &self,
             request: TransportRequest,
         ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
-            // Nothing is asked that a person would see, and nothing secret is in an address.
+            // The request shows no page to a user, and its URL holds no secret.
             assert!(!request.url.query().unwrap_or_default().contains("code_challenge"));
             let answer = Response::builder().status(self.0).body(ResponseBody::from(self.1));
             Box::pin(async { Ok(answer.unwrap()) })
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn server(status: u16, body: &'static str) -> AuthorizationServer {
-        AuthorizationServer::of("https://api.example.com").unwrap().transport(Always(status, body))
+        AuthorizationServer::new("https://api.example.com").unwrap().transport(Always(status, body))
     }
 
     #[tokio::test]
@@ -173,7 +173,7 @@ mod tests {
             (500, None),
             (200, None),
         ] {
-            let known = server(status, "").knows("c", "http://127.0.0.1:1/callback").await;
+            let known = server(status, "").is_registered("c", "http://127.0.0.1:1/callback").await;
             assert_eq!(known.ok(), expected, "{status}");
         }
     }
@@ -202,6 +202,6 @@ mod tests {
         }
         let mut none = server(201, "{}");
         none.registration = None;
-        assert!(!none.registers() && none.register(&client).await.is_err());
+        assert!(!none.supports_registration() && none.register(&client).await.is_err());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// The service's authorization server: its endpoints, and the origin that its tokens are bound to.
+/// The authorization server of a service: its endpoints, and the origin that its tokens are bound to.
 ///
 /// ```no_run
 /// # async fn example() -> posthaste::Result<()> {
@@ -25,7 +25,7 @@ use crate::{
 ///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
 /// };
 ///
-/// let server = AuthorizationServer::of("https://api.example.com")?;
+/// let server = AuthorizationServer::new("https://api.example.com")?;
 /// let receiver = RedirectListener::bind().await?;
 /// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;
 /// println!("Open {} in your browser.", authorization.url());
@@ -40,7 +40,7 @@ use crate::{
 #[derive(Clone)]
 pub struct AuthorizationServer {
     pub(crate) issuer: Option<String>,
-    /// Whether every redirect names the issuer (RFC 9207), so that one without it is not from this server.
+    /// Whether every redirect carries the issuer (RFC 9207), so that one without it is not from this server.
     pub(crate) issuer_in_redirect: bool,
     pub(crate) authorization: Url,
     pub(crate) token: Url,
@@ -52,12 +52,12 @@ pub struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
-    /// The endpoints at the paths of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke`, `/oauth/register` behind
-    /// the service's address. (The specification names the first two; the others are where the public service has them.)
+    /// Returns the server with the endpoints of the specification: `/oauth/authorize`, `/oauth/token`, `/oauth/revoke` and `/oauth/register` below
+    /// the base URL. (The specification names the first two; the others are those of the public service.)
     ///
     /// # Errors
-    /// The address is not a valid base URL. Sends nothing.
-    pub fn of(base_url: &str) -> Result<Self> {
+    /// The URL is not a valid base URL. Nothing is sent.
+    pub fn new(base_url: &str) -> Result<Self> {
         let base = endpoint::address(base_url)?;
         let at = |path: &str| {
             let mut url = base.clone();
@@ -77,39 +77,39 @@ impl AuthorizationServer {
         })
     }
 
-    /// Binds the tokens to an API at another origin than the authorization server's. They are sent to that origin only.
+    /// Binds the tokens to an API at another origin than the authorization server's. They are sent only to that origin.
     ///
     /// # Errors
-    /// The address is not a valid base URL.
+    /// The URL is not a valid base URL.
     pub fn for_api(mut self, base_url: &str) -> Result<Self> {
         self.origin = origin(&endpoint::address(base_url)?);
         Ok(self)
     }
 
-    /// Sends over this transport. Wrapped in an [`Arc`](std::sync::Arc), one transport serves a client, its session and the authorization
-    /// server; token requests ask it for a [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport. Wrapped in an [`Arc`](std::sync::Arc), one transport can serve a client, its session and the authorization
+    /// server; token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.http = HttpClient::over(transport);
         self
     }
 
-    /// The issuer, if the server was found by its metadata.
+    /// Returns the issuer, if the server was discovered by its metadata.
     pub fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 
-    /// The scopes that the server supports.
+    /// Returns the scopes that the server supports.
     pub fn scopes(&self) -> &[Scope] {
         &self.scopes
     }
 
-    /// Whether clients can register themselves.
-    pub fn registers(&self) -> bool {
+    /// Returns whether the server supports client registration.
+    pub fn supports_registration(&self) -> bool {
         self.registration.is_some()
     }
 
-    /// The origin that the tokens are bound to.
+    /// Returns the origin that the tokens are bound to.
     pub fn origin(&self) -> &str {
         &self.origin
     }

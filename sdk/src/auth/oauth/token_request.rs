@@ -1,7 +1,7 @@
 //! Requests to the token and revocation endpoints (`SPEC.md`, POST /oauth/token; RFC 7009).
 //!
-//! The forms are built here and not by the oauth2 crate, which drops a response that it can't parse whole, and with it what may be the only
-//! copy of a refresh token.
+//! The forms are built here and not by the oauth2 crate, which discards a response that it can't parse completely, and with it what may be the
+//! only copy of a refresh token.
 
 use std::time::SystemTime;
 
@@ -23,12 +23,12 @@ use crate::{
 };
 
 impl AuthorizationServer {
-    /// Exchanges an authorization code for tokens. The request is never repeated after it was sent, since a code is valid for one use.
+    /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use.
     ///
     /// # Errors
-    /// [`AuthError::Refused`] when the server refuses; [`AuthError::Unreachable`] when the request was not sent, and
-    /// [`AuthError::NotOAuthEndpoint`] when it reached something else: the same code can be tried again;
-    /// [`AuthError::CodeLost`] when the response was lost or unusable: then the login has to start again.
+    /// [`AuthError::Refused`] if the server rejects the code. [`AuthError::Unreachable`] if the request was not sent, and
+    /// [`AuthError::NotOAuthEndpoint`] if another server responded: the same code can be tried again.
+    /// [`AuthError::CodeLost`] if the response was lost or is unusable: a new authorization is required.
     pub async fn exchange(
         &self,
         authorization: &AuthorizationRequest,
@@ -57,8 +57,8 @@ impl AuthorizationServer {
             }
             RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
         };
-        for oddity in &tokens.oddities {
-            tracing::warn!(oddity, "the token response deviates from the specification");
+        for deviation in &tokens.deviations {
+            tracing::warn!(deviation, "the token response deviates from the specification");
         }
         let mut record = TokenRecord::new(
             self.origin.clone(),
@@ -74,17 +74,17 @@ impl AuthorizationServer {
         Ok(record)
     }
 
-    /// Revokes the grant of a login (RFC 7009): its refresh token and all its access tokens become invalid. The response doesn't say whether the
+    /// Revokes the grant of a login (RFC 7009): its refresh token and all its access tokens become invalid. The response doesn't reveal whether the
     /// grant existed.
     ///
     /// # Errors
-    /// The server has no revocation endpoint, can't be reached, or refuses.
+    /// The server has no revocation endpoint, can't be reached, or rejects the request.
     pub async fn revoke(&self, record: &TokenRecord) -> Result<()> {
         Ok(revoke(&self.http, record).await?)
     }
 }
 
-/// Revokes the grant of a login at the endpoint that its record names.
+/// Revokes the grant of a login at the revocation endpoint in its record.
 async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError> {
     let Some(url) = &record.revocation_endpoint else { return Err(AuthError::NotRevocable) };
     let url = stored_url(url, "revocation").map_err(AuthError::Unreachable)?;
@@ -100,7 +100,7 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Refused))
 }
 
-/// Refreshes at the token endpoint that the record names.
+/// Sends refresh requests to the token endpoint in the record.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HttpTokenEndpoint(HttpClient);
 

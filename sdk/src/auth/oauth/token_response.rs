@@ -1,7 +1,7 @@
-//! What a token response says about the refresh token or code that was sent.
+//! The classification of token responses: is the refresh token or code that was sent spent?
 //!
-//! Classified by harm: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent; an OAuth error, or a
-//! client error of something that is not an OAuth endpoint, leaves the old one valid; everything else leaves the outcome unknown.
+//! Possible harm decides: a complete refresh token in a success is kept whatever else is wrong, since the old one is spent. An OAuth error, or
+//! a client error of another server, leaves the old one valid. Everything else leaves the outcome unknown.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use crate::{
     types::{AccessToken, RefreshToken},
 };
 
-/// The lifetime of an access token whose response doesn't say it.
+/// The lifetime of an access token whose response doesn't state one.
 const DEFAULT_LIFETIME: Duration = Duration::from_mins(1);
 /// The longest plausible lifetime, in seconds.
 const MAX_LIFETIME: u64 = 366 * 24 * 60 * 60;
 
-/// Classifies the response to one request to the token endpoint at `url`. `sent` is the refresh token in it; a response that repeats it replaces
-/// nothing.
+/// Classifies the response to one request to the token endpoint at `url`. `sent` is the refresh token in the request; a response that repeats it
+/// replaces nothing.
 pub(crate) fn classify(
     response: Result<HttpResponse, TransportError>,
     url: &Url,
@@ -39,7 +39,7 @@ pub(crate) fn classify(
         return success(&response.body, sent);
     }
     let pause = retry_after(&response.headers);
-    // A proxy also sends a 503 when it lost the response to a request that was executed. With a pause it is a rejection.
+    // A proxy also sends a 503 if it lost the response to a request that was executed. With `Retry-After`, it counts as a rejection.
     if status == StatusCode::TOO_MANY_REQUESTS
         || (status == StatusCode::SERVICE_UNAVAILABLE && pause.is_some())
     {
@@ -48,7 +48,7 @@ pub(crate) fn classify(
     if !status.is_client_error() || status == StatusCode::REQUEST_TIMEOUT {
         return unknown(format!("status {status}"), None);
     }
-    // No such route or method: whatever the body says, no token endpoint handled the request.
+    // The route or method doesn't exist: whatever the body says, no token endpoint handled the request.
     let no_route =
         matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::GONE);
     match oauth_error(&response) {
@@ -56,11 +56,11 @@ pub(crate) fn classify(
         _ if no_route => {
             RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() }
         }
-        // A server error under a client error's status: the server may have acted before it failed.
+        // A server error with a client error's status: the server may have acted before it failed.
         Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}"), None),
         Some(error) => RefreshOutcome::Refused(error),
         None => match &response.body.missing {
-            // The missing part may hold the error that decides.
+            // The missing part may hold the error code.
             Some(error) => unknown(format!("status {status}, {}", chain(error)), None),
             None => RefreshOutcome::NotOAuthEndpoint { status: status.as_u16(), path: url.path().to_owned() },
         },
@@ -93,14 +93,14 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
                 access_token: None,
                 expires_in: DEFAULT_LIFETIME,
                 scope: None,
-                oddities: vec![format!("only its refresh token could be read{incomplete}")],
+                deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
             None => unknown(format!("the response could not be read{incomplete}"), None),
         };
     };
-    let mut oddities = Vec::new();
-    let expires_in = lifetime(fields.get("expires_in"), &mut oddities);
-    let access_token = bearer(&fields, &mut oddities);
+    let mut deviations = Vec::new();
+    let expires_in = lifetime(fields.get("expires_in"), &mut deviations);
+    let access_token = bearer(&fields, &mut deviations);
     let refresh_token = fields.get("refresh_token").and_then(Value::as_str).filter(|text| !text.is_empty());
     let Some(refresh_token) = refresh_token.map(|text| RefreshToken::from(text.to_owned())) else {
         return unknown(
@@ -113,7 +113,7 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
         return unknown(reason, access_token.map(|token| (token, expires_in)));
     }
     let scope = fields.get("scope").and_then(Value::as_str).map(|scope| printable(scope, 1_000));
-    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, oddities })
+    RefreshOutcome::Tokens(Tokens { refresh_token, access_token, expires_in, scope, deviations })
 }
 
 fn unknown(reason: String, access_token: Option<(AccessToken, Duration)>) -> RefreshOutcome {
@@ -124,24 +124,24 @@ fn same(token: &RefreshToken, sent: Option<&RefreshToken>) -> bool {
     sent.is_some_and(|sent| sent.expose() == token.expose())
 }
 
-fn bearer(fields: &serde_json::Map<String, Value>, oddities: &mut Vec<String>) -> Option<AccessToken> {
+fn bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>) -> Option<AccessToken> {
     match fields.get("token_type").and_then(Value::as_str) {
         Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
         Some(kind) => {
-            oddities.push(format!("`token_type` is not Bearer but {}", printable(kind, 40)));
+            deviations.push(format!("`token_type` is not Bearer but {}", printable(kind, 40)));
             return None;
         }
-        None => oddities.push("`token_type` is missing".to_owned()),
+        None => deviations.push("`token_type` is missing".to_owned()),
     }
     let token = fields.get("access_token").and_then(Value::as_str);
     let token = token.and_then(|token| AccessToken::new(token).ok());
     if token.is_none() {
-        oddities.push("`access_token` is missing or malformed".to_owned());
+        deviations.push("`access_token` is missing or malformed".to_owned());
     }
     token
 }
 
-fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
+fn lifetime(said: Option<&Value>, deviations: &mut Vec<String>) -> Duration {
     let seconds = match said {
         Some(Value::Number(number)) => number.as_f64(),
         Some(Value::String(text)) => text.trim().parse::<f64>().ok(),
@@ -151,19 +151,19 @@ fn lifetime(said: Option<&Value>, oddities: &mut Vec<String>) -> Duration {
     let sensible = seconds.filter(|seconds| *seconds >= 1.0 && *seconds <= MAX_LIFETIME as f64);
     sensible.map_or_else(
         || {
-            oddities.push("`expires_in` is missing or invalid".to_owned());
+            deviations.push("`expires_in` is missing or invalid".to_owned());
             DEFAULT_LIFETIME
         },
         |seconds| Duration::from_secs_f64(seconds.floor()),
     )
 }
 
-/// A complete `"refresh_token": "…"` in a response that is otherwise not JSON, or ends early.
+/// Returns a complete `"refresh_token": "…"` from a response that isn't JSON otherwise, or is incomplete.
 fn salvage(body: &[u8]) -> Option<RefreshToken> {
     const NAME: &[u8] = b"\"refresh_token\"";
     let at = body.windows(NAME.len()).position(|window| window == NAME)?;
     let rest = body[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
-    // The first value in the rest, if it is complete.
+    // The next JSON value, if it is complete.
     let text = serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()?;
     (!text.is_empty() && rest.starts_with(b"\"")).then(|| RefreshToken::from(text))
 }
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(tokens.access_token.unwrap().expose(), "at");
         assert_eq!(tokens.expires_in, Duration::from_mins(15));
         assert_eq!(tokens.scope.as_deref(), Some("emails:send"));
-        assert_eq!(tokens.oddities, Vec::<String>::new());
+        assert_eq!(tokens.deviations, Vec::<String>::new());
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_error_without_an_oauth_error_comes_from_no_token_endpoint() {
+    fn a_client_error_without_an_oauth_error_is_not_from_a_token_endpoint() {
         for (status, body) in [
             (400, ""),
             (400, "<html>"),
@@ -341,10 +341,10 @@ mod tests {
             let cut = |status, body| outcome_of(Ok(received(status, body, Some(kind))));
             assert!(matches!(cut(400, r#"{"error":"invalid_gr"#), RefreshOutcome::Unknown { .. }));
             assert!(matches!(cut(401, ""), RefreshOutcome::Unknown { .. }));
-            // The status is enough.
+            // The status suffices.
             assert!(matches!(cut(404, ""), RefreshOutcome::NotOAuthEndpoint { .. }));
             assert!(matches!(cut(429, ""), RefreshOutcome::Throttled { .. }));
-            // So is a whole body before a connection that breaks.
+            // So does a complete body before the connection breaks.
             assert!(matches!(cut(400, r#"{"error":"invalid_grant"}"#), RefreshOutcome::InvalidGrant(_)));
         }
     }

@@ -29,22 +29,22 @@ use crate::{
     error::{AuthError, Result},
 };
 
-/// Connections at a time.
+/// The maximum number of connections.
 const MAX_CONNECTIONS: usize = 8;
-/// How long a connection may last in all.
+/// The maximum duration of a connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most bytes that the head of a request may have.
+/// The maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
-/// The most lines that the head of a request may have.
+/// The maximum number of a request's headers.
 const MAX_HEADERS: usize = 64;
-/// How long the page waits for the browser, once the answer is there.
+/// How long to wait for the browser to load the final page, once the response has arrived.
 const PAGE_GRACE: Duration = Duration::from_secs(2);
-/// The pause after the system refuses to hand out a connection.
+/// The delay after the system fails to accept a connection.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Receives one redirect of the browser on a loopback port.
+/// Receives the browser's redirect on a loopback port.
 ///
-/// Bind it before the browser opens, so that no other program takes the port. Dropping it closes the port.
+/// Bind it before opening the browser, so that no other program takes the port. Dropping it closes the port.
 ///
 /// ```
 /// # async fn example(server: &posthaste::auth::AuthorizationServer) -> posthaste::Result<()> {
@@ -68,23 +68,23 @@ pub struct RedirectListener {
 }
 
 impl RedirectListener {
-    /// Opens a port of the system's choice.
+    /// Binds a port chosen by the system.
     ///
     /// # Errors
-    /// [`AuthError::ListenFailed`] when neither loopback address has a port.
+    /// [`AuthError::ListenFailed`] if no port can be bound on either loopback address.
     pub async fn bind() -> Result<Self> {
         Self::bind_to(0).await
     }
 
-    /// Opens this port, for a machine that is reached through a tunnel (`ssh -L`).
+    /// Binds this port, for a machine that is reached through a tunnel (`ssh -L`).
     ///
     /// # Errors
-    /// [`AuthError::ListenFailed`] when it is taken on both loopback addresses, or there are none.
+    /// [`AuthError::ListenFailed`] if it is taken on both loopback addresses, or neither exists.
     pub async fn bind_to(port: u16) -> Result<Self> {
         let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(v4).await {
             Ok(listener) => Ok(listener),
-            // What is wrong with the usual address says more than that there is no other one.
+            // The error of the default address is more useful than that of the fallback.
             Err(error) => TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await.map_err(|_| error),
         };
         let bound = listener.and_then(|listener| listener.local_addr().map(|address| (listener, address)));
@@ -94,14 +94,14 @@ impl RedirectListener {
         Ok(Self { listener, host, redirect_uri })
     }
 
-    /// The redirect URI: `http://127.0.0.1:PORT/callback`.
+    /// Returns the redirect URI: `http://127.0.0.1:PORT/callback`.
     pub fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
-    /// Waits for the redirect with the response to this request, for at most `timeout`, and then until the browser has loaded the final page.
+    /// Waits up to `timeout` for the redirect with the response to this request, and then briefly for the browser to load the final page.
     ///
-    /// Only the response ends the wait: a request without the right `state` is refused.
+    /// Only that response ends the wait: requests without the right `state` are rejected.
     ///
     /// # Errors
     /// [`AuthError::Refused`] for an error response, such as `access_denied`; [`AuthError::IssuerMismatch`]; [`AuthError::RedirectTimeout`].
@@ -131,12 +131,12 @@ impl RedirectListener {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared<'a> {
     host: &'a str,
     authorization: &'a AuthorizationRequest,
     answer: Mutex<Option<Result<AuthorizationCode, AuthError>>>,
-    /// The browser has seen the last page.
+    /// Whether the browser has loaded the final page.
     seen: AtomicBool,
 }
 
@@ -145,9 +145,9 @@ impl Shared<'_> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Answers one request. The first right one is kept; after it, everybody gets the same page.
+    /// Handles one request. The first valid response is kept; all later ones get the same page.
     fn receive(&self, request: &http::Request<Incoming>) -> (Response<Bytes>, bool) {
-        let query = match request::judge(request, self.host) {
+        let query = match request::classify(request, self.host) {
             Decision::Refuse(status) => return (page::refusal(status), false),
             Decision::Done if self.has_answer() => return (page::received(), true),
             Decision::Done => return (page::refusal(http::StatusCode::NOT_FOUND), false),
@@ -166,7 +166,7 @@ impl Shared<'_> {
 
 type Connection<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// The open connections, the oldest first.
+/// The open connections, oldest first.
 struct Connections<'a> {
     listener: &'a TcpListener,
     shared: &'a Shared<'a>,
@@ -178,7 +178,7 @@ impl<'a> Connections<'a> {
         Self { listener, shared, open: Vec::with_capacity(MAX_CONNECTIONS) }
     }
 
-    /// Serves everybody until this is so.
+    /// Serves all connections until `over` holds.
     async fn until(&mut self, over: impl Fn() -> bool) {
         let mut backoff = pin!(tokio::time::sleep(Duration::ZERO));
         poll_fn(|context| {
@@ -200,7 +200,7 @@ impl<'a> Connections<'a> {
         .await;
     }
 
-    /// Takes one in. When there are too many, the oldest has had its time: a browser says what it wants at once.
+    /// Adds a connection. Above the maximum, the oldest is closed: a browser sends its request immediately.
     fn take(&mut self, stream: TcpStream) {
         if self.open.len() == MAX_CONNECTIONS {
             drop(self.open.remove(0));
@@ -219,7 +219,7 @@ async fn serve(stream: TcpStream, shared: &Shared<'_>) {
     let mut http = http1::Builder::new();
     http.keep_alive(false).max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS).header_read_timeout(None);
     let connection = http.serve_connection(TokioIo::new(stream), service);
-    // Errors of one connection concern only its peer.
+    // An error of one connection concerns only its peer.
     let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
     if last.load(Ordering::Relaxed) {
         shared.seen.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The pages for the browser. They say as little as possible; the program that started the login reports its outcome.
+//! The pages for the browser. They reveal as little as possible; the program that started the login reports its outcome.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -9,19 +9,19 @@ const PAGE: &str = "<!doctype html><html lang=en><head><meta charset=utf-8>\
     text-align:center}</style></head><body><main><h1>Received</h1><p>Go back to the program where you began; it says how it went.</p>\
     <p>You can close this page.</p></main></body></html>";
 
-/// Sends the browser on, so that the address with the code is not the one that it stays on.
+/// Redirects the browser, so that it doesn't stay on the URL with the code.
 pub(super) fn onward(path: &'static str) -> Response<Bytes> {
     let mut response = bare(StatusCode::SEE_OTHER, Bytes::new());
     response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(path));
     response
 }
 
-/// The page that the browser ends on, whatever the answer was.
+/// The final page, regardless of the outcome.
 pub(super) fn received() -> Response<Bytes> {
     bare(StatusCode::OK, Bytes::from_static(PAGE.as_bytes()))
 }
 
-/// A refusal, which says nothing.
+/// An error page without details.
 pub(super) fn refusal(status: StatusCode) -> Response<Bytes> {
     bare(status, Bytes::new())
 }

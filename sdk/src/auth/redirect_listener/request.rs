@@ -1,27 +1,27 @@
-//! Whether a request can come from a browser that a person looks at, and what it asks for.
+//! Checks whether a request can come from a browser navigation, and which page it requests.
 
 use http::{Method, Request, StatusCode, Version, header};
 
-/// The path of the redirect address.
+/// The path of the redirect URI.
 pub(super) const CALLBACK: &str = "/callback";
-/// The page that the browser ends on.
+/// The path of the final page.
 pub(super) const DONE: &str = "/done";
-/// The longest target of a request.
-const TARGET: usize = 8 * 1024;
+/// The maximum length of a request target, in bytes.
+const MAX_TARGET: usize = 8 * 1024;
 
-/// What to do with a request.
+/// How to respond to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision<'a> {
-    /// Refuse it; nothing changes.
+    /// Reject it; nothing changes.
     Refuse(StatusCode),
-    /// It may be the answer: its query.
+    /// It may be the authorization response: its query.
     Callback(&'a str),
-    /// It asks for the last page.
+    /// It requests the final page.
     Done,
 }
 
-/// Looks at everything but the query.
-pub(super) fn judge<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> {
+/// Checks everything but the query.
+pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> {
     let headers = request.headers();
     let refuse = Decision::Refuse;
     let mut hosts = headers.get_all(header::HOST).iter();
@@ -37,13 +37,13 @@ pub(super) fn judge<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'a> 
     if uri.authority().is_some() || target.starts_with("//") || request.version() > Version::HTTP_11 {
         return refuse(StatusCode::BAD_REQUEST);
     }
-    if target.len() > TARGET {
+    if target.len() > MAX_TARGET {
         return refuse(StatusCode::URI_TOO_LONG);
     }
     if uri.path() != CALLBACK && uri.path() != DONE {
         return refuse(StatusCode::NOT_FOUND);
     }
-    // A browser that shows a page says so; a script of another page says where it is from.
+    // A browser marks navigations as such, and requests of scripts with their origin.
     let is = |name: &str, value: &[u8]| headers.get_all(name).iter().all(|found| found.as_bytes() == value);
     if !is("origin", b"null") || !is("sec-fetch-mode", b"navigate") {
         return refuse(StatusCode::FORBIDDEN);

@@ -1,4 +1,4 @@
-//! The listener under attack: raw requests of every kind, while a well-behaved browser still gets through.
+//! The listener under attack: malformed and hostile requests, while a well-behaved browser still gets through.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 use super::RedirectListener;
 use crate::auth::{AuthError, AuthorizationServer, CallbackError, Scope};
 
-/// A login that waits for its browser.
+/// A login that waits for the redirect.
 struct Login {
     host: String,
     state: String,
@@ -28,7 +28,7 @@ impl Login {
         change: impl FnOnce(&mut AuthorizationServer),
         timeout: Duration,
     ) -> Self {
-        let mut server = AuthorizationServer::of("https://api.example.com").unwrap();
+        let mut server = AuthorizationServer::new("https://api.example.com").unwrap();
         change(&mut server);
         let authorization =
             server.authorize("c", receiver.redirect_uri()).scope(Scope::EmailsSend).build().unwrap();
@@ -44,10 +44,10 @@ impl Login {
         Self { host, state: sent["state"].clone(), waiting }
     }
 
-    /// Sends these bytes as they are and reads to the end.
+    /// Sends these bytes and reads the response to its end.
     async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(&self.host).await.unwrap();
-        // The other side may close in the middle of it.
+        // The listener may close the connection before all is sent.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -66,7 +66,7 @@ impl Login {
         self.get(&format!("/callback?state={}&{query}", self.state)).await
     }
 
-    /// A browser comes back and follows to the page.
+    /// A browser follows the redirect and loads the final page.
     async fn browse(self, query: &str) -> Result<String, AuthError> {
         let first = self.callback(query).await;
         assert!(first.starts_with("HTTP/1.1 303 ") && first.contains("location: /done\r\n"), "{first}");
@@ -89,13 +89,13 @@ impl Login {
 }
 
 #[tokio::test]
-async fn a_browser_that_comes_back_brings_the_code() {
+async fn the_redirect_delivers_the_code() {
     let login = Login::begin().await;
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
 }
 
 #[tokio::test]
-async fn what_is_not_the_callback_changes_nothing() {
+async fn other_requests_change_nothing() {
     let login = Login::begin().await;
     let right = format!("/callback?state={}&code=evil", login.state);
     let port = login.host.rsplit_once(':').unwrap().1.to_owned();
@@ -138,7 +138,7 @@ async fn what_is_not_the_callback_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
+async fn a_response_with_the_wrong_state_changes_nothing() {
     // AUTHZ-14
     let login = Login::begin().await;
     let state = login.state.clone();
@@ -160,7 +160,7 @@ async fn an_answer_with_the_wrong_state_changes_nothing_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
+async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
     let login = Login::begin().await;
     for query in [
         String::new(),
@@ -178,7 +178,7 @@ async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
         let answer = login.callback(&query).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
     }
-    // Too long a target, too long a head, too many lines, a megabyte: refused before anybody reads it.
+    // An overlong target, an overlong head, too many headers, a megabyte: refused unread.
     let long = login.callback(&format!("code={}", "x".repeat(9_000))).await;
     assert!(long.starts_with("HTTP/1.1 414 "), "{long}");
     for answer in [
@@ -196,7 +196,7 @@ async fn an_answer_that_is_odd_changes_nothing_even_with_the_right_state() {
 }
 
 #[tokio::test]
-async fn the_first_right_answer_wins_and_a_second_one_gets_the_same_page() {
+async fn the_first_valid_response_wins_and_later_ones_get_the_same_page() {
     let login = Login::begin().await;
     assert!(login.callback("code=first").await.starts_with("HTTP/1.1 303 "));
     assert!(login.callback("error=access_denied").await.starts_with("HTTP/1.1 303 "));
@@ -204,7 +204,7 @@ async fn the_first_right_answer_wins_and_a_second_one_gets_the_same_page() {
 }
 
 #[tokio::test]
-async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page() {
+async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
     // AUTHZ-32
     let login = Login::begin().await;
     let script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%1B%5D52%3Bc%3BZXZpbA%07%E2%80%AE";
@@ -222,7 +222,7 @@ async fn a_no_with_the_right_state_ends_the_login_and_its_text_reaches_no_page()
 }
 
 #[tokio::test]
-async fn an_answer_of_another_issuer_ends_the_login() {
+async fn a_response_of_another_issuer_ends_the_login() {
     let named = |server: &mut AuthorizationServer| {
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;
@@ -242,7 +242,7 @@ async fn an_answer_of_another_issuer_ends_the_login() {
 }
 
 #[tokio::test]
-async fn a_hundred_slow_clients_keep_no_browser_waiting() {
+async fn slow_clients_do_not_block_the_browser() {
     let login = Login::begin().await;
     let mut slow = Vec::new();
     for n in 0..100 {
@@ -252,7 +252,7 @@ async fn a_hundred_slow_clients_keep_no_browser_waiting() {
         }
         slow.push(stream);
     }
-    // One of them is as far as a browser can be without having asked for anything.
+    // One connection is in the state of a browser that has sent no request yet.
     let half_open = TcpStream::connect(&login.host).await.unwrap();
     let host = login.host.clone();
     assert_eq!(login.browse("code=abc").await.unwrap(), "abc");
@@ -261,7 +261,7 @@ async fn a_hundred_slow_clients_keep_no_browser_waiting() {
 }
 
 #[tokio::test]
-async fn of_requests_in_a_row_on_one_connection_only_the_first_is_answered() {
+async fn only_the_first_request_of_a_connection_is_served() {
     let login = Login::begin().await;
     let one = format!("GET /callback?code=x HTTP/1.1\r\nHost: {}\r\n\r\n", login.host);
     let two = format!("GET /callback?code=x&state={} HTTP/1.1\r\nHost: {}\r\n\r\n", login.state, login.host);
@@ -284,7 +284,7 @@ async fn a_wait_without_a_redirect_times_out_and_closes_the_port() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_closes_the_port() {
+async fn a_dropped_wait_closes_the_port() {
     let login = Login::begin().await;
     let _open = TcpStream::connect(&login.host).await.unwrap();
     login.waiting.abort();
@@ -293,12 +293,12 @@ async fn a_wait_that_is_given_up_closes_the_port() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
+async fn a_taken_port_is_tried_on_the_other_loopback_address() {
     let first = RedirectListener::bind().await.unwrap();
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
     let Ok(second) = RedirectListener::bind_to(port).await else {
-        // A machine without IPv6: then there is nothing else to take.
+        // A machine without IPv6 has no other loopback address.
         assert!(std::net::TcpListener::bind(("::1", 0)).is_err());
         return;
     };
@@ -312,9 +312,9 @@ async fn a_port_that_is_taken_is_looked_for_on_the_other_loopback_address() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_pasted_is_judged_as_one_that_was_received() {
+async fn a_pasted_response_is_verified_like_a_received_one() {
     let receiver = RedirectListener::bind().await.unwrap();
-    let server = AuthorizationServer::of("https://api.example.com").unwrap();
+    let server = AuthorizationServer::new("https://api.example.com").unwrap();
     let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();
     let state = authorization.url().query_pairs().find(|(name, _)| name == "state").unwrap().1.into_owned();
     let pasted = format!("{}?code=%ZZ&state={state}", receiver.redirect_uri());

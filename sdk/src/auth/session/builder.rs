@@ -1,4 +1,4 @@
-//! A session's settings.
+//! The settings of a session.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 impl Session {
-    /// The login in a store. Reads nothing yet.
+    /// Opens the session stored in `store`. Nothing is read yet.
     pub fn open(store: impl TokenStore) -> Self {
         Self::builder().open(store)
     }
@@ -35,13 +35,13 @@ impl Session {
         Self::builder().start(store, tokens).await
     }
 
-    /// Builds a session with settings other than the defaults.
+    /// Starts building a session with other settings than the defaults.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::default()
     }
 }
 
-/// Collects a session's settings.
+/// Builds a [`Session`].
 #[must_use]
 #[derive(Default)]
 pub struct SessionBuilder {
@@ -55,21 +55,21 @@ pub struct SessionBuilder {
 impl SessionBuilder {
     /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
     ///
-    /// A refresh token whose state is unknown is not sent again before; repeated attempts wait twice as long each time, up to ten minutes.
-    pub fn settle(mut self, time: Duration) -> Self {
+    /// A refresh token with an unknown state is not sent again before. Each further attempt doubles the time, up to ten minutes.
+    pub fn settle_time(mut self, time: Duration) -> Self {
         self.policy.settle = time;
         self
     }
 
-    /// Sets how long the service accepts a replaced refresh token as a repetition instead of a theft. Default: zero, as the specification says.
+    /// Sets how long the service accepts a replaced refresh token as a retry instead of a theft. Default: zero, as specified.
     ///
-    /// Within that time a refresh without a response is repeated at once.
-    pub fn grace(mut self, time: Duration) -> Self {
+    /// Within that time a refresh without a response is retried immediately.
+    pub fn grace_period(mut self, time: Duration) -> Self {
         self.policy.grace = time;
         self
     }
 
-    /// Sets the longest that a refresh waits for another one, or for a lost one to settle. Default: 75 s.
+    /// Sets the maximum time that a refresh waits for another one, or for a lost one to settle. Default: 75 s.
     ///
     /// A call's [timeout](crate::ClientBuilder::timeout) ends its own wait earlier; the refresh then continues in the background.
     pub fn max_wait(mut self, time: Duration) -> Self {
@@ -77,38 +77,38 @@ impl SessionBuilder {
         self
     }
 
-    /// Sends refreshes over this transport. Wrapped in an [`Arc`], one transport serves a client, its session and the authorization server;
-    /// token requests ask it for a [new connection](crate::transport::TransportRequest::new_connection).
+    /// Sets the transport of refreshes. Wrapped in an [`Arc`], one transport can serve a client, its session and the authorization server;
+    /// token requests require a [new connection](crate::transport::TransportRequest::new_connection).
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.endpoint = Some(Arc::new(HttpTokenEndpoint::over(transport)));
         self
     }
 
-    /// Delegates refreshes, for example to a process that outlives this one. It opens the same store and calls
-    /// [`Session::renew`] with the request; when the future completes, the session reads the store again.
-    pub fn renew_with<F, Done>(mut self, renew: F) -> Self
+    /// Delegates refreshes, for example to a process that outlives this one. The delegate opens the same store and calls
+    /// [`Session::refresh`] with the request; when the future completes, this session reads the store again.
+    pub fn refresh_with<F, Done>(mut self, refresh: F) -> Self
     where
         F: Fn(RefreshRequest) -> Done + Send + Sync + 'static,
         Done: Future<Output = Result<(), AuthError>> + Send + 'static,
     {
-        self.delegate = Some(Arc::new(move |request| Box::pin(renew(request))));
+        self.delegate = Some(Arc::new(move |request| Box::pin(refresh(request))));
         self
     }
 
-    /// Registers a callback for events. It runs after the refreshed tokens were saved and the store's lock was released; a panic in it is
+    /// Registers a callback for events. It runs after the refreshed tokens have been saved and the store's lock has been released; its panics are
     /// caught. Every event is also a `tracing` event.
     pub fn on_event(mut self, listener: impl Fn(&SessionEvent) + Send + Sync + 'static) -> Self {
         self.listener = Some(Arc::new(listener));
         self
     }
 
-    /// Replaces the system's wall clock, for tests that move it. A monotonic clock runs beside it, and a token has expired when either says so.
+    /// Replaces the system's wall clock, for tests. A monotonic clock runs beside it, and a token has expired as soon as either clock says so.
     pub fn wall_clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.clocks = Clocks::with(now);
         self
     }
 
-    /// The login in a store. Reads nothing yet.
+    /// Opens the session stored in `store`. Nothing is read yet.
     pub fn open(self, store: impl TokenStore) -> Session {
         let shared = Shared {
             store: Arc::new(store),
@@ -138,7 +138,7 @@ impl SessionBuilder {
             Err(StoreError::Unreadable { .. }) => None,
             Err(error) => return Err(AuthError::Store(error).into()),
         };
-        // Later than the previous login's, so that a process which holds that one notices.
+        // Later than the previous login's, so that a process that holds that one notices.
         let generation = before.map_or(0, |before| before.generation).saturating_add(1);
         tokens.generation = tokens.generation.max(generation);
         locked.write(&tokens).await.map_err(AuthError::Store)?;

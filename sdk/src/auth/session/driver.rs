@@ -1,4 +1,4 @@
-//! Carries out the commands of the protocol, against a store, a token endpoint and two clocks.
+//! Executes the commands of the protocol with a store, a token endpoint and two clocks.
 
 use std::{
     future::{Future, poll_fn},
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::{
     event::SessionEvent,
-    protocol::{Change, Command, Event, Held, Now, Outcome, Renewal, Verdict},
+    protocol::{Change, Command, Event, Held, Now, Outcome, Refresh, Verdict},
     shared::Shared,
     state::Unsaved,
     token::Token,
@@ -28,7 +28,7 @@ use crate::{
     transport::TransportErrorKind,
 };
 
-/// One refresh. It runs in a task of its own, so a caller that stops waiting doesn't stop it.
+/// One refresh. It runs in a task of its own, so it continues when its caller stops waiting.
 pub(super) struct Run {
     shared: Arc<Shared>,
     /// The epoch in which it began.
@@ -37,14 +37,14 @@ pub(super) struct Run {
     rejected: Option<u64>,
     locked: Option<Box<dyn LockedStore>>,
     token: Option<Token>,
-    /// What the exchange brought, and when it was asked for.
-    brought: Option<(Brought, Now)>,
+    /// The tokens from the token endpoint, and when they were requested.
+    received: Option<(Received, Now)>,
     trouble: Option<AuthError>,
-    /// Delivered when the refresh is over: between the response and the save no code of the application runs but the store's.
+    /// Delivered at the end of the refresh: between the response and the save, the store is the only application code that runs.
     events: Vec<SessionEvent>,
 }
 
-enum Brought {
+enum Received {
     Tokens(Tokens),
     AccessToken(crate::types::AccessToken, Duration),
 }
@@ -52,7 +52,7 @@ enum Brought {
 impl Run {
     pub(super) fn new(shared: Arc<Shared>, epoch: u64, rejected: Option<u64>) -> Self {
         let events = Vec::new();
-        Self { shared, epoch, rejected, locked: None, token: None, brought: None, trouble: None, events }
+        Self { shared, epoch, rejected, locked: None, token: None, received: None, trouble: None, events }
     }
 
     /// Refreshes, and returns the token to use and the events to deliver.
@@ -60,12 +60,12 @@ impl Run {
         mut self,
         token: Token,
     ) -> (Result<Token, AuthError>, Vec<SessionEvent>) {
-        let mut renewal = Renewal::new(self.shared.policy);
+        let mut refresh = Refresh::new(self.shared.policy);
         let (hard, _) = self.shared.clocks.limits(token.record.expires_in);
         let mut event = Event::Wanted { left: self.left(&token), hard };
         self.token = Some(token);
         loop {
-            match renewal.next(event, self.shared.clocks.now()) {
+            match refresh.next(event, self.shared.clocks.now()) {
                 Command::Finish(verdict) => {
                     let outcome = self.finish(verdict);
                     return (outcome, self.events);
@@ -121,7 +121,7 @@ impl Run {
         token.left(self.shared.clocks.now())
     }
 
-    /// What the store has, unless this process knows better.
+    /// Returns the stored record, or the newer one in memory if an earlier save failed.
     fn found(&mut self, record: TokenRecord) -> Held {
         let stored = self.shared.fingerprint(&record);
         let unsaved = self.shared.unsaved().filter(|unsaved| unsaved.spent == stored);
@@ -153,11 +153,11 @@ impl Run {
             Change::Ended(ended) => record.ended = Some(ended.clone()),
             Change::Again => {}
             Change::Tokens | Change::AccessToken => {
-                let Some((brought, at)) = &self.brought else { return Event::Failed };
+                let Some((received, at)) = &self.received else { return Event::Failed };
                 record.obtained_at = at.wall;
                 asked = Some(at.monotonic);
-                match brought {
-                    Brought::Tokens(tokens) => {
+                match received {
+                    Received::Tokens(tokens) => {
                         record.generation = record.generation.saturating_add(1);
                         record.refresh_token = tokens.refresh_token.clone();
                         record.access_token.clone_from(&tokens.access_token);
@@ -167,7 +167,7 @@ impl Run {
                             record.scope.clone_from(scope);
                         }
                     }
-                    Brought::AccessToken(token, expires_in) => {
+                    Received::AccessToken(token, expires_in) => {
                         record.access_token = Some(token.clone());
                         record.expires_in = *expires_in;
                     }
@@ -192,12 +192,12 @@ impl Run {
                 self.trouble = Some(AuthError::NotSaved(error));
                 Event::Failed
             }
-            // What the service said holds, written or not.
+            // The service's response is authoritative, whether it could be saved or not.
             (Change::Ended(_) | Change::AccessToken, Err(error)) => {
                 self.token = Some(next);
                 self.failed(error)
             }
-            // Of a mark that could not be taken back, the error before it is what matters.
+            // If the mark could not be removed, the earlier error matters more.
             (Change::Pending(_), Err(error)) => {
                 self.trouble.get_or_insert(AuthError::Store(error));
                 Event::Failed
@@ -215,16 +215,16 @@ impl Run {
     async fn exchange(&mut self) -> Event {
         let Some(token) = &self.token else { return Event::Failed };
         let record = Arc::clone(&token.record);
-        // Counting begins before the request leaves, so the access token never ends earlier than it is taken to.
+        // The lifetime counts from before the request, so that the access token never ends earlier than assumed.
         let asked = self.shared.clocks.now();
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let outcome = match self.shared.endpoint.refresh(&record).await {
             RefreshOutcome::Tokens(tokens) => {
-                self.events.extend(tokens.oddities.iter().cloned().map(SessionEvent::Deviation));
+                self.events.extend(tokens.deviations.iter().cloned().map(SessionEvent::Deviation));
                 if let Some(now) = tokens.scope.clone().filter(|scope| *scope != record.scope) {
                     self.events.push(SessionEvent::ScopeChanged { before: record.scope.clone(), now });
                 }
-                self.brought = Some((Brought::Tokens(tokens), asked));
+                self.received = Some((Received::Tokens(tokens), asked));
                 Outcome::Tokens
             }
             RefreshOutcome::NotSent(error) => {
@@ -251,8 +251,8 @@ impl Run {
             RefreshOutcome::Unknown { reason, access_token } => {
                 self.events.push(SessionEvent::ResponseLost { reason });
                 let access_for = access_token.as_ref().map(|(_, lifetime)| *lifetime);
-                self.brought =
-                    access_token.map(|(token, lifetime)| (Brought::AccessToken(token, lifetime), asked));
+                self.received =
+                    access_token.map(|(token, lifetime)| (Received::AccessToken(token, lifetime), asked));
                 Outcome::Unknown { access_for }
             }
         };
@@ -264,7 +264,10 @@ impl Run {
         match (verdict, self.token.take()) {
             (Verdict::Use, Some(token)) => {
                 if let Some(trouble) = trouble {
-                    tracing::debug!(trouble = crate::error::chain(&trouble), "going on with what there is");
+                    tracing::debug!(
+                        trouble = crate::error::chain(&trouble),
+                        "continuing with the current tokens"
+                    );
                 }
                 Ok(token)
             }
@@ -295,7 +298,7 @@ impl Run {
     }
 }
 
-/// Runs code of the application; `None` if it panics.
+/// Runs application code; returns `None` if it panics.
 async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {

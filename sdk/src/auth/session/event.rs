@@ -1,18 +1,18 @@
-//! Events of a session, and requests to it.
+//! Events of a session, and requests to its delegate.
 
 use std::{fmt, sync::Arc};
 
 use crate::error::{AuthError, chain};
 
-/// Something about a refresh that a person may want to know although the call goes on. Delivered after the refresh has been saved.
+/// An event of a refresh that is worth reporting although the call continues. Delivered after the new tokens have been saved.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
-    /// Only this process holds the new tokens ([`AuthError::NotSaved`]). The login is lost when the process ends before the store works again.
+    /// Only this process holds the new tokens ([`AuthError::NotSaved`]). The login is lost if the process ends before the store works again.
     NotSaved(Arc<AuthError>),
     /// The response to a refresh was lost or unusable.
     ResponseLost {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The service changed the scope.
@@ -41,24 +41,24 @@ impl fmt::Display for SessionEvent {
     }
 }
 
-/// A request to another process to refresh the login: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+/// A request to another process to refresh the login: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshRequest {
-    /// The generation of the record that is to be refreshed.
+    /// The generation of the record to refresh.
     pub generation: u64,
-    /// Whether the service rejected its access token, so that it has to be replaced although it hasn't expired.
+    /// Whether the service rejected the record's access token, which then has to be replaced although it hasn't expired.
     pub rejected: bool,
 }
 
-/// What a logout did with the grant.
+/// What a logout did to the grant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Revocation {
-    /// The service revoked it.
+    /// The service revoked the grant.
     Revoked,
-    /// There was none: the store held no login, or the grant had ended before.
-    Nothing,
-    /// The service has no revocation endpoint, could not be reached, or refused: the grant stays valid until it expires. The record was removed
-    /// all the same.
+    /// There was no grant: the store held no login, or the grant had already ended.
+    NoGrant,
+    /// The service has no revocation endpoint, could not be reached, or rejected the request: the grant stays valid until it expires. The record was
+    /// removed anyway.
     NotRevoked(AuthError),
 }

@@ -1,4 +1,4 @@
-//! Refreshes in flight: one at a time, in a task of its own, whose outcome all callers share.
+//! Refreshes in flight: one at a time, in a task of its own, with an outcome that all callers share.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::error::AuthError;
 /// What a call does next.
 pub(super) enum Ready {
     Now(Token),
-    /// Wait, with a token that could be used instead.
+    /// Wait for the refresh; the token, if there is one, can be used instead.
     After(watch::Receiver<Option<Outcome>>, Option<Token>),
     Stale,
 }
 
 impl Shared {
-    /// The token if it will do; else the refresh to wait for, started here if none is in flight.
+    /// Returns the token if it is valid for long enough; otherwise the refresh to wait for, which is started if none is in flight.
     pub(super) fn ready(self: &Arc<Self>, epoch: u64, token: &Token) -> Ready {
         let now = self.clocks.now();
         let mut state = self.state();
@@ -60,7 +60,7 @@ impl Shared {
         done.send_replace(Some(outcome));
     }
 
-    /// Lets the delegate refresh, and reads what it wrote.
+    /// Lets the delegate refresh, and reads the record that it wrote.
     async fn delegated(
         &self,
         delegate: &Delegate,
@@ -70,7 +70,7 @@ impl Shared {
     ) -> Result<Token, AuthError> {
         let request = RefreshRequest { generation: before.record.generation, rejected: rejected.is_some() };
         let reported = delegate(request).await;
-        // The new tokens are lost with the delegate, and the stored refresh token has been replaced: no later call can do better.
+        // The new tokens are lost with the delegate, and the stored refresh token is spent: no later call can succeed either.
         if let Err(error @ AuthError::NotSaved(_)) = reported {
             return Err(error);
         }

@@ -16,20 +16,20 @@ use crate::{
     types::AccessToken,
 };
 
-/// How long a call waits for a refresh that it could do without.
+/// The maximum time that a call waits for a refresh that it doesn't depend on.
 const SOFT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A login in use. Clones share it; a process should have one per store.
+/// A login in use. Clones share it; a process should have one session per store.
 ///
-/// Pass it to [`ClientBuilder::session`](crate::ClientBuilder::session). It reads the store at the first call, and then only for a refresh. A
-/// refresh happens when a call needs it and at no other time.
+/// Pass it to [`ClientBuilder::session`](crate::ClientBuilder::session). It reads the store at the first call, and then only to refresh. It
+/// refreshes only when a call needs it.
 #[derive(Clone)]
 pub struct Session {
     pub(super) shared: Arc<Shared>,
 }
 
 impl Session {
-    /// Returns a valid access token, for a program that sends it itself. Refreshes it if needed.
+    /// Returns a valid access token, refreshed if needed, for a program that sends it itself.
     ///
     /// Dropping the future doesn't stop a refresh, so a timeout around it is safe.
     ///
@@ -40,7 +40,7 @@ impl Session {
         token.record.access_token.clone().ok_or_else(|| AuthError::NoAccessToken.into())
     }
 
-    /// Reads the record in the store. Changes nothing and sends nothing. `None`: the store holds no login.
+    /// Reads the record in the store; `None` if it holds no login. Changes nothing and sends nothing.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -48,35 +48,35 @@ impl Session {
         Ok(self.shared.store.read().await.map_err(AuthError::Store)?)
     }
 
-    /// Refreshes on behalf of another process: see [`SessionBuilder::renew_with`](super::SessionBuilder::renew_with).
+    /// Refreshes on behalf of another process: see [`SessionBuilder::refresh_with`](super::SessionBuilder::refresh_with).
     ///
     /// # Errors
     /// [`Error::Auth`](crate::Error::Auth).
-    pub async fn renew(&self, request: RefreshRequest) -> Result<()> {
+    pub async fn refresh(&self, request: RefreshRequest) -> Result<()> {
         if request.rejected {
             self.shared.state().rejected = Some(request.generation);
         }
         self.token(None).await.map(drop).map_err(Error::Auth)
     }
 
-    /// Waits until no refresh is in flight in this process. Await it before the program ends: a call doesn't always wait for the refresh that it
-    /// started, and a response that arrives after the end is lost. After a lost response this can take as long as
+    /// Waits until no refresh is in flight in this process. Await it before the program exits: a call doesn't always wait for the refresh that it
+    /// started, and a response that arrives after the exit is lost. After a lost response it takes up to
     /// [`max_wait`](super::SessionBuilder::max_wait).
     pub async fn wait_idle(&self) {
         let flight = self.shared.state().flight.clone();
         if let Some(mut flight) = flight {
-            // An error means that it is over too.
+            // An error also means that it has ended.
             let _ = flight.wait_for(Option::is_some).await;
         }
     }
 
-    /// Logs out: waits for a refresh in flight, revokes the grant at the service if that has a revocation endpoint, and removes the record,
-    /// whatever the service responds. No refresh or call that began before brings the login back.
+    /// Logs out: waits for a refresh in flight, revokes the grant if the service has a revocation endpoint, and removes the record
+    /// regardless of the response. Refreshes and calls that began before can't restore the login.
     ///
     /// Dropping the future doesn't stop it.
     ///
     /// # Errors
-    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing was changed.
+    /// [`AuthError::Busy`] or [`AuthError::Store`]: nothing has changed.
     pub async fn logout(&self) -> Result<Revocation> {
         let shared = Arc::clone(&self.shared);
         let done = tokio::spawn(async move { shared.log_out().await }).await;
@@ -85,7 +85,7 @@ impl Session {
         })?)
     }
 
-    /// A token for a request to `origin`, waiting for a refresh until `deadline` at most; then the current token, if it is still valid.
+    /// Returns a token for a request to `origin`. Waits for a refresh until `deadline` at most, and then returns the current token if it is still valid.
     pub(crate) async fn token_for(
         &self,
         origin: &str,
@@ -102,12 +102,12 @@ impl Session {
         }
     }
 
-    /// Notes that the service rejected a token, so that the next one is another. Fails if that one had just been issued too.
+    /// Records that the service rejected a token, so that the next call gets another one. Fails if the token had just been issued.
     pub(crate) fn reject(&self, token: &Token) -> Result<(), AuthError> {
         self.shared.state().reject(token)
     }
 
-    /// Notes that the service rejected a token that had just been issued.
+    /// Records that the service rejected a token that had just been issued.
     pub(crate) fn reject_fresh(&self, token: &Token) {
         self.shared.state().reject_fresh(token);
     }
@@ -146,7 +146,7 @@ impl Session {
             };
             let outcome = match landed {
                 Ok(outcome) => outcome.clone(),
-                // The task ended without an outcome: with its runtime, or in a panic.
+                // The task ended without an outcome, by a panic or with its runtime.
                 Err(_) => None,
             };
             let unknown = || Arc::new(AuthError::OutcomeUnknown { retry_after: shared.policy.settle });
@@ -159,7 +159,7 @@ impl Session {
         }
     }
 
-    /// The current token, if it is still valid: for a call that has no time to wait for another one.
+    /// Returns the current token if it is still valid, for a call that has no time to wait for another one.
     fn valid_token(&self, origin: &str) -> Option<Token> {
         let token = self.shared.state().current.clone()?;
         let valid = bound(&token, Some(origin)).is_ok() && !self.shared.left(&token).is_zero();
@@ -171,8 +171,8 @@ impl Shared {
     async fn log_out(&self) -> Result<Revocation, AuthError> {
         let mut locked = self.store.lock(self.policy.max_wait).await.map_err(lock_error)?;
         let revocation = match locked.read().await {
-            Ok(None) => Revocation::Nothing,
-            Ok(Some(record)) if record.ended.is_some() => Revocation::Nothing,
+            Ok(None) => Revocation::NoGrant,
+            Ok(Some(record)) if record.ended.is_some() => Revocation::NoGrant,
             Ok(Some(record)) => {
                 let stored = self.fingerprint(&record);
                 let unsaved = self.unsaved().filter(|unsaved| unsaved.spent == stored);
@@ -182,29 +182,30 @@ impl Shared {
                     Err(error) => Revocation::NotRevoked(error),
                 }
             }
-            // An unreadable record is removed like any other.
+            // An unreadable record is removed too.
             Err(error @ StoreError::Unreadable { .. }) => Revocation::NotRevoked(AuthError::Store(error)),
             Err(error) => return Err(AuthError::Store(error)),
         };
         locked.remove().await.map_err(AuthError::Store)?;
-        // In one step, and while the lock is held: a read, a refresh or a call that began before finds another epoch.
+        // In one step, while the lock is held: a read, a refresh or a call that began before is in an earlier epoch.
         self.state().log_out();
         drop(locked);
         Ok(revocation)
     }
 }
 
-/// Tokens are sent to the origin that they are bound to, and to no other.
+/// Checks that a token is sent only to the origin it is bound to.
 fn bound(token: &Token, origin: Option<&str>) -> Result<(), AuthError> {
     match origin {
-        Some(asked) if asked != token.record.origin => {
-            Err(AuthError::OtherOrigin { stored: token.record.origin.clone(), asked: asked.to_owned() })
-        }
+        Some(requested) if requested != token.record.origin => Err(AuthError::OriginMismatch {
+            stored: token.record.origin.clone(),
+            requested: requested.to_owned(),
+        }),
         _ => Ok(()),
     }
 }
 
-/// `Debug` shows nothing of the tokens.
+/// `Debug` shows no token.
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("policy", &self.shared.policy).finish_non_exhaustive()

@@ -1,8 +1,8 @@
-//! All interleavings of a few processes, a strict service and a network that loses, delays and kills: searched to the end, with the very state machine
-//! that is shipped.
+//! An exhaustive search over all interleavings of a few processes, a strict service, and a network that loses, delays and kills, with the very
+//! state machine that is shipped.
 //!
-//! Time goes in steps of the settle time, and goes on only when no request is on its way or about to leave: that is what the settle time is taken to mean.
-//! A process can be killed before each of its steps, and a store writes whole records or none; what a disk does in between is the store's to prove.
+//! Time advances in steps of the settle time, and only when no request is in flight or about to be sent: that is the meaning of the settle time.
+//! A process can be killed before each of its steps, and a store writes whole records or none; partial writes are for the store's own tests.
 
 use std::{
     collections::HashSet,
@@ -11,30 +11,30 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Renewal, Verdict};
+use super::protocol::{Change, Command, Event, Held, Now, Outcome, Policy, Refresh, Verdict};
 use crate::auth::record::RefreshPending;
 
 const STEP: Duration = Duration::from_mins(1);
 const HARD: Duration = Duration::from_secs(10);
 const ENOUGH: Duration = Duration::from_mins(2);
-/// How long an access token lives, in steps.
+/// The lifetime of an access token, in steps.
 const LIFE: u8 = 15;
-/// Where a search ends: every pause of the protocol that it takes part in is shorter.
+/// The last step of the search: every delay of the protocol is shorter.
 const LAST_STEP: u8 = 4;
 
-/// The protocol, or one that somebody might think would do as well.
+/// The protocol, or a plausible simplification of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Variant {
     Ours,
-    /// Everybody refreshes as he likes.
+    /// Every process refreshes without coordination.
     NoLock,
-    /// A lock that is taken to be left behind when it is old, while its holder is merely slow.
+    /// A lock that counts as abandoned when it is old, while its holder is merely slow.
     LockBrokenByAge,
-    /// A lock, and a second look under it; nothing is remembered of attempts.
+    /// A lock and a second read under it, but no record of attempts.
     NoMark,
     /// A mark, but no settle time.
     RetryAtOnce,
-    /// A mark and a settle time, but the old access token isn't waited for.
+    /// A mark and a settle time, but without waiting for the old access token to expire.
     RetryWhileAccessLives,
 }
 
@@ -42,40 +42,40 @@ enum Variant {
 struct Setting {
     variant: Variant,
     processes: usize,
-    /// Calls of each process, one after the other.
+    /// The calls of each process, in sequence.
     calls: u8,
     faults: u8,
-    /// Steps until the stored access token expires.
+    /// The steps until the stored access token expires.
     left: u8,
-    /// Another process logs out at some time.
+    /// Whether another process logs out at some point.
     logout: bool,
 }
 
-/// What the service did wrong by, or a process.
+/// Harm done by the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Harm {
-    /// A reuse revoked a grant whose refresh token somebody had.
+    /// A reuse revoked a grant although a process held its refresh token.
     KilledALiveSession,
-    /// A reuse revoked an access token that was still good.
+    /// A reuse revoked an access token that was still valid.
     KilledAnAccessToken,
-    /// A session ended, or a call failed, although nothing had gone wrong.
+    /// A session ended, or a call failed, without a fault.
     FailedWithoutAFault,
-    /// Without a fault, one expiry took another number of refreshes than one.
+    /// Without a fault, one expiry caused no refresh, or more than one.
     NotOneRefresh,
-    /// No process can go on.
+    /// No process can make progress.
     Stuck,
     /// A record was written after a logout had removed it.
     RestoredAfterLogout,
 }
 
-/// How far the logout is.
+/// The progress of the logout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Logout {
     None,
     Waiting,
     /// The lock is held; the grant is not revoked yet.
     Locked,
-    /// The revocation was executed, or failed.
+    /// The revocation was executed, or has failed.
     Revoked,
     Removed,
     Done,
@@ -94,22 +94,22 @@ struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Process {
     Idle,
-    /// About to do this, which it was told to at this step.
+    /// About to execute this command, which it received at this step.
     About {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
-        brought: Option<u8>,
+        received: Option<u8>,
         command: Command,
         since: u8,
     },
-    /// Its request is on its way.
+    /// Its request is in flight.
     Sent {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
     },
-    /// The answer is on its way: a new token, or `invalid_grant`.
+    /// The response is in flight: a new token, or `invalid_grant`.
     Answered {
-        machine: Renewal,
+        machine: Refresh,
         held: Stored,
         answer: Option<u8>,
     },
@@ -120,16 +120,16 @@ enum Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct World {
     step: u8,
-    /// Which refresh token the service takes, and whether it takes any.
+    /// The refresh token that the service accepts, and whether the grant is still valid.
     good: u8,
     revoked: bool,
     /// `None` after a logout.
     stored: Option<Stored>,
-    /// The process that holds the lock; the logout is the one behind the last.
+    /// The process that holds the lock; the logout has the index after the last process.
     holder: Option<usize>,
     logout: Logout,
     processes: Vec<(Process, u8)>,
-    /// Requests whose sender has given up on them.
+    /// Requests in flight whose sender has given up.
     strays: Vec<u8>,
     faults: u8,
 }
@@ -158,7 +158,7 @@ impl World {
         STEP * stored.until.saturating_sub(self.step).into()
     }
 
-    /// All worlds that can come next, or the harm that is done on the way.
+    /// Visits all worlds that can follow, or the harm done by a step.
     fn next(&self, setting: Setting, search: &mut impl FnMut(Result<Self, Harm>)) {
         for who in 0..self.processes.len() {
             self.process(who, setting, search);
@@ -206,7 +206,7 @@ impl World {
         }
     }
 
-    /// Whether time can pass: nothing is on its way, and somebody waits for it, or nobody does anything.
+    /// Whether time can advance: nothing is in flight, and every process waits or has ended.
     fn waits(&self) -> bool {
         if matches!(self.logout, Logout::Locked | Logout::Revoked | Logout::Removed) {
             return false;
@@ -214,7 +214,7 @@ impl World {
         let (mut sent, mut pausing, mut quiet) = (false, false, true);
         for (process, calls) in &self.processes {
             match process {
-                // From its last look at the clock to its request a process does nothing else.
+                // Between its last read of the clock and its request, a process does nothing else.
                 Process::Sent { .. } | Process::About { command: Command::Exchange, .. } => sent = true,
                 Process::About { command: Command::Pause(pause), .. } if *pause >= STEP / 2 => pausing = true,
                 Process::Idle if *calls > 0 => {}
@@ -225,7 +225,7 @@ impl World {
         !sent && (pausing || quiet)
     }
 
-    /// The service is shown a refresh token.
+    /// Presents a refresh token to the service.
     fn show(&mut self, token: u8) -> Result<Option<u8>, Harm> {
         if self.revoked {
             return Ok(None);
@@ -236,7 +236,7 @@ impl World {
         }
         let on_the_way = self.processes.iter().any(|(process, _)| match process {
             Process::Answered { answer, .. } => *answer == Some(self.good),
-            Process::About { brought, .. } => *brought == Some(self.good),
+            Process::About { received, .. } => *received == Some(self.good),
             _ => false,
         });
         if on_the_way || self.stored.as_ref().is_some_and(|stored| stored.token == self.good && !stored.ended)
@@ -267,8 +267,8 @@ impl World {
                 {
                     let left = self.left(stored);
                     let settle = if setting.variant == Variant::RetryAtOnce { Duration::ZERO } else { STEP };
-                    let machine = Renewal::new(Policy { settle, ..Policy::default() });
-                    next.told(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
+                    let machine = Refresh::new(Policy { settle, ..Policy::default() });
+                    next.step_process(who, machine, stored.clone(), None, Event::Wanted { left, hard: HARD });
                 }
                 search(Ok(next));
             }
@@ -278,15 +278,15 @@ impl World {
             })),
             Process::Answered { machine, held, answer } => {
                 let outcome = if answer.is_some() { Outcome::Tokens } else { Outcome::InvalidGrant };
-                next.told(who, machine, held, answer, Event::RefreshOutcome(outcome));
+                next.step_process(who, machine, held, answer, Event::RefreshOutcome(outcome));
                 search(Ok(next));
             }
-            Process::About { machine, held, brought, command, since } => {
+            Process::About { machine, held, received, command, since } => {
                 if matches!(command, Command::Write(_)) && self.stored.is_none() {
                     search(Err(Harm::RestoredAfterLogout));
                 }
                 let harm = self.faults == setting.faults && !setting.logout && is_failure(&command);
-                match next.carry_out(who, setting, machine, held, brought, command, since) {
+                match next.carry_out(who, setting, machine, held, received, command, since) {
                     _ if harm => search(Err(Harm::FailedWithoutAFault)),
                     true => search(Ok(next)),
                     false => {}
@@ -295,25 +295,32 @@ impl World {
         }
     }
 
-    /// Tells a process what happened, and notes what it is about to do. What no other process can tell from what came before happens at once.
-    fn told(&mut self, who: usize, mut machine: Renewal, held: Stored, brought: Option<u8>, event: Event) {
+    /// Passes an event to a process and stores its next command. Steps that no other process can observe are executed immediately.
+    fn step_process(
+        &mut self,
+        who: usize,
+        mut machine: Refresh,
+        held: Stored,
+        received: Option<u8>,
+        event: Event,
+    ) {
         let command = machine.next(event, self.now());
         if matches!(command, Command::Finish(Verdict::Use)) {
             self.processes[who].0 = Process::Idle;
             return;
         }
-        self.processes[who].0 = Process::About { machine, held, brought, command, since: self.step };
+        self.processes[who].0 = Process::About { machine, held, received, command, since: self.step };
     }
 
-    /// Whether it can.
+    /// Executes a command, if that is possible now.
     #[expect(clippy::too_many_arguments, reason = "the parts of a process, taken apart once")]
     fn carry_out(
         &mut self,
         who: usize,
         setting: Setting,
-        machine: Renewal,
+        machine: Refresh,
         mut held: Stored,
-        brought: Option<u8>,
+        received: Option<u8>,
         command: Command,
         since: u8,
     ) -> bool {
@@ -346,14 +353,14 @@ impl World {
                     Change::Pending(_) if setting.variant == Variant::NoMark => {}
                     Change::Pending(pending) => held.pending = pending,
                     Change::Tokens => {
-                        let (token, until) = (brought.unwrap_or_default(), self.step + LIFE);
+                        let (token, until) = (received.unwrap_or_default(), self.step + LIFE);
                         held = Stored { token, until, pending: None, ended: false };
                     }
                     Change::Ended(_) => held.ended = true,
                     Change::AccessToken | Change::Again => {}
                 }
                 self.stored = Some(held.clone());
-                self.told(who, machine, held, None, Event::Written);
+                self.step_process(who, machine, held, None, Event::Written);
                 return true;
             }
             Command::Exchange => {
@@ -371,11 +378,11 @@ impl World {
                 return true;
             }
         };
-        self.told(who, machine, held, brought, event);
+        self.step_process(who, machine, held, received, event);
         true
     }
 
-    /// Everything that can go wrong for one process now.
+    /// Everything that can fail for one process now.
     fn fault(&self, who: usize, search: &mut impl FnMut(Result<Self, Harm>)) {
         let one = || Self { faults: self.faults - 1, ..self.clone() };
         let process = &self.processes[who].0;
@@ -383,17 +390,17 @@ impl World {
         if let Process::Sent { machine, held } = process {
             // The request is lost.
             let mut next = one();
-            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
             search(Ok(next));
-            // The client gives up on it, and it is still queued.
+            // The client gives up on it while it is still in flight.
             let mut next = one();
             next.strays.push(held.token);
-            next.told(who, machine.clone(), held.clone(), None, lost.clone());
+            next.step_process(who, machine.clone(), held.clone(), None, lost.clone());
             search(Ok(next));
         }
         if let Process::Answered { machine, held, .. } = process {
             let mut next = one();
-            next.told(who, machine.clone(), held.clone(), None, lost);
+            next.step_process(who, machine.clone(), held.clone(), None, lost);
             search(Ok(next));
         }
         if !matches!(process, Process::Idle | Process::Killed | Process::Done) {
@@ -407,17 +414,17 @@ impl World {
         }
     }
 
-    /// What is wrong with a world that nothing follows.
+    /// The harm in a world without successors.
     fn at_the_end(&self, setting: Setting) -> Option<Harm> {
         if !self.processes.iter().all(|(process, _)| matches!(process, Process::Killed | Process::Done)) {
-            // Beyond the last step nobody looked.
+            // Nothing was searched beyond the last step.
             return (self.step < LAST_STEP).then_some(Harm::Stuck);
         }
         let untouched = self.faults == setting.faults;
         (untouched && !setting.logout && self.good != 2).then_some(Harm::NotOneRefresh)
     }
 
-    /// The same world with its processes in an order of their own: which is which makes no difference.
+    /// The same world with its processes sorted: their identity makes no difference.
     fn sorted(mut self, hasher: &RandomState) -> Self {
         let mut order: Vec<_> = (0..self.processes.len()).collect();
         order.sort_by_cached_key(|&who| hasher.hash_one((&self.processes[who], self.holder == Some(who))));
@@ -434,7 +441,7 @@ fn is_failure(command: &Command) -> bool {
     matches!(command, Command::Finish(verdict) if *verdict != Verdict::Use)
 }
 
-/// Searches everything that can happen: how many worlds there are, and what harm is done in them.
+/// Searches everything that can happen; returns the number of worlds and the harm in them.
 fn search(setting: Setting) -> (usize, HashSet<Harm>) {
     let hashers = (RandomState::new(), RandomState::new());
     let (mut seen, mut harms) = (HashSet::new(), HashSet::new());

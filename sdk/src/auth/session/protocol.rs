@@ -1,7 +1,7 @@
-//! The refresh protocol as a state machine without I/O: it takes an event and the time, and returns the next command.
+//! The refresh protocol as a state machine without I/O: it takes an event and the current time, and returns the next command.
 //!
-//! It sees no token: the driver holds the record, and passes on what matters of it ([`Held`]). So the very same machine runs
-//! in a program and under a search over all interleavings (`model_check`), whose states are its own.
+//! It sees no token: the driver holds the record, and passes on only its relevant state ([`Held`]). So the same state machine runs
+//! in a program and under an exhaustive search over all interleavings (`model_check`).
 
 #[cfg(test)]
 mod tests;
@@ -13,23 +13,23 @@ use crate::{
     error::{EndReason, Ended},
 };
 
-/// The longest pause between two attempts with the same refresh token.
-const LONGEST_SETTLE: Duration = Duration::from_mins(10);
-/// From the mark's time to the request: later, the mark is written anew, so that the settle time is never counted from too early.
+/// The maximum settle time between two attempts with the same refresh token.
+const MAX_SETTLE: Duration = Duration::from_mins(10);
+/// The maximum age of the mark at the request. A stale one is written again, so that the settle time never counts from too early.
 const STALE_MARK: Duration = Duration::from_secs(10);
-/// How often one renewal sends, when nothing of it arrived or it was turned away.
-const SENDS: u8 = 3;
-/// How often the new tokens are offered to the store.
-const SAVES: u8 = 3;
+/// The number of requests of one refresh, if they were not sent or were throttled.
+const MAX_SENDS: u8 = 3;
+/// The number of attempts to save the new tokens.
+const MAX_SAVES: u8 = 3;
 
-/// What a renewal goes by.
+/// The settings of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Policy {
-    /// After so long a request that got no answer can no longer arrive.
+    /// The time after which a request without a response can no longer arrive.
     pub(crate) settle: Duration,
-    /// For so long the service takes a replaced refresh token for a repetition. The specification's takes none: zero.
+    /// How long the service accepts a replaced refresh token as a retry. By the specification, zero.
     pub(crate) grace: Duration,
-    /// The longest that a renewal waits for others, when there is no usable access token.
+    /// The maximum time that a refresh waits for others while there is no valid access token.
     pub(crate) max_wait: Duration,
 }
 
@@ -39,34 +39,34 @@ impl Default for Policy {
     }
 }
 
-/// The two clocks. The one on the wall is written down and shared; the other one is never set, but means nothing in another process.
+/// The two clocks. The wall clock is stored and shared; the monotonic one is never set, but has no meaning in another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Now {
     pub(crate) wall: SystemTime,
     pub(crate) monotonic: Duration,
 }
 
-/// What matters of a record.
+/// The relevant state of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Held {
-    /// Tells refresh tokens apart.
+    /// A fingerprint of the refresh token.
     pub(crate) token: u64,
-    /// How long the access token is still good; nothing if there is none, or if the service refused it.
+    /// The remaining lifetime of the access token; zero if there is none, or if the service rejected it.
     pub(crate) left: Duration,
-    /// With more than so much left nothing is to be done.
+    /// The remaining lifetime above which no refresh is needed.
     pub(crate) enough: Duration,
     pub(crate) pending: Option<RefreshPending>,
     pub(crate) ended: bool,
-    /// It is newer than what the store has: an earlier save failed.
+    /// Whether it is newer than the stored record, because an earlier save failed.
     pub(crate) unsaved: bool,
 }
 
-/// What came of showing the refresh token.
+/// The outcome of presenting the refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
-    /// It was replaced.
+    /// The token was replaced.
     Tokens,
-    /// Nothing left; whether it makes sense to try again at once.
+    /// Nothing was sent; the flag says whether an immediate retry makes sense.
     NotSent {
         again: bool,
     },
@@ -74,7 +74,7 @@ pub(crate) enum Outcome {
     Throttled {
         retry_after: Option<Duration>,
     },
-    /// A refusal that says nothing of the token.
+    /// A rejection that doesn't concern the token.
     Refused,
     InvalidGrant,
     /// The outcome is unknown; the response may have held an access token alone.
@@ -83,10 +83,10 @@ pub(crate) enum Outcome {
     },
 }
 
-/// What happened.
+/// An event for the state machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Event {
-    /// A renewal is wanted; the access token at hand is good for so long. Below the hard limit it is worth waiting for others.
+    /// A refresh is requested; the current access token is valid for this long. Below the hard limit it is worth waiting for others.
     Wanted {
         left: Duration,
         hard: Duration,
@@ -103,7 +103,7 @@ pub(crate) enum Event {
     Unlocked,
 }
 
-/// What is to be done.
+/// A command for the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Command {
     Lock {
@@ -111,67 +111,67 @@ pub(crate) enum Command {
     },
     Read,
     Write(Change),
-    /// Show the refresh token, once.
+    /// Send the refresh token, once.
     Exchange,
     Pause(Duration),
     Unlock,
     Finish(Verdict),
 }
 
-/// What is to be written.
+/// A change to write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Change {
     /// The same record with this mark, or without one.
     Pending(Option<RefreshPending>),
-    /// The next generation: what the exchange brought.
+    /// The next generation, with the new tokens.
     Tokens,
-    /// The access token that came without a refresh token.
+    /// An access token that came without a refresh token.
     AccessToken,
-    /// The record as it is held: an earlier save failed.
+    /// The record in memory: an earlier save failed.
     Again,
     /// The tombstone.
     Ended(Ended),
 }
 
-/// How it ended.
+/// The result of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Verdict {
-    /// The access token that is held is the one to use.
+    /// Use the current access token.
     Use,
-    /// So it is, but the store does not have it.
+    /// Use the current access token, which the store does not have.
     UseUnsaved,
     LoggedOut,
     Ended,
     /// Another process holds the lock.
     Busy,
-    /// An answer is missing, and it is too early to ask again.
+    /// A response is missing, and it is too early to retry.
     Wait(Duration),
-    /// The store or the service said why.
+    /// The store or the service has reported the error.
     Failed,
 }
 
-/// One renewal.
+/// One refresh.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Renewal {
+pub(crate) struct Refresh {
     policy: Policy,
     phase: Phase,
-    /// Doesn't wait for other holders of the lock.
+    /// Whether it doesn't wait for other holders of the lock.
     soft: bool,
-    /// Until when others may be waited for.
+    /// The deadline for waiting for others.
     deadline: Duration,
-    /// Until when the access token that is held can be used.
+    /// The time until which the current access token can be used.
     usable_until: Duration,
-    /// The refresh token that is shown.
+    /// The refresh token to send.
     token: u64,
     /// The mark of an earlier attempt with it.
     before: Option<RefreshPending>,
-    /// Our own mark, and when it was made.
+    /// The mark of this refresh, and when it was written.
     mark: Option<(RefreshPending, Duration)>,
     sends: u8,
-    /// The mark whose settle time was waited for here, whatever the wall clock says.
+    /// The mark whose settle time was awaited here, whatever the wall clock says.
     settled: Option<RefreshPending>,
-    /// A writer that takes no lock has replaced the record.
-    stranger: bool,
+    /// Whether a writer that takes no lock has replaced the record.
+    foreign_writer: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -206,7 +206,7 @@ enum After {
     Wait(Duration, RefreshPending),
 }
 
-impl Renewal {
+impl Refresh {
     pub(crate) fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -219,11 +219,11 @@ impl Renewal {
             mark: None,
             sends: 0,
             settled: None,
-            stranger: false,
+            foreign_writer: false,
         }
     }
 
-    /// Takes what happened and says what to do next. After [`Command::Finish`] it is over.
+    /// Processes an event and returns the next command. [`Command::Finish`] is the last one.
     pub(crate) fn next(&mut self, event: Event, now: Now) -> Command {
         match (self.phase.clone(), event) {
             (Phase::New, Event::Wanted { left, hard }) => {
@@ -238,13 +238,13 @@ impl Renewal {
                 self.lock(now)
             }
             (Phase::Locking, Event::Locked) => self.go(Phase::Reading, Command::Read),
-            // Without the lock nothing is ever sent.
+            // Nothing is ever sent without the lock.
             (Phase::Locking, Event::Busy) => Command::Finish(self.or_use(Verdict::Busy, now)),
             (Phase::Locking, Event::Failed) => Command::Finish(self.or_use(Verdict::Failed, now)),
-            (Phase::Reading, Event::Found(Some(held))) => self.judge(held, now),
+            (Phase::Reading, Event::Found(Some(held))) => self.decide(held, now),
             (Phase::Reading | Phase::Rereading, Event::Found(None)) => self.unlock(Verdict::LoggedOut),
-            (Phase::SavingAgain(held), Event::Written) => self.judge(Held { unsaved: false, ..held }, now),
-            // What can't be saved now could not be saved after another exchange either.
+            (Phase::SavingAgain(held), Event::Written) => self.decide(Held { unsaved: false, ..held }, now),
+            // If the tokens can't be saved now, those of another exchange couldn't either.
             (Phase::SavingAgain(held), Event::Failed) => {
                 let verdict = if held.left.is_zero() { Verdict::Failed } else { Verdict::UseUnsaved };
                 self.unlock(verdict)
@@ -252,7 +252,7 @@ impl Renewal {
             (Phase::Marking, Event::Written) => match &self.mark {
                 // The machine may have slept in between.
                 Some((_, made)) if now.monotonic.saturating_sub(*made) > STALE_MARK => {
-                    // A store that is always so slow is no store to renew with.
+                    // A store that is always this slow can't support refreshes.
                     if now.monotonic > self.deadline { self.restore(now) } else { self.mark(now) }
                 }
                 _ => {
@@ -264,47 +264,49 @@ impl Renewal {
             (Phase::Pausing, Event::Resumed) => self.mark(now),
             (Phase::Saving { .. } | Phase::SavingAccessToken, Event::Written)
             | (Phase::SavingAccessToken, Event::Failed) => self.unlock(Verdict::Use),
-            (Phase::Saving { tries }, Event::Failed) if tries < SAVES => self
+            (Phase::Saving { tries }, Event::Failed) if tries < MAX_SAVES => self
                 .go(Phase::PausingSave { tries }, Command::Pause(Duration::from_millis(100) * tries.into())),
             (Phase::Saving { .. }, Event::Failed) => self.unlock(Verdict::UseUnsaved),
             (Phase::PausingSave { tries }, Event::Resumed) => self.save(tries + 1),
-            // A mark that stays costs a pause and no more.
+            // A mark that remains only causes a delay.
             (Phase::Restoring(verdict), Event::Written | Event::Failed) => self.unlock(verdict),
             (Phase::Rereading, Event::Found(Some(held))) if held.ended => self.unlock(Verdict::Ended),
-            (Phase::Rereading, Event::Found(Some(held))) if held.token != self.token && !self.stranger => {
-                self.stranger = true;
-                self.judge(held, now)
+            (Phase::Rereading, Event::Found(Some(held)))
+                if held.token != self.token && !self.foreign_writer =>
+            {
+                self.foreign_writer = true;
+                self.decide(held, now)
             }
             (Phase::Rereading, Event::Found(Some(_))) => {
-                let why = match &self.before {
-                    Some(lost) => EndReason::LostAnswer { since: lost.since },
+                let reason = match &self.before {
+                    Some(lost) => EndReason::ResponseLost { since: lost.since },
                     None => EndReason::Rejected,
                 };
-                self.go(Phase::Ending, Command::Write(Change::Ended(Ended { why, at: now.wall })))
+                self.go(Phase::Ending, Command::Write(Change::Ended(Ended { reason, at: now.wall })))
             }
             (Phase::Ending, Event::Written | Event::Failed) => self.unlock(Verdict::Ended),
             (Phase::Unlocking(After::Finish(verdict)), Event::Unlocked) => Command::Finish(verdict),
             (Phase::Unlocking(After::Wait(pause, mark)), Event::Unlocked) => {
                 self.go(Phase::Waiting(mark), Command::Pause(pause))
             }
-            // The store failed before anything was sent (or after `invalid_grant`): nothing is lost by giving up.
+            // The store failed before anything was sent (or after `invalid_grant`): giving up loses nothing.
             (_, Event::Failed) => {
                 let verdict = self.or_use(Verdict::Failed, now);
                 self.unlock(verdict)
             }
-            // Nothing else can follow; if it does, nothing is sent.
+            // No other event can follow; if one does, nothing is sent.
             _ => self.unlock(Verdict::Failed),
         }
     }
 
-    /// Soft, while the access token is valid: one try. Hard, when it isn't: until the deadline.
+    /// Soft, while the access token is valid: one attempt. Hard, when it isn't: until the deadline.
     fn lock(&mut self, now: Now) -> Command {
         let timeout = if self.soft { Duration::ZERO } else { self.deadline.saturating_sub(now.monotonic) };
         self.go(Phase::Locking, Command::Lock { timeout })
     }
 
-    /// Under the lock, with the record as it is now.
-    fn judge(&mut self, held: Held, now: Now) -> Command {
+    /// Decides under the lock, with the current record.
+    fn decide(&mut self, held: Held, now: Now) -> Command {
         if held.ended {
             return self.unlock(Verdict::Ended);
         }
@@ -316,7 +318,7 @@ impl Renewal {
             return self.unlock(Verdict::Use);
         }
         if let Some(mark) = &held.pending {
-            // The one before us may have been lost after it was executed: asking again would end what the access token can still do.
+            // The previous attempt may have been executed and lost: a retry would revoke the access token that is still valid.
             if !held.left.is_zero() {
                 return self.unlock(Verdict::Use);
             }
@@ -336,23 +338,23 @@ impl Renewal {
         self.mark(now)
     }
 
-    /// How long until an attempt after this mark can do no harm.
+    /// The time until an attempt after this mark is safe.
     fn due(&self, mark: &RefreshPending, now: Now) -> Duration {
         // A mark from the future: the wall clock was set back, so its age is unknown.
         let elapsed = now.wall.duration_since(mark.since).unwrap_or_default();
         if elapsed < self.policy.grace || self.settled.as_ref() == Some(mark) {
             return Duration::ZERO;
         }
-        let longest = LONGEST_SETTLE.max(self.policy.settle);
+        let longest = MAX_SETTLE.max(self.policy.settle);
         let doubled = 2_u32.saturating_pow(mark.attempts.saturating_sub(1));
         let settle = self.policy.settle.saturating_mul(doubled).min(longest);
         settle.saturating_add(self.policy.grace).saturating_sub(elapsed)
     }
 
-    /// Writes the mark: it proves that the store can be written, and tells everybody who comes later.
+    /// Writes the mark, which proves that the store is writable and informs all later processes.
     fn mark(&mut self, now: Now) -> Command {
         let earlier = self.before.as_ref();
-        // Within the grace time all attempts are one, whose time is the first one's.
+        // Within the grace period all attempts count as one, at the time of the first.
         let within = |mark: &&RefreshPending| {
             now.wall.duration_since(mark.since).unwrap_or_default() < self.policy.grace
         };
@@ -364,9 +366,9 @@ impl Renewal {
     }
 
     fn exchanged(&mut self, outcome: Outcome, now: Now) -> Command {
-        let again = self.sends < SENDS && !self.usable(now);
+        let again = self.sends < MAX_SENDS && !self.usable(now);
         match outcome {
-            // Before anything else in the answer is looked at: the old one is spent.
+            // Before anything else in the response is considered: the old token is spent.
             Outcome::Tokens => self.save(1),
             Outcome::NotSent { again: true } if again => {
                 let pause = Duration::from_millis(500) * self.sends.into();
@@ -404,7 +406,7 @@ impl Renewal {
         self.go(Phase::Saving { tries }, Command::Write(Change::Tokens))
     }
 
-    /// Nothing of this attempt was executed: removes its mark. That of an earlier attempt stays, since its outcome is unknown.
+    /// Nothing of this attempt was executed: removes its mark. The mark of an earlier attempt stays, since its outcome is unknown.
     fn restore(&mut self, now: Now) -> Command {
         let verdict = self.or_use(Verdict::Failed, now);
         self.go(Phase::Restoring(verdict), Command::Write(Change::Pending(self.before.clone())))
@@ -414,7 +416,7 @@ impl Renewal {
         now.monotonic < self.usable_until
     }
 
-    /// An access token that is still good makes up for what went wrong.
+    /// Falls back to the access token if it is still valid.
     fn or_use(&self, verdict: Verdict, now: Now) -> Verdict {
         if self.usable(now) { Verdict::Use } else { verdict }
     }

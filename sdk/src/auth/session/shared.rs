@@ -1,4 +1,4 @@
-//! What the clones of a session share: settings, and the state in memory.
+//! The state that the clones of a session share: settings, and the session's state in memory.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -24,7 +24,7 @@ pub(super) type Delegate =
     Arc<dyn Fn(RefreshRequest) -> BoxFuture<'static, Result<(), AuthError>> + Send + Sync>;
 pub(super) type Listener = Arc<dyn Fn(&SessionEvent) + Send + Sync>;
 
-/// What the clones of a session share.
+/// The state that the clones of a session share.
 pub(super) struct Shared {
     pub(super) store: Arc<dyn TokenStore>,
     pub(super) endpoint: Arc<dyn TokenEndpoint>,
@@ -42,12 +42,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the refresh tokens of records apart without storing them.
+    /// Returns a fingerprint that distinguishes the refresh tokens of records without storing them.
     pub(super) fn fingerprint(&self, record: &TokenRecord) -> u64 {
         self.hasher.hash_one(record.refresh_token.expose())
     }
 
-    /// Delivers an event. A listener that panics stops nothing.
+    /// Delivers an event. A panic in the listener is caught.
     pub(super) fn notify(&self, event: &SessionEvent) {
         let _ = catch_unwind(AssertUnwindSafe(|| {
             tracing::warn!("{event}");
@@ -57,7 +57,7 @@ impl Shared {
         }));
     }
 
-    /// The first read of a process, with the epoch that it belongs to. Concurrent callers wait for it instead of reading too.
+    /// The first read of a process, with its epoch. Concurrent callers wait for it instead of reading too.
     pub(super) async fn load(&self) -> Result<(u64, Token), AuthError> {
         let _guard = self.loading.lock().await;
         loop {
@@ -69,19 +69,19 @@ impl Shared {
                 state.epoch
             };
             let record = self.store.read().await.map_err(AuthError::Store)?.ok_or(AuthError::LoggedOut)?;
-            // Read anew each time: a new login may have replaced it.
+            // Read again each time: a new login may have replaced it.
             if let Some(ended) = record.ended {
                 return Err(AuthError::Ended(ended));
             }
             let token = self.known(record);
-            // A logout may have removed the record since it was read.
+            // A logout may have removed the record after it was read.
             if self.state().publish(epoch, token.clone()) {
                 return Ok((epoch, token));
             }
         }
     }
 
-    /// The record as a token; if it is the current one, with the expiry that is known of that.
+    /// Returns the record as a token; if it is the current one, with its known expiry.
     pub(super) fn known(&self, record: TokenRecord) -> Token {
         let seen = Token::new(record, self.clocks.now(), None);
         match &self.state().current {
@@ -100,7 +100,7 @@ impl Shared {
     }
 }
 
-/// The error for a lock that could not be taken.
+/// The error for a lock that could not be acquired.
 pub(super) fn lock_error(error: StoreError) -> AuthError {
     match error {
         busy @ StoreError::Busy { .. } => AuthError::Busy(busy),

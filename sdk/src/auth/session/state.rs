@@ -1,4 +1,4 @@
-//! A session's state in memory. Its transitions are atomic, so an interleaving of them is all that concurrency can do.
+//! The state of a session in memory. Its transitions are atomic, so concurrency can only interleave them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::error::AuthError;
 
-/// After a refresh that changed nothing, while the access token is still valid, the next one is not before this time.
+/// The delay before another refresh after one that changed nothing, while the access token is still valid.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
-/// What all callers that waited for one refresh get.
+/// The outcome of a refresh, shared by all its callers.
 pub(super) type Outcome = Result<Token, Arc<AuthError>>;
 
-/// A record that could not be saved, and the fingerprint of the refresh token that it replaces.
+/// A record that could not be saved, and the fingerprint of the refresh token it replaces.
 #[derive(Clone, Debug)]
 pub(super) struct Unsaved {
     pub(super) token: Token,
@@ -34,7 +34,7 @@ pub(super) struct State {
     /// The refresh in flight.
     pub(super) flight: Option<watch::Receiver<Option<Outcome>>>,
     retry_at: Duration,
-    /// Counts the ends of logins. What was begun in one epoch changes nothing in a later one.
+    /// The number of logouts so far. Anything begun in one epoch changes nothing in a later one.
     pub(super) epoch: u64,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct State {
 pub(super) enum Decision {
     /// Use this token.
     Use(Token),
-    /// Wait for the refresh in flight; meanwhile this token, if there is one, is still valid.
+    /// Wait for the refresh in flight; the token, if there is one, is still valid meanwhile.
     Wait(watch::Receiver<Option<Outcome>>, Option<Token>),
     /// Start a refresh of this token, and wait for it.
     Refresh(Token, Option<Token>),
-    /// The login ended meanwhile: begin again.
+    /// The login has ended in the meantime: start over.
     Stale,
 }
 
@@ -56,7 +56,7 @@ impl State {
         *self = Self { epoch: self.epoch.wrapping_add(1), ..Self::default() };
     }
 
-    /// The same, for what was found in an earlier epoch: then it is about a login that has already been ended.
+    /// Ends the login in memory, unless `epoch` has already ended.
     pub(super) fn log_out_of(&mut self, epoch: u64) {
         if self.epoch == epoch {
             let unsaved = self.unsaved.take();
@@ -65,7 +65,7 @@ impl State {
         }
     }
 
-    /// Sets the current token, unless the login ended since `epoch`.
+    /// Sets the current token, unless the login has ended since `epoch`.
     pub(super) fn publish(&mut self, epoch: u64, token: Token) -> bool {
         if self.epoch == epoch {
             self.current = Some(token);
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// Ends the flight that refreshed `before`. Returns what its callers get: a login that ended meanwhile has no token.
+    /// Ends the flight that refreshed `before`. Returns its callers' outcome: after a logout, there is no token.
     pub(super) fn land(&mut self, epoch: u64, before: &Token, outcome: Outcome, now: Now) -> Outcome {
         if self.epoch != epoch {
             return outcome.and(Err(Arc::new(AuthError::LoggedOut)));
@@ -110,7 +110,7 @@ impl State {
         outcome
     }
 
-    /// Notes that the service rejected a token, if it is still the current one: of many calls with it the first one counts.
+    /// Records that the service rejected a token, if it is still the current one: of many calls with it, the first one counts.
     pub(super) fn reject(&mut self, token: &Token) -> Result<(), AuthError> {
         if self.is_current(token) {
             if self.rejected_when_fresh == Some(token.record.generation) {
@@ -121,7 +121,7 @@ impl State {
         Ok(())
     }
 
-    /// Notes that the service rejected a token that had just been issued: another refresh would not help.
+    /// Records that the service rejected a token that had just been issued: another refresh would not help.
     pub(super) fn reject_fresh(&mut self, token: &Token) {
         if self.is_current(token) {
             self.rejected_when_fresh = Some(token.record.generation);

@@ -1,5 +1,5 @@
-//! Every interleaving of a logout with what else changes a session's state in memory: reads, refreshes that land, and calls that decide. Each actor
-//! is a list of steps; a step is atomic, as it is behind the mutex.
+//! An exhaustive search over all interleavings of a logout with other changes of a session's state in memory: reads, refreshes that land, and
+//! calls that decide. Each actor is a list of steps; a step is atomic, since it runs under the mutex.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{auth::record::TokenRecord, error::AuthError, types::AccessToken};
 
-/// The store, the state, and what each actor remembers between its steps.
+/// The store, the session's state, and what each actor remembers between its steps.
 struct World {
     store: Option<Token>,
     locked: bool,
@@ -22,7 +22,7 @@ struct World {
     outcome: Option<Outcome>,
     /// Keeps the flight's channel open.
     done: Option<tokio::sync::watch::Sender<Option<Outcome>>>,
-    /// The caller got a token of the login that had ended before it asked.
+    /// The caller got a token of a login that had already ended.
     harm: Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ fn now() -> Now {
 
 type Step = fn(&mut World);
 
-/// The first read of a session: look at the state, read the store, publish.
+/// The first read of a session: check the state, read the store, publish.
 const LOAD: &[Step] = &[
     |world| {
         world.read = world.store.clone().map(|token| (world.state.epoch, token));
@@ -55,7 +55,7 @@ const LOAD: &[Step] = &[
     },
 ];
 
-/// A call with a token in hand: decide, and start a refresh.
+/// A call that holds a token: decide, and start a refresh.
 const CALL: &[Step] = &[
     |world| {
         if world.known.is_none() {
@@ -78,7 +78,7 @@ const CALL: &[Step] = &[
     },
 ];
 
-/// The refresh: under the lock it finds the record or none; without the lock it goes on with what it has; then it lands.
+/// The refresh: with the lock it finds the record or none; without it, it continues with the record in memory; then it lands.
 const REFRESH: &[Step] = &[
     |world| {
         let Some((epoch, token)) = &world.flight else { return };
@@ -107,7 +107,7 @@ const REFRESH: &[Step] = &[
     },
 ];
 
-/// The logout: lock, remove, forget. The lock is free again afterwards.
+/// The logout: lock, remove the record, end the login. The lock is then released.
 const LOGOUT: &[Step] = &[
     |world| {
         world.locked = true;
@@ -123,7 +123,7 @@ const LOGOUT: &[Step] = &[
     },
 ];
 
-/// Runs the actors in every order that keeps each one's own.
+/// Runs the actors in every interleaving of their steps.
 fn interleave(
     actors: &[&[Step]],
     done: &mut Vec<usize>,
@@ -173,8 +173,8 @@ fn search(loaded: bool, left: u64) -> usize {
             at[actor] += 1;
         }
         assert_eq!(world.harm, None, "{order:?}");
-        assert!(world.state.current.is_none(), "{order:?}: a token of an ended login came back");
-        assert!(world.store.is_none(), "{order:?}: the record came back");
+        assert!(world.state.current.is_none(), "{order:?}: a token of an ended login was restored");
+        assert!(world.store.is_none(), "{order:?}: the record was restored");
     });
     orders
 }
@@ -182,7 +182,7 @@ fn search(loaded: bool, left: u64) -> usize {
 #[test]
 fn no_order_of_reads_calls_and_refreshes_undoes_a_logout() {
     for loaded in [false, true] {
-        // Valid, to be refreshed soon, expired.
+        // Valid, due for a refresh soon, expired.
         for left in [900, 60, 0] {
             assert_eq!(search(loaded, left), 18_900);
         }

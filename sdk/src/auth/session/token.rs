@@ -1,4 +1,4 @@
-//! The access token at hand, and how long it is still good by two clocks.
+//! The current access token, and its remaining lifetime by two clocks.
 
 use std::{
     fmt,
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 use super::protocol::Now;
 use crate::auth::record::TokenRecord;
 
-/// With less left than this a call gets a new access token first.
+/// Below this remaining lifetime, a call waits for a new access token.
 const HARD: Duration = Duration::from_secs(10);
-/// With less left than this a call tries to get one, and goes on with the old one if that doesn't work.
+/// Below this remaining lifetime, a call tries to get a new one, and otherwise uses the old one.
 const SOFT: Duration = Duration::from_mins(2);
-/// Up to so much is added to it, so that processes which began together don't all try at once.
+/// The maximum random addition, so that processes that started together don't all refresh at once.
 const JITTER: Duration = Duration::from_secs(30);
 
 /// Reads both clocks.
@@ -25,7 +25,7 @@ const JITTER: Duration = Duration::from_secs(30);
 pub(crate) struct Clocks {
     wall: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     began: Instant,
-    /// Where in the jitter this process stands, from 0 to 1.
+    /// This process's random share of the jitter, from 0 to 1.
     chance: f64,
 }
 
@@ -40,13 +40,13 @@ impl Clocks {
         Self { wall: Arc::new(wall), began: Instant::now(), chance: rand::random() }
     }
 
-    /// Reads both. A wall clock of the application that panics is replaced by the system's: a refresh can't stop halfway.
+    /// Reads both clocks. An application's wall clock that panics is replaced by the system's: nothing may interrupt a refresh.
     pub(crate) fn now(&self) -> Now {
         let wall = catch_unwind(AssertUnwindSafe(|| (self.wall)())).unwrap_or_else(|_| SystemTime::now());
         Now { wall, monotonic: self.began.elapsed() }
     }
 
-    /// The hard and the soft limit for tokens that live so long. Of short-lived ones a part, or each call would renew them.
+    /// The hard and the soft limit for a token of this lifetime; proportionally less for short-lived tokens, which each call would refresh otherwise.
     pub(crate) fn limits(&self, lifetime: Duration) -> (Duration, Duration) {
         (HARD.min(lifetime / 10), (SOFT + JITTER.mul_f64(self.chance)).min(lifetime / 4))
     }
@@ -64,44 +64,44 @@ pub(crate) struct Token {
     pub(crate) record: Arc<TokenRecord>,
     /// The value of `Authorization`, if there is an access token.
     pub(crate) header: Option<HeaderValue>,
-    /// When it was first seen here, and how long it could be good from then.
+    /// When it was first seen, and its maximum remaining lifetime from then.
     seen: Duration,
-    most: Duration,
+    max: Duration,
 }
 
 impl Token {
-    /// `since`: when its tokens were asked for, if that was here.
+    /// `since`: when its tokens were requested, if this process did.
     pub(crate) fn new(record: TokenRecord, now: Now, since: Option<Duration>) -> Self {
         let header = record.access_token.as_ref().map(crate::types::AccessToken::header);
         let seen = since.unwrap_or(now.monotonic);
-        let mut token = Self { most: record.expires_in, record: Arc::new(record), header, seen };
+        let mut token = Self { max: record.expires_in, record: Arc::new(record), header, seen };
         if since.is_none() {
-            token.most = token.by_wall(now.wall);
+            token.max = token.by_wall(now.wall);
         }
         token
     }
 
-    /// The same tokens in a record that was written again.
+    /// Returns the same tokens in a record that was written again.
     pub(crate) fn with(&self, record: TokenRecord) -> Self {
         Self { record: Arc::new(record), ..self.clone() }
     }
 
-    /// How long the access token is still good: until either clock says that it isn't.
+    /// Returns the remaining lifetime of the access token: the lesser of both clocks.
     pub(crate) fn left(&self, now: Now) -> Duration {
         if self.header.is_none() {
             return Duration::ZERO;
         }
-        let by_monotonic = self.most.saturating_sub(now.monotonic.saturating_sub(self.seen));
+        let by_monotonic = self.max.saturating_sub(now.monotonic.saturating_sub(self.seen));
         by_monotonic.min(self.by_wall(now.wall))
     }
 
     fn by_wall(&self, wall: SystemTime) -> Duration {
-        // Set back, or behind the clock that wrote it, it says nothing. The other clock has to do, and the service's 401.
+        // A clock that was set back, or is behind the one that wrote the record, is no evidence. The other clock and the service's 401 remain.
         let elapsed = wall.duration_since(self.record.obtained_at).unwrap_or_default();
         self.record.expires_in.saturating_sub(elapsed)
     }
 
-    /// Whether this is the same access token of the same grant.
+    /// Returns whether this is the same access token of the same grant.
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.record.generation == other.record.generation && self.header == other.header
     }

@@ -1,27 +1,27 @@
-//! The contract that every token store keeps.
+//! The contract of token stores.
 
 use std::time::Duration;
 
 use crate::{auth::record::TokenRecord, error::StoreError, transport::BoxFuture};
 
-/// Stores one login, for one or for many processes.
+/// Stores a login, for one or for several processes.
 ///
 /// A store is more than get and set: a refresh reads the record, sends a request and writes the record, and no other process may do the same
-/// in between. A writer therefore takes the store's lock first and holds it over all three steps.
+/// in between. A writer therefore takes the store's lock first and holds it for all three steps.
 ///
 /// An implementation guarantees:
 ///
-/// - [`lock`](Self::lock) excludes every other holder, also in other processes and, where several share the store, on other machines. The
+/// - [`lock`](Self::lock) excludes every other holder, including other processes and, if several share the store, other machines. The
 ///   lock ends with the process that holds it, however that ends, and never by age.
-/// - [`LockedStore::write`] completes when the record would survive the death of the process (and, on a disk, of the machine); if it fails,
+/// - [`LockedStore::write`] completes once the record would survive the end of the process (and, on a disk, of the machine); if it fails,
 ///   the previous record is intact.
 /// - Every read after a write returns the written record.
-/// - When the storage fails, the record isn't written to another one, unless every reader looks there too.
+/// - If the storage fails, the record isn't written elsewhere, unless every reader looks there too.
 pub trait TokenStore: Send + Sync + 'static {
-    /// Reads the record without taking the lock. `None`: the store holds no login.
+    /// Reads the record without taking the lock; `None` if the store holds no login.
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>>;
 
-    /// Takes the lock, waiting for another holder for at most `timeout`; then fails with [`StoreError::Busy`].
+    /// Takes the lock, waiting up to `timeout` for another holder. Fails with [`StoreError::Busy`] after that.
     fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>>;
 }
 
@@ -32,8 +32,8 @@ pub trait LockedStore: Send {
 
     /// Replaces the record, durably and as a whole.
     ///
-    /// A record with a [`pending`](TokenRecord::pending) mark announces that the next write holds the only copy of new tokens: a store prepares
-    /// for it (disk space, an encryption key) and fails now rather than then.
+    /// A record with a [`pending`](TokenRecord::pending) mark announces that the next write holds the only copy of new tokens. A store prepares
+    /// for it (disk space, an encryption key), and fails now rather than then.
     fn write<'a>(&'a mut self, record: &'a TokenRecord) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Removes the record. Succeeds if there is none.

@@ -1,4 +1,4 @@
-//! The limiter as an application meets it: through a client's calls.
+//! The limiter as an application uses it: through a client's calls.
 
 use std::{
     collections::VecDeque,
@@ -17,7 +17,7 @@ use crate::{
 
 type Answer = (u16, &'static [(&'static str, &'static str)]);
 
-/// Answers as written, and then accepts everything after 50 ms.
+/// Responds as scripted, and then accepts everything after 50 ms.
 #[derive(Default)]
 struct Service {
     answers: Mutex<VecDeque<Answer>>,
@@ -53,7 +53,7 @@ fn client(limit: RateLimit, answers: &[Answer]) -> (Client, Arc<Service>) {
     (client.unwrap(), service)
 }
 
-/// Sends an email, and returns the time until it left, unless it failed.
+/// Sends an email, and returns the time until it was sent, unless it failed.
 async fn send(client: &Client, limit: Duration) -> Result<Duration> {
     let email = Email::new("a@example.com", "b@example.com", "Hi").text("Hi");
     let start = Instant::now();
@@ -85,7 +85,7 @@ async fn canceled_calls_leave_their_turns_to_later_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() {
-    let (client, _) = client(RateLimit::Learn, &[(429, &[])]);
+    let (client, _) = client(RateLimit::Adaptive, &[(429, &[])]);
     send(&client, MINUTE).await.unwrap_err();
     sleep(MINUTE).await;
     for _ in 0..100 {
@@ -96,7 +96,7 @@ async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() 
 #[tokio::test(start_paused = true)]
 async fn a_429_does_not_speed_a_slow_limit_up() {
     let policy: &[_] = &[("ratelimit-policy", "10;w=60")];
-    let (client, service) = client(RateLimit::Learn, &[(200, policy), (429, policy)]);
+    let (client, service) = client(RateLimit::Adaptive, &[(200, policy), (429, policy)]);
     for answer in [200, 429, 200, 200, 200] {
         assert_eq!(send(&client, MINUTE).await.is_ok(), answer == 200);
     }
@@ -107,14 +107,14 @@ async fn a_429_does_not_speed_a_slow_limit_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_429_with_a_retry_after_of_two_minutes_pauses_the_other_calls_for_one() {
-    let (client, _) = client(RateLimit::Learn, &[(429, &[("retry-after", "120")])]);
+    let (client, _) = client(RateLimit::Adaptive, &[(429, &[("retry-after", "120")])]);
     send(&client, MINUTE).await.unwrap_err();
     assert_eq!(send(&client, MINUTE * 2).await.unwrap(), MINUTE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_slows_no_other_call_down() {
-    let (client, _) = client(RateLimit::Learn, &[(429, &[("x-error", "daily_quota_exceeded")])]);
+    let (client, _) = client(RateLimit::Adaptive, &[(429, &[("x-error", "daily_quota_exceeded")])]);
     send(&client, MINUTE).await.unwrap_err();
     assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
 }

@@ -10,7 +10,7 @@ use super::*;
 /// How a service counts requests.
 #[derive(Clone, Copy, Debug)]
 enum Counter {
-    /// In consecutive seconds, the first of which is so many milliseconds old when the test starts.
+    /// In consecutive seconds; the first began this many milliseconds before the test.
     Fixed(u64),
     /// In the second before each request.
     Sliding,
@@ -73,7 +73,7 @@ impl Service {
     }
 }
 
-/// What a load test found: the share of the limit that was used, and of the requests that were answered with 429.
+/// The result of a load test: the used share of the limit, and the share of requests rejected with 429.
 #[derive(Debug)]
 struct Figures {
     used: f64,
@@ -81,7 +81,7 @@ struct Figures {
     throttled: u32,
 }
 
-/// Sends as fast as the limiter permits from `tasks` tasks. A request takes 20 to 100 ms, of which `way` is the way to the service.
+/// Sends as fast as the limiter permits from `tasks` tasks. A request takes 20 to 100 ms, of which `way` is the latency until it is counted.
 async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, way: Range<u64>) -> Figures {
     let (limiter, service) = (Arc::new(limiter), Arc::new(service));
     let end = Instant::now() + period;
@@ -112,9 +112,9 @@ async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, 
     Figures { used, refused: throttled / (admitted + throttled), throttled: log.throttled }
 }
 
-/// A way of 10 to 20 ms, in microseconds: the rest of the latency is spent after the service has counted the request.
+/// A latency of 10 to 20 ms before the service counts the request, in microseconds; the rest of the round trip follows.
 const STEADY: Range<u64> = 10_000..20_000;
-/// A way that takes half of a latency of 20 to 100 ms.
+/// Half of a round trip of 20 to 100 ms.
 const JITTERY: Range<u64> = 10_000..50_000;
 
 const COUNTERS: [Counter; 5] =
@@ -129,7 +129,7 @@ async fn an_announced_limit_is_used_to_97_percent_in_a_minute_without_a_429() {
     for limit in [2, 10, 100] {
         for service in services(limit) {
             let case = format!("{limit}/s, {:?}", service.counter);
-            let limiter = Limiter::new(RateLimit::Learn);
+            let limiter = Limiter::new(RateLimit::Adaptive);
             let service = service.announcing().retry_after(1);
             let figures = load(limiter, service, 50, Duration::from_mins(1), STEADY).await;
             assert!(figures.used >= 0.97 && figures.throttled == 0, "{case}: {figures:?}");
@@ -143,7 +143,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
         let counter = service.counter;
         let service = service.announcing().retry_after(1);
         let figures =
-            load(Limiter::new(RateLimit::Learn), service, 20, Duration::from_mins(1), JITTERY).await;
+            load(Limiter::new(RateLimit::Adaptive), service, 20, Duration::from_mins(1), JITTERY).await;
         let (used, throttled) = if let Counter::Fixed(_) = counter { (0.95, 1) } else { (0.88, 4) };
         assert!(figures.used >= used && figures.throttled <= throttled, "{counter:?}: {figures:?}");
     }
@@ -152,7 +152,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
 /// Loads a service that announces nothing, and expects 92 % of its limit with at most 0.5 % of 429s.
 async fn assert_learned(service: Service, minutes: u64, way: Range<u64>) {
     let case = format!("{}/s for {minutes} min, {:?}, {way:?}", service.limit, service.counter);
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let figures = load(limiter, service, 50, Duration::from_mins(minutes), way).await;
     println!("{case}: {figures:?}");
     assert!(figures.used >= 0.92 && figures.refused <= 0.005, "{case}: {figures:?}");

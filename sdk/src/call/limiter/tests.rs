@@ -31,7 +31,7 @@ fn per_second(rate: f64) -> Limiter {
 
 /// A limiter beyond its slow start.
 fn open() -> Limiter {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.lock().ramp = None;
     limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
     assert!(limiter.open.load(Ordering::Relaxed));
@@ -48,7 +48,7 @@ fn assert_pace(limiter: &Limiter, expected: f64) {
     assert!((pace - expected).abs() < expected * 1e-6, "{pace} instead of {expected}");
 }
 
-/// Sends at once, or not at all.
+/// Sends immediately, or returns that it can't.
 fn send_now(limiter: &Limiter) -> bool {
     match limiter.acquire(None).now_or_never() {
         Some(Ok(mut permit)) => {
@@ -91,7 +91,8 @@ fn a_rate_that_is_not_positive_and_finite_is_an_invalid_setting() {
         let error = builder.rate_limit(RateLimit::PerSecond(rate)).build().unwrap_err();
         assert!(error.to_string().starts_with("rate_limit must be a positive"), "{error}");
     }
-    for limit in [RateLimit::Learn, RateLimit::Off, RateLimit::PerSecond(0.01), RateLimit::PerSecond(1e9)] {
+    for limit in [RateLimit::Adaptive, RateLimit::Off, RateLimit::PerSecond(0.01), RateLimit::PerSecond(1e9)]
+    {
         assert_eq!(limit.validate(), Ok(()));
     }
 }
@@ -117,17 +118,17 @@ fn a_time_beyond_the_clock_is_a_year_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn off_sends_at_once_whatever_the_service_answers() {
+async fn without_a_limit_every_request_is_sent_immediately() {
     let limiter = Limiter::new(RateLimit::Off);
     limiter.learn(&policy_headers("1;w=60"), throttled(30));
     assert!((0..1_000).all(|_| send_now(&limiter)));
     assert!(limiter.open.load(Ordering::Relaxed));
 }
 
-// Pace
+// Rate
 
 #[tokio::test(start_paused = true)]
-async fn a_configured_rate_is_kept_evenly() {
+async fn a_configured_rate_is_evenly_spaced() {
     let limiter = per_second(2.0);
     let start = Instant::now();
     for n in 0..20 {
@@ -137,7 +138,7 @@ async fn a_configured_rate_is_kept_evenly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_caught_up_on_if_it_was_missed_by_less_than_the_tolerance() {
+async fn a_slot_missed_by_less_than_the_tolerance_is_made_up_for() {
     for (late, next) in [(0, 500), (7, 500), (10, 500), (11, 501), (300, 790)] {
         let limiter = per_second(2.0);
         let start = Instant::now();
@@ -150,7 +151,7 @@ async fn a_turn_is_caught_up_on_if_it_was_missed_by_less_than_the_tolerance() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_client_saves_up_no_burst() {
+async fn an_idle_client_accumulates_no_burst() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     advance(Duration::from_hours(1)).await;
@@ -162,7 +163,7 @@ async fn an_idle_client_saves_up_no_burst() {
 async fn an_announced_limit_sets_the_interval_to_its_stretched_window() {
     for (policy, interval) in [("10;w=1", 102.5), ("2;w=1", 512.5), ("10;w=60", 6_150.0), ("1;w=1", 1_025.0)]
     {
-        let limiter = Limiter::new(RateLimit::Learn);
+        let limiter = Limiter::new(RateLimit::Adaptive);
         assert!(send_now(&limiter));
         limiter.learn(&policy_headers(policy), Verdict::Admitted);
         assert_pace(&limiter, 1_000.0 / interval);
@@ -203,8 +204,8 @@ async fn the_lower_of_the_configured_and_the_announced_rate_applies() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_announced_limit_that_no_client_reaches_slows_nothing() {
-    let limiter = Limiter::new(RateLimit::Learn);
+async fn a_very_high_announced_limit_slows_nothing() {
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.learn(&policy_headers("1000000;w=1"), Verdict::Admitted);
     assert_eq!(pace(&limiter), None);
     assert!(limiter.open.load(Ordering::Relaxed));
@@ -232,32 +233,32 @@ async fn a_changed_announcement_replaces_the_old_one_and_what_429s_showed() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     limiter.lock().ramp.as_mut().unwrap().answers = 4;
     let permits: Vec<_> = (0..3).map(|_| limiter.acquire(None).now_or_never().unwrap().unwrap()).collect();
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
     drop(permits);
     assert_eq!(wait_to_send(&limiter).await, 308);
-    // An earlier turn than the one that is already taken never results.
+    // A later slot never precedes one that is already taken.
     limiter.lock().next = Some(Instant::now() + SECOND);
     limiter.learn(&policy_headers("20;w=1"), Verdict::Admitted);
     assert_eq!(wait_to_send(&limiter).await, 1_000);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_window_that_was_exhausted_before_the_client_knew_of_it_is_waited_for() {
+async fn an_already_exhausted_window_is_waited_out() {
     let exhausted = |reset: &str| {
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "0"), ("ratelimit-reset", reset)])
     };
     for (reset, wait) in [("2", 2_000), ("0", 103), ("60", 60_000), ("4000000000", 60_000), ("-1", 103)] {
-        let limiter = Limiter::new(RateLimit::Learn);
+        let limiter = Limiter::new(RateLimit::Adaptive);
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert_eq!(wait_to_send(&limiter).await, wait, "{reset}");
-        // An exhausted window is what a full one ends with.
+        // A fully used window ends as an exhausted one.
         limiter.learn(&exhausted(reset), Verdict::Admitted);
         assert!(wait_to_send(&limiter).await <= 103);
     }
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let left =
         headers(&[("ratelimit-policy", "10;w=1"), ("ratelimit-remaining", "1"), ("ratelimit-reset", "9")]);
     limiter.learn(&left, Verdict::Admitted);
@@ -283,7 +284,7 @@ fn in_flight_at_once(limiter: &Limiter) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_new_client_adds_one_request_in_flight_for_every_two_answers_up_to_32() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for answers in 0..62 {
         assert_eq!(in_flight_at_once(&limiter), 1 + answers / 2, "{answers}");
         assert!(!limiter.open.load(Ordering::Relaxed));
@@ -295,7 +296,7 @@ async fn a_new_client_adds_one_request_in_flight_for_every_two_answers_up_to_32(
 
 #[tokio::test(start_paused = true)]
 async fn sequential_calls_never_wait_while_no_limit_is_known() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for _ in 0..200 {
         assert!(send_now(&limiter));
         limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
@@ -303,8 +304,8 @@ async fn sequential_calls_never_wait_while_no_limit_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_lets_the_next_waiting_calls_go() {
-    let limiter = Limiter::new(RateLimit::Learn);
+async fn a_response_releases_the_next_waiting_calls() {
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let first = limiter.acquire(None).await.unwrap();
     let start = Instant::now();
     let answer = async {
@@ -323,8 +324,8 @@ async fn an_answer_lets_the_next_waiting_calls_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_answers_end_the_slow_start_within_five_seconds() {
-    let limiter = Limiter::new(RateLimit::Learn);
+async fn slow_responses_end_the_slow_start_within_five_seconds() {
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let start = Instant::now();
     let mut seconds = [0; 6];
     let mut permits = Vec::new();
@@ -336,8 +337,8 @@ async fn slow_answers_end_the_slow_start_within_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn other_answers_do_not_count_in_the_slow_start() {
-    let limiter = Limiter::new(RateLimit::Learn);
+async fn other_responses_do_not_count_in_the_slow_start() {
+    let limiter = Limiter::new(RateLimit::Adaptive);
     for _ in 0..100 {
         limiter.learn(&HeaderMap::new(), Verdict::Unrelated);
     }
@@ -346,7 +347,7 @@ async fn other_answers_do_not_count_in_the_slow_start() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let old = limiter.acquire(None).await.unwrap();
     limiter.learn(&HeaderMap::new(), BARE_429);
     // The limit is forgotten, and a new slow start begins.
@@ -360,7 +361,7 @@ async fn a_request_of_an_earlier_slow_start_does_not_count_in_a_later_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_whose_deadline_passes_in_the_slow_start_fails_then() {
-    let limiter = Limiter::new(RateLimit::Learn);
+    let limiter = Limiter::new(RateLimit::Adaptive);
     let _first = limiter.acquire(None).await.unwrap();
     let start = Instant::now();
     let late = too_late(&limiter, ms(300)).await;
@@ -370,7 +371,7 @@ async fn a_call_whose_deadline_passes_in_the_slow_start_fails_then() {
 // Queue, deadlines and permits
 
 #[tokio::test(start_paused = true)]
-async fn calls_leave_in_the_order_in_which_they_were_made() {
+async fn calls_are_sent_in_the_order_in_which_they_were_made() {
     let limiter = per_second(100.0);
     let order = Mutex::new(Vec::new());
     let calls = (0..50).map(|n| {
@@ -396,7 +397,7 @@ async fn a_new_call_does_not_overtake_the_waiting_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_turn_cannot_come_before_its_deadline_fails_at_once_and_takes_no_slot() {
+async fn a_call_whose_slot_is_after_its_deadline_fails_immediately_and_takes_none() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     let start = Instant::now();
@@ -410,7 +411,7 @@ async fn a_call_whose_turn_cannot_come_before_its_deadline_fails_at_once_and_tak
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_turn_of_a_call_counts_the_calls_that_wait_before_it() {
+async fn the_slot_of_a_call_accounts_for_the_calls_waiting_before_it() {
     let limiter = per_second(2.0);
     assert!(send_now(&limiter));
     advance(ms(100)).await;
@@ -432,7 +433,7 @@ async fn the_turn_of_a_call_counts_the_calls_that_wait_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_turn_of_a_call_counts_the_pause_after_a_429() {
+async fn the_slot_of_a_call_accounts_for_the_pause_after_a_429() {
     let limiter = per_second(10.0);
     assert!(send_now(&limiter));
     limiter.learn(&HeaderMap::new(), throttled(3));
@@ -489,12 +490,12 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
                 }
             };
             // The application drops three calls of four after at most a minute.
-            let patience = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
-            let _ = tokio::time::timeout(patience, call).await;
+            let limit = if n % 4 == 0 { SECOND * 120 } else { ms(n * 60 + 1) };
+            let _ = tokio::time::timeout(limit, call).await;
         }
     });
     let waves = async {
-        // Calls that are made later take the places of dropped ones.
+        // Later calls take the places of dropped ones.
         futures_util::future::join_all((1..120u32).map(|n| {
             let (limiter, left) = (&limiter, &left);
             async move {
@@ -517,7 +518,7 @@ async fn a_thousand_calls_at_two_per_second_neither_idle_nor_lock_out_later_ones
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permit_that_is_dropped_unsent_returns_its_slot() {
+async fn a_permit_dropped_before_sending_returns_its_slot() {
     let limiter = per_second(2.0);
     for _ in 0..100 {
         drop(limiter.acquire(None).now_or_never().unwrap());
@@ -527,7 +528,7 @@ async fn a_permit_that_is_dropped_unsent_returns_its_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_returned_slot_goes_to_the_call_that_waits() {
+async fn a_returned_slot_is_used_by_the_waiting_call() {
     let limiter = per_second(0.1);
     let permit = limiter.acquire(None).await.unwrap();
     let (waited, ()) = tokio::join!(wait_to_send(&limiter), async {
@@ -538,7 +539,7 @@ async fn a_returned_slot_goes_to_the_call_that_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sent_permit_returns_its_slot_only_if_it_is_given_back() {
+async fn a_sent_permit_keeps_its_slot_unless_it_is_given_back() {
     let limiter = per_second(2.0);
     let mut refused = limiter.acquire(None).await.unwrap();
     refused.sent();
@@ -550,7 +551,7 @@ async fn a_sent_permit_returns_its_slot_only_if_it_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_that_passed_unused_makes_no_burst() {
+async fn an_unused_slot_causes_no_burst() {
     let limiter = per_second(2.0);
     let unsent = limiter.acquire(None).await.unwrap();
     wait_to_send(&limiter).await;
@@ -559,7 +560,7 @@ async fn a_slot_that_passed_unused_makes_no_burst() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_goes_earlier_when_the_limit_rises() {
+async fn a_waiting_call_is_sent_earlier_when_the_limit_rises() {
     let limiter = open();
     limiter.learn(&policy_headers("1;w=60"), Verdict::Admitted);
     let (waited, ()) = tokio::join!(wait_to_send(&limiter), async {
@@ -624,7 +625,7 @@ async fn the_first_429_puts_the_ceiling_below_the_rate_of_the_last_second() {
 }
 
 #[test]
-fn the_rate_of_the_last_second_forgets_older_answers() {
+fn the_rate_of_the_last_second_excludes_older_responses() {
     let start = Instant::now();
     let mut recent = Recent::default();
     for _ in 0..5 {
@@ -765,7 +766,7 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
     advance(ms(1)).await;
     assert!(send_now(&limiter));
     assert_eq!(pace(&limiter), None);
-    // From there on as a new client: the slow start comes first.
+    // From there on, like a new client: the slow start comes first.
     assert_eq!(in_flight_at_once(&limiter), 1);
     for _ in 0..62 {
         limiter.learn(&HeaderMap::new(), Verdict::Admitted);
@@ -774,7 +775,7 @@ async fn a_limit_that_was_never_announced_is_forgotten_when_no_429_confirms_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiting_call_goes_when_the_limit_is_forgotten() {
+async fn a_waiting_call_is_sent_when_the_limit_is_forgotten() {
     let limiter = open();
     limiter.learn(&HeaderMap::new(), BARE_429);
     limiter.lock().next = Some(Instant::now() + Duration::from_hours(1));
@@ -788,7 +789,7 @@ async fn a_waiting_call_goes_when_the_limit_is_forgotten() {
 // Headers
 
 #[test]
-fn announced_limits_are_read_in_every_form() {
+fn announced_limits_are_parsed_in_every_form() {
     let read = |pairs: &[(&'static str, &str)]| announced(&headers(pairs)).map(|w| (w.limit, w.seconds));
     let policy = |text: &str| read(&[("ratelimit-policy", text)]);
     for (text, window) in [
@@ -874,11 +875,11 @@ mod properties {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// Makes a call, with a deadline in so many milliseconds.
+        /// Makes a call with a deadline, in milliseconds from now.
         Acquire(Option<u64>),
         /// Drops a waiting call.
         Drop(usize),
-        /// Sends with a permit, or drops it unsent.
+        /// Sends with a permit, or drops it before sending.
         Finish(usize, bool),
         Advance(u64),
     }
@@ -900,7 +901,7 @@ mod properties {
         limiter: &'a Limiter,
         interval: Duration,
         waiting: Vec<(Call<'a>, Option<Instant>)>,
-        /// When each permit was granted, by number; those that came back while they were the latest are missing.
+        /// When each permit was granted, by number, without permits returned while they were the latest.
         granted: BTreeMap<usize, Instant>,
         /// The permits that are neither sent nor dropped.
         held: Vec<(usize, Permit<'a>)>,
@@ -968,7 +969,7 @@ mod properties {
                 }
                 Step::Drop(_) | Step::Finish(..) => {}
             }
-            // Twice: a dropped head lets the next one look.
+            // Twice: after a dropped head, the next call checks.
             self.poll();
             self.poll();
         }

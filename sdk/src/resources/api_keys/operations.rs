@@ -40,10 +40,10 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewApiKey::check`] finds, before anything is sent.
     fn create() with (key: &NewApiKey) -> Call<CreatedApiKey> = POST["/api-keys"];
 
-    /// Lists API keys, newest first: `GET /api-keys`, all of them unless a limit is given.
+    /// Lists API keys, newest first: `GET /api-keys`. Awaited without a page size, it returns all of them.
     fn list() -> List<ApiKeySummary> = GET["/api-keys"];
 
-    /// Deletes an API key, which the service refuses from then on: `DELETE /api-keys/{api_key_id}`.
+    /// Deletes an API key, which the service rejects from then on: `DELETE /api-keys/{api_key_id}`.
     fn delete(id: ApiKeyId) -> Call<Deleted<ApiKeyId>> = DELETE["/api-keys/" id];
 }
 

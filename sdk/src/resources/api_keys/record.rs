@@ -3,11 +3,11 @@
 use crate::types::{ApiKeyId, ApiKeyToken, Timestamp};
 
 record! {
-    /// A newly created API key. The service returns its token only once; serializing the record leaves it out.
+    /// A newly created API key. The service returns its token only once, and serializing the record leaves it out.
     pub struct CreatedApiKey {
         /// The key's ID.
         pub id: ApiKeyId,
-        /// The key itself.
+        /// The token: the API key itself.
         pub token - secret: ApiKeyToken,
     }
 }

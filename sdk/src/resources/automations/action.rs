@@ -1,4 +1,4 @@
-//! The configurations of steps, by their types.
+//! The configurations of steps, one type for each type of step.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::types::{SegmentId, TemplateId, lenient::null_default};
 
-/// What starts a run.
+/// The event that starts a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Trigger {
@@ -18,19 +18,19 @@ pub struct Trigger {
     pub event_name: String,
 }
 
-/// How long a run pauses.
+/// The duration of a delay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Delay {
-    /// The time in words: `30 minutes`, `1 day`.
+    /// The duration in words, such as `30 minutes` or `1 day`.
     pub duration: String,
 }
 
-/// Where the contact is added.
+/// The segment that the contact is added to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AddToSegment {
-    /// The segment's id.
+    /// The segment's ID.
     pub segment_id: SegmentId,
 }
 
@@ -38,15 +38,15 @@ pub struct AddToSegment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AutomationEmail {
-    /// The template, and what its variables are replaced by.
+    /// The template, and the values of its variables.
     pub template: AutomationTemplate,
-    /// The subject, if not the template's.
+    /// The subject; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The sender, if not the template's.
+    /// The sender; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Where answers go, if not where the template says.
+    /// The address for replies; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
 }
@@ -55,21 +55,21 @@ pub struct AutomationEmail {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AutomationTemplate {
-    /// The template's id or alias.
+    /// The template's ID or alias.
     pub id: TemplateId,
-    /// What its variables are replaced by.
+    /// The values of the template's variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_default")]
     pub variables: BTreeMap<String, RunValue>,
 }
 
 impl AutomationEmail {
-    /// An email from this template, named by its id or alias.
+    /// Creates an email from a published template, by its ID or alias.
     pub fn new(template: impl Into<TemplateId>) -> Self {
         let template = AutomationTemplate { id: template.into(), variables: BTreeMap::new() };
         Self { template, subject: None, from: None, reply_to: None }
     }
 
-    /// What a variable of the template is replaced by: a text or a number, or what the run knows ([`RunValue::var`]).
+    /// Sets a variable of the template to a string, a number, or a value from the run ([`RunValue::var`]).
     #[must_use]
     pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.template.variables.insert(key.into(), value.into());
@@ -77,11 +77,11 @@ impl AutomationEmail {
     }
 
     setters! {
-        /// Sets the subject in place of the template's.
+        /// Sets the subject, replacing the template's.
         subject: String;
-        /// Sets the sender in place of the template's: `email` or `Name <email>`.
+        /// Sets the sender, replacing the template's: `email` or `Name <email>`.
         from: String;
-        /// Sets the address for replies in place of the template's.
+        /// Sets the address for replies, replacing the template's.
         reply_to: String;
     }
 }
@@ -104,30 +104,30 @@ impl From<&TemplateId> for AutomationEmail {
     }
 }
 
-/// A pause that ends when an event is sent for the contact.
+/// A wait that ends when an event is sent for the contact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct WaitForEvent {
     /// The name of the event.
     pub event_name: String,
-    /// The longest to wait, in words: `3 days`. Without it the run waits until the event comes.
+    /// The timeout in words, such as `3 days`; `None` to wait indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// What the event must be like; another one of the same name does not end the wait.
+    /// A condition that the event must meet; other events of the same name don't end the wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_rule: Option<Rule>,
 }
 
 impl WaitForEvent {
-    /// Waits for an event of this name.
+    /// Creates a wait for an event of this name.
     pub fn new(event_name: impl Into<String>) -> Self {
         Self { event_name: event_name.into(), timeout: None, filter_rule: None }
     }
 
     setters! {
-        /// Sets the longest time to wait, in words: `3 days`.
+        /// Sets the timeout in words, such as `3 days`.
         timeout: String;
-        /// Sets a condition on the event. Its fields are those of the awaited event: `event.amount`.
+        /// Sets a condition on the awaited event, with fields such as `event.amount`.
         filter_rule: Rule;
     }
 }
@@ -138,7 +138,7 @@ impl From<&str> for WaitForEvent {
     }
 }
 
-/// What changes about a contact. What is not named stays as it is.
+/// Changes to a contact. Fields that aren't set keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ContactUpdate {
@@ -148,7 +148,7 @@ pub struct ContactUpdate {
     /// The last name.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub last_name: Option<RunValue>,
-    /// Whether the contact gets no broadcasts.
+    /// Whether the contact is unsubscribed from all broadcasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsubscribed: Option<RunValue>,
     /// The contact's properties, by key.
@@ -157,7 +157,7 @@ pub struct ContactUpdate {
 }
 
 impl ContactUpdate {
-    /// Changes nothing yet.
+    /// Creates an update without changes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -167,11 +167,11 @@ impl ContactUpdate {
         first_name: RunValue;
         /// Sets the last name; [`RunValue::null`] clears it.
         last_name: RunValue;
-        /// Sets whether the contact gets no broadcasts.
+        /// Sets whether the contact is unsubscribed from all broadcasts.
         unsubscribed: RunValue;
     }
 
-    /// A property; [`RunValue::null`] clears it.
+    /// Sets a property; [`RunValue::null`] clears it.
     #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.properties.insert(key.into(), value.into());

@@ -1,34 +1,34 @@
-//! Connections: which step follows which, and when.
+//! Connections: the order of steps, and its conditions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::lenient::null_default;
 
 open_enum! {
-    /// When a connection is taken.
+    /// The condition under which a connection is taken.
     ConnectionType {
-        /// When the step is done.
+        /// The step has completed.
         Default = "default",
-        /// When the condition holds.
+        /// The condition is met.
         ConditionMet = "condition_met",
-        /// When the condition does not hold.
+        /// The condition is not met.
         ConditionNotMet = "condition_not_met",
-        /// When the event did not come in time.
+        /// The wait has timed out.
         Timeout = "timeout",
-        /// When the event came.
+        /// The event was received.
         EventReceived = "event_received",
     }
 }
 
-/// One step follows another.
+/// A connection from one step to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Connection {
-    /// The key of the step that is left.
+    /// The key of the step it leaves.
     pub from: String,
-    /// The key of the step that comes next.
+    /// The key of the step it leads to.
     pub to: String,
-    /// When it is taken.
+    /// The condition under which it is taken.
     #[serde(rename = "type", default, deserialize_with = "null_default")]
     pub kind: ConnectionType,
 }
@@ -43,34 +43,34 @@ impl Default for ConnectionType {
 }
 
 impl Connection {
-    /// `to` follows `from` when that is done.
+    /// Connects `from` to `to`, taken when `from` has completed.
     pub fn new(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self { from: from.into(), to: to.into(), kind: ConnectionType::Default }
     }
 
-    /// The same, taken at another time. Only a condition and a wait for an event know other times than the default.
+    /// Sets the type. Only conditions and waits for an event have types other than the default.
     #[must_use]
     pub fn kind(mut self, kind: ConnectionType) -> Self {
         self.kind = kind;
         self
     }
 
-    /// `to` follows the condition `from` when it holds.
+    /// Connects the condition `from` to `to`, taken if it is met.
     pub fn if_met(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::new(from, to).kind(ConnectionType::ConditionMet)
     }
 
-    /// `to` follows the condition `from` when it does not hold.
+    /// Connects the condition `from` to `to`, taken if it is not met.
     pub fn if_not_met(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::new(from, to).kind(ConnectionType::ConditionNotMet)
     }
 
-    /// `to` follows the wait `from` when the event has come.
+    /// Connects the wait `from` to `to`, taken when the event is received.
     pub fn on_event(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::new(from, to).kind(ConnectionType::EventReceived)
     }
 
-    /// `to` follows the wait `from` when the event has not come in time.
+    /// Connects the wait `from` to `to`, taken when it times out.
     pub fn on_timeout(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self::new(from, to).kind(ConnectionType::Timeout)
     }

@@ -1,9 +1,9 @@
-//! The rules of a definition: the shape of its steps and conditions, and the graph of its connections.
+//! Validation of automation definitions: the shape of steps and conditions, and the graph of connections.
 //!
-//! The rules apply to the definition as it is written on the wire, so that one built in Rust and one read from a file have to
-//! follow the same ones, and every problem has its place. The specification is silent on valid graphs. Here: keys name one step
-//! each, connections name existing steps, a step has at most one connection of each type (a run takes one path), no connection
-//! leads into a trigger or closes a cycle, and the types that depend on an outcome belong to the steps that have it.
+//! The rules apply to the definition's JSON, so that one built in Rust and one read from a file are validated alike, and every problem
+//! has a location. The specification is silent on valid graphs. Here: keys are unique, connections refer to existing steps, a step has
+//! at most one connection of each type (a run takes one path), no connection leads to a trigger or closes a cycle, and connection
+//! types that depend on an outcome belong to the steps with that outcome.
 
 mod config;
 mod graph;
@@ -29,7 +29,7 @@ const STEP_TYPES: [&str; 8] = [
     "add_to_segment",
 ];
 
-/// Checks a definition that was built in Rust, by its JSON.
+/// Validates a definition that was built in Rust, by its JSON.
 pub(super) fn written(
     v: &mut Validator,
     definition: &impl Serialize,
@@ -41,7 +41,7 @@ pub(super) fn written(
     }
 }
 
-/// Checks the body of a new automation.
+/// Validates the body of a new automation.
 pub(super) fn new_automation(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "an automation") else { return };
     v.known(fields, "an automation", &FIELDS);
@@ -53,7 +53,7 @@ pub(super) fn new_automation(v: &mut Validator, json: &Value) {
     v.needed(fields, "connections");
 }
 
-/// Checks the body of an update.
+/// Validates the body of an update.
 pub(super) fn patch(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "an update") else { return };
     v.known(fields, "an update", &FIELDS);
@@ -91,7 +91,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
         v.each("steps", steps.iter().enumerate(), |v, (place, json)| {
             complete &= step(v, place, json, &mut nodes);
         });
-        // A type that is misspelt may have meant one.
+        // A misspelled type may have been meant as a trigger.
         let triggered = |node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind);
         if complete && !nodes.values().any(triggered) {
             v.report_at("steps", "required", "at least one step is a `trigger`");
@@ -102,7 +102,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
     }
 }
 
-/// Checks one step, and returns whether it has a key and a type by which connections can be checked.
+/// Validates one step, and returns whether it has a key and a type by which connections can be validated.
 fn step<'a>(
     v: &mut Validator,
     place: usize,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_names_one_step_and_a_run_goes_one_way() {
+    fn a_key_identifies_one_step_and_a_run_takes_one_path() {
         assert_eq!(
             problems(&with("/steps/2/key", json!("pro"))).first().unwrap(),
             &("/steps/2/key".into(), "exclusive")

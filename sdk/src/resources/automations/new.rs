@@ -60,7 +60,7 @@ impl NewAutomation {
         self
     }
 
-    /// Reads an automation from JSON, such as a file.
+    /// Parses an automation from JSON, such as a file.
     ///
     /// # Errors
     /// All problems of shape and rules, each with its JSON pointer.
@@ -75,9 +75,9 @@ impl NewAutomation {
 }
 
 validate! {
-    /// Problems are JSON pointers into the body (`/steps/3/config/duration`, `/connections/0/to`). The specification is silent on valid
-    /// definitions: every key names one step, connections name existing steps, at least one step is a trigger and no connection leads to
-    /// it, no connection closes a cycle, a step has one connection of each type, and the types that depend on an outcome belong to
+    /// Locations are JSON pointers into the body (`/steps/3/config/duration`, `/connections/0/to`). The specification is silent on valid
+    /// definitions. Here: keys are unique, connections refer to existing steps, at least one step is a trigger, no connection leads to
+    /// a trigger or closes a cycle, a step has one connection of each type, and the types that depend on an outcome belong to
     /// conditions and waits.
     ///
     NewAutomation

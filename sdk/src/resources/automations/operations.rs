@@ -27,7 +27,7 @@ operations! {
     /// let id = client.automations().create(&welcome).await?.id;
     /// client.automations().update(&id, &AutomationPatch::new().status(AutomationStatus::Enabled)).await?;
     ///
-    /// client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com")).await?;
+    /// client.events().send(&EventOccurrence::for_email("user.created", "ada@example.com")).await?;
     /// for run in client.automations().runs(&id).await?.data {
     ///     let run = client.automations().run(&id, &run.id).await?;
     ///     println!("{:?}: {:?}", run.status, run.steps);
@@ -51,13 +51,13 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewAutomation::check`] finds, before anything is sent.
     fn create() with (automation: &NewAutomation) -> Call<Reference<AutomationId>> = POST["/automations"];
 
-    /// Lists automations, newest first: `GET /automations`, 20 per page unless a limit is given.
+    /// Lists automations, newest first: `GET /automations`, 20 per page by default.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// use posthaste::AutomationStatus;
     ///
-    /// let enabled = client.automations().list().status(AutomationStatus::Enabled).limit(50).await?;
+    /// let enabled = client.automations().list().status(AutomationStatus::Enabled).page_size(50).await?;
     /// println!("{} start runs", enabled.data.len());
     /// # Ok(())
     /// # }
@@ -76,14 +76,14 @@ operations! {
     /// Deletes an automation with its runs: `DELETE /automations/{id}`.
     fn delete(id: AutomationId) -> Call<Deleted<AutomationId>> = DELETE["/automations/" id];
 
-    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. It is safe to repeat, so the client retries it when its
+    /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. It is idempotent, so the client retries it when its
     /// outcome is unknown.
     fn stop(id: AutomationId) -> Call<StoppedAutomation> = POST["/automations/" id "/stop"].repeatable();
 
     /// Creates a disabled automation with the same definition: `POST /automations/{id}/duplicate`.
     fn duplicate(id: AutomationId) -> Call<Reference<AutomationId>> = POST["/automations/" id "/duplicate"];
 
-    /// Lists the runs of an automation, newest first: `GET /automations/{id}/runs`, all of them unless a limit is given.
+    /// Lists the runs of an automation, newest first: `GET /automations/{id}/runs`. Awaited without a page size, it returns all of them.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -102,7 +102,7 @@ operations! {
 }
 
 impl Automations<'_> {
-    /// Waits until a run is in a terminal state: [`RunStatus::is_final`].
+    /// Waits until a run reaches a terminal status: [`RunStatus::is_final`].
     pub fn wait_for_run(
         &self,
         id: impl Into<AutomationId>,
@@ -125,7 +125,7 @@ impl List<AutomationSummary> {
 }
 
 impl List<AutomationRunSummary> {
-    /// Lists only runs with these statuses; all runs if there are none.
+    /// Lists only runs with these statuses; all runs if the iterator is empty.
     pub fn status(self, statuses: impl IntoIterator<Item = RunStatus>) -> Self {
         let mut words: Vec<String> = Vec::new();
         for status in statuses {

@@ -40,7 +40,7 @@ impl AutomationPatch {
         self
     }
 
-    /// Reads a patch from JSON, such as a file. `null` counts as missing.
+    /// Parses a patch from JSON, such as a file. `null` counts as absent.
     ///
     /// # Errors
     /// All problems of shape and rules, each with its JSON pointer.

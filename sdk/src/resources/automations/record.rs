@@ -4,7 +4,7 @@ use super::{connection::Connection, step::Step};
 use crate::types::{AutomationId, Timestamp};
 
 open_enum! {
-    /// Whether events start runs of an automation.
+    /// Whether an automation is enabled.
     AutomationStatus {
         /// Events start runs.
         Enabled = "enabled",
@@ -40,7 +40,7 @@ record! {
 items!(AutomationSummary);
 
 record! {
-    /// The answer to [`Automations::stop`](super::Automations::stop).
+    /// The response to [`Automations::stop`](super::Automations::stop).
     #[derive(PartialEq, Eq)]
     pub struct StoppedAutomation {
         /// The automation's ID.

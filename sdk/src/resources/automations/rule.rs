@@ -1,39 +1,39 @@
-//! Rules: what a condition asks of the contact and of the event that started the run.
+//! Rules: conditions on the contact and on the event that started the run.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 open_enum! {
-    /// How a rule compares a field with its value.
+    /// The comparison of a field with a value.
     Operator {
-        /// The same.
+        /// Equal to the value.
         Equals = "eq",
-        /// Not the same.
+        /// Not equal to the value.
         NotEquals = "neq",
-        /// A greater number.
+        /// A number greater than the value.
         GreaterThan = "gt",
-        /// A greater number, or the same.
+        /// A number greater than or equal to the value.
         AtLeast = "gte",
-        /// A smaller number.
+        /// A number less than the value.
         LessThan = "lt",
-        /// A smaller number, or the same.
+        /// A number less than or equal to the value.
         AtMost = "lte",
-        /// A text that holds this one.
+        /// A string that contains the value.
         Contains = "contains",
-        /// A text that begins with this one.
+        /// A string that starts with the value.
         StartsWith = "starts_with",
-        /// A text that ends with this one.
+        /// A string that ends with the value.
         EndsWith = "ends_with",
-        /// The field is there. There is no value.
+        /// The field exists. There is no value.
         Exists = "exists",
-        /// The field is not there, is null, or has nothing in it. There is no value.
+        /// The field is missing, null or empty. There is no value.
         IsEmpty = "is_empty",
     }
 }
 
-/// A tree of rules: one field compared with a value, or several rules of which all or any must hold.
+/// A condition: a comparison of one field, or several rules of which all or any must hold.
 ///
-/// A field is named with where it comes from: `contact.first_name`, `contact.properties.plan`, `event.amount`.
+/// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`.
 ///
 /// ```
 /// use posthaste::Rule;
@@ -49,40 +49,40 @@ open_enum! {
 #[serde(tag = "type")]
 #[non_exhaustive]
 pub enum Rule {
-    /// One field compared with a value.
+    /// A comparison of one field.
     #[serde(rename = "rule")]
     Field(FieldRule),
-    /// All of them must hold.
+    /// All rules must hold.
     #[serde(rename = "and")]
     All {
         /// The rules.
         rules: Vec<Rule>,
     },
-    /// One of them must hold.
+    /// At least one rule must hold.
     #[serde(rename = "or")]
     Any {
         /// The rules.
         rules: Vec<Rule>,
     },
-    /// A rule that this version of the client has no name for, as the service wrote it.
+    /// A rule that this version of the client doesn't know, as the service wrote it.
     #[serde(untagged)]
     Unknown(Value),
 }
 
-/// One field compared with a value.
+/// A comparison of one field with a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct FieldRule {
-    /// The field, with where it comes from: `event.amount`.
+    /// The field with its source, such as `event.amount`.
     pub field: String,
-    /// How it is compared.
+    /// The comparison.
     pub operator: Operator,
-    /// What it is compared with; [`Operator::Exists`] and [`Operator::IsEmpty`] have none.
+    /// The value to compare with; [`Operator::Exists`] and [`Operator::IsEmpty`] have none.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub value: Option<Value>,
 }
 
-/// A value that is given, which may be null.
+/// Deserializes a value that is present but may be null.
 pub(super) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -94,67 +94,67 @@ impl Rule {
         Self::Field(FieldRule { field: field.into(), operator, value })
     }
 
-    /// The field is this text, number or boolean, or null.
+    /// Requires the field to equal this string, number, boolean or null.
     pub fn equals(field: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::field(field, Operator::Equals, Some(value.into()))
     }
 
-    /// The field is something else than this.
+    /// Requires the field to differ from this value.
     pub fn not_equals(field: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::field(field, Operator::NotEquals, Some(value.into()))
     }
 
-    /// The field is a greater number.
+    /// Requires the field to be greater than this number.
     pub fn greater_than(field: impl Into<String>, number: impl Into<Value>) -> Self {
         Self::field(field, Operator::GreaterThan, Some(number.into()))
     }
 
-    /// The field is this number or a greater one.
+    /// Requires the field to be greater than or equal to this number.
     pub fn at_least(field: impl Into<String>, number: impl Into<Value>) -> Self {
         Self::field(field, Operator::AtLeast, Some(number.into()))
     }
 
-    /// The field is a smaller number.
+    /// Requires the field to be less than this number.
     pub fn less_than(field: impl Into<String>, number: impl Into<Value>) -> Self {
         Self::field(field, Operator::LessThan, Some(number.into()))
     }
 
-    /// The field is this number or a smaller one.
+    /// Requires the field to be less than or equal to this number.
     pub fn at_most(field: impl Into<String>, number: impl Into<Value>) -> Self {
         Self::field(field, Operator::AtMost, Some(number.into()))
     }
 
-    /// The field is a text with this one in it.
+    /// Requires the field to be a string that contains this one.
     pub fn contains(field: impl Into<String>, text: impl Into<String>) -> Self {
         Self::field(field, Operator::Contains, Some(Value::String(text.into())))
     }
 
-    /// The field is a text that begins with this one.
+    /// Requires the field to be a string that starts with this one.
     pub fn starts_with(field: impl Into<String>, text: impl Into<String>) -> Self {
         Self::field(field, Operator::StartsWith, Some(Value::String(text.into())))
     }
 
-    /// The field is a text that ends with this one.
+    /// Requires the field to be a string that ends with this one.
     pub fn ends_with(field: impl Into<String>, text: impl Into<String>) -> Self {
         Self::field(field, Operator::EndsWith, Some(Value::String(text.into())))
     }
 
-    /// The field is there.
+    /// Requires the field to exist.
     pub fn exists(field: impl Into<String>) -> Self {
         Self::field(field, Operator::Exists, None)
     }
 
-    /// The field is not there, or has nothing in it.
+    /// Requires the field to be missing, null or empty.
     pub fn is_empty(field: impl Into<String>) -> Self {
         Self::field(field, Operator::IsEmpty, None)
     }
 
-    /// All of these hold.
+    /// Requires all of these rules to hold.
     pub fn all(rules: impl IntoIterator<Item = Rule>) -> Self {
         Self::All { rules: rules.into_iter().collect() }
     }
 
-    /// At least one of these holds.
+    /// Requires at least one of these rules to hold.
     pub fn any(rules: impl IntoIterator<Item = Rule>) -> Self {
         Self::Any { rules: rules.into_iter().collect() }
     }

@@ -1,4 +1,4 @@
-//! Steps: what an automation does, one thing after the other.
+//! Steps of an automation.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -9,21 +9,21 @@ use super::{
 };
 use crate::types::SegmentId;
 
-/// One step of an automation: its key, by which connections name it, and what it does.
+/// A step of an automation: its key, which connections refer to, and its action.
 ///
-/// What the service says of a step beyond what this version knows is kept, and written back when the step is sent again.
+/// Configuration fields that this version doesn't know are preserved, and sent back when the step is sent again.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
-    /// The step's name within the automation.
+    /// The step's key, unique within the automation.
     pub key: String,
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// What its configuration holds beyond that.
+    /// The unknown fields of its configuration.
     rest: Map<String, Value>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
@@ -31,64 +31,64 @@ pub enum Action {
     Trigger(Trigger),
     /// Sends the contact an email from a published template.
     SendEmail(AutomationEmail),
-    /// Lets time pass.
+    /// Waits for a time.
     Delay(Delay),
     /// Waits until an event is sent for the contact.
     WaitForEvent(WaitForEvent),
-    /// Chooses between two ways.
+    /// Chooses between two paths.
     Condition(Rule),
-    /// Changes the contact.
+    /// Updates the contact.
     ContactUpdate(ContactUpdate),
     /// Deletes the contact.
     ContactDelete,
     /// Adds the contact to a segment.
     AddToSegment(AddToSegment),
-    /// A step that this version of the client has no name for, or whose configuration it can't read.
+    /// A step that this version of the client doesn't know, or whose configuration it can't read.
     Unknown {
-        /// Its type on the wire.
+        /// The type on the wire.
         kind: String,
-        /// Its configuration as the service wrote it.
+        /// The configuration as the service wrote it.
         config: Value,
     },
 }
 
 impl Step {
-    /// A step of one's own making.
+    /// Creates a step with any action.
     pub fn new(key: impl Into<String>, action: Action) -> Self {
         Self { key: key.into(), action, rest: Map::new() }
     }
 
-    /// Starts a run when an event of this name is sent. Every automation has at least one.
+    /// Starts a run when an event of this name is sent. Every automation has at least one trigger.
     pub fn trigger(key: impl Into<String>, event_name: impl Into<String>) -> Self {
         Self::new(key, Action::Trigger(Trigger { event_name: event_name.into() }))
     }
 
-    /// Sends the contact an email. A template's id or alias is enough where nothing else is to be said.
+    /// Sends the contact an email. Accepts a template's ID or alias, or an [`AutomationEmail`] with more options.
     pub fn send_email(key: impl Into<String>, email: impl Into<AutomationEmail>) -> Self {
         Self::new(key, Action::SendEmail(email.into()))
     }
 
-    /// Lets time pass, in words: `30 minutes`, `1 day`; at most 30 days.
+    /// Waits for a time, in words such as `30 minutes` or `1 day`; at most 30 days.
     pub fn delay(key: impl Into<String>, duration: impl Into<String>) -> Self {
         Self::new(key, Action::Delay(Delay { duration: duration.into() }))
     }
 
-    /// Waits until an event is sent for the contact. The event's name is enough where nothing else is to be said.
+    /// Waits until an event is sent for the contact. Accepts the event's name, or a [`WaitForEvent`] with more options.
     pub fn wait_for_event(key: impl Into<String>, wait: impl Into<WaitForEvent>) -> Self {
         Self::new(key, Action::WaitForEvent(wait.into()))
     }
 
-    /// Chooses between two ways.
+    /// Chooses between two paths.
     pub fn condition(key: impl Into<String>, rule: Rule) -> Self {
         Self::new(key, Action::Condition(rule))
     }
 
-    /// Changes the contact.
+    /// Updates the contact.
     pub fn contact_update(key: impl Into<String>, update: ContactUpdate) -> Self {
         Self::new(key, Action::ContactUpdate(update))
     }
 
-    /// Deletes the contact. Steps behind it that need a contact fail.
+    /// Deletes the contact. Later steps that need a contact fail.
     pub fn contact_delete(key: impl Into<String>) -> Self {
         Self::new(key, Action::ContactDelete)
     }
@@ -100,7 +100,7 @@ impl Step {
 }
 
 impl Action {
-    /// The step's type on the wire: `send_email`.
+    /// Returns the step's type on the wire, such as `send_email`.
     pub fn kind(&self) -> &str {
         match self {
             Self::Trigger(_) => "trigger",

@@ -1,9 +1,9 @@
-//! Values that a step is given when a run gets to it.
+//! Values in step configurations, fixed or resolved by a run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A value that is fixed in the definition, or taken from what the run knows when it gets there.
+/// A value that is fixed in the definition, or resolved when a run reaches the step.
 ///
 /// ```
 /// use posthaste::RunValue;
@@ -16,22 +16,22 @@ use serde_json::Value;
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum RunValue {
-    /// Taken from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
+    /// Resolved from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
     Var {
-        /// Where it comes from.
+        /// The path to the value.
         var: String,
     },
-    /// The same in every run.
+    /// The same value in every run.
     Fixed(Value),
 }
 
 impl RunValue {
-    /// Takes the value from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
+    /// Creates a reference to the event that started the run, or to the contact: `event.plan`, `contact.first_name`.
     pub fn var(name: impl Into<String>) -> Self {
         Self::Var { var: name.into() }
     }
 
-    /// Null, which clears what is set to it.
+    /// Creates a null, which clears the field it is set to.
     pub fn null() -> Self {
         Self::Fixed(Value::Null)
     }

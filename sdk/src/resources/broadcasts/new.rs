@@ -6,7 +6,7 @@ use crate::{
 };
 
 input! {
-    /// A broadcast, one email for all contacts of a segment, to create with [`Broadcasts::create`](super::Broadcasts::create).
+    /// A broadcast to create with [`Broadcasts::create`](super::Broadcasts::create): one email to all contacts of a segment.
     ///
     /// Subject, HTML and text may contain placeholders, which the service fills for each contact: `{{{FIRST_NAME}}}`, `{{{LAST_NAME}}}`,
     /// `{{{EMAIL}}}`, `{{{contact.city|your town}}}` for a contact property with a fallback, and `{{{SERVICE_UNSUBSCRIBE_URL}}}` for the
@@ -27,10 +27,10 @@ input! {
         optional {
             /// Sets the HTML body.
             html: String,
-            /// Sets the plain-text body. Without one the service derives it from the HTML; an empty one disables that.
+            /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that.
             text: String,
-            /// Sets the preview text, which mail clients show beside the subject. (Not part of the specification; the service is known to
-            /// accept it.)
+            /// Sets the preview text, which mail clients show beside the subject. (The specification is silent on it; the public service accepts
+            /// it.)
             preview_text: String,
             /// Sets an internal name, which recipients don't see.
             name: String,
@@ -62,8 +62,8 @@ impl NewBroadcast {
         self
     }
 
-    /// Schedules the broadcast, `send` with `scheduled_at`: a moment, ISO 8601 text, or natural language such as `in 1 hour`.
-    /// The client sends text unchanged.
+    /// Schedules the broadcast (`send` with `scheduled_at`) for a point in time, ISO 8601 text, or natural language such as `in 1 hour`.
+    /// Text is sent unchanged.
     #[must_use]
     pub fn send_at(mut self, when: impl Into<ScheduledAt>) -> Self {
         (self.send, self.scheduled_at) = (Some(true), Some(when.into()));

@@ -50,14 +50,14 @@ operations! {
     /// Creates a broadcast: `POST /broadcasts`. It stays a draft unless it is sent [immediately](NewBroadcast::send_now) or
     /// [scheduled](NewBroadcast::send_at).
     ///
-    /// Broadcasts have no idempotency key, so the client doesn't retry it when its outcome is unknown: find the broadcast with
+    /// Broadcasts have no idempotency key, so the client doesn't retry a create with an unknown outcome: look for the broadcast with
     /// [`list`](Self::list).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewBroadcast::check`] finds, before anything is sent.
     fn create() with (broadcast: &NewBroadcast) -> Call<Reference<BroadcastId>> = POST["/broadcasts"];
 
-    /// Lists broadcasts, newest first: `GET /broadcasts`, all on one page unless a limit is given.
+    /// Lists broadcasts, newest first: `GET /broadcasts`. Awaited without a page size, it returns all of them.
     fn list() -> List<BroadcastSummary> = GET["/broadcasts"];
 
     /// Gets a broadcast with its content: `GET /broadcasts/{id}`.
@@ -71,15 +71,15 @@ operations! {
 
     /// Sends a draft immediately: `POST /broadcasts/{id}/send`. The scope `emails:send` suffices.
     ///
-    /// The service has no idempotency key for it, so the client doesn't retry it when its outcome is unknown: check the status with
+    /// It has no idempotency key, so the client doesn't retry it when its outcome is unknown: check the status with
     /// [`get`](Self::get) first.
     fn send(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/send"];
 
-    /// Cancels a broadcast that is not completely sent: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a
-    /// queued one is canceled; the service refuses any other. (The specification is silent on this operation.)
+    /// Cancels a broadcast that has not been sent completely: `POST /broadcasts/{id}/cancel`. A scheduled broadcast becomes a draft again, a
+    /// queued one is canceled; the service rejects any other status. (The specification is silent on this operation.)
     fn cancel(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/cancel"];
 
-    /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The answer has the new broadcast's ID. (The specification
+    /// Creates a draft with the same content: `POST /broadcasts/{id}/duplicate`. The response has the new broadcast's ID. (The specification
     /// is silent on this operation.)
     fn duplicate(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/duplicate"];
 
@@ -88,8 +88,8 @@ operations! {
 }
 
 impl Broadcasts<'_> {
-    /// Schedules a draft: [`send`](Self::send) with a time, a moment, ISO 8601 text, or natural language such as `in 1 hour`.
-    /// The client sends text unchanged.
+    /// Schedules a draft ([`send`](Self::send) with `scheduled_at`) for a point in time, ISO 8601 text, or natural language such as `in 1 hour`.
+    /// Text is sent unchanged.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if `when` is empty.
@@ -108,7 +108,7 @@ impl Broadcasts<'_> {
 
     /// Waits until a broadcast is sent or canceled: [`BroadcastStatus::Sent`], [`BroadcastStatus::Canceled`].
     ///
-    /// It also waits on a draft, which may still be sent.
+    /// It also waits for a draft, which may still be sent.
     pub fn wait(&self, id: impl Into<BroadcastId>) -> Wait<Broadcast> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(

@@ -31,7 +31,7 @@ patch! {
         html: String |
         /// Removes the HTML body; a text body is required then.
         clear_html,
-        /// Sets the plain-text body; an empty one means none.
+        /// Sets the plain-text body; an empty string removes it.
         text: String |
         /// Lets the service derive the plain-text body from the HTML again.
         clear_text,

@@ -3,7 +3,7 @@
 use crate::types::{BroadcastId, SegmentId, Timestamp, TopicId};
 
 open_enum! {
-    /// The status of a broadcast. The specification has seen `draft` and `sent`; the others are known from elsewhere.
+    /// The status of a broadcast. The specification documents `draft` and `sent`; the others are those of the public service.
     BroadcastStatus {
         /// Editable and not scheduled.
         Draft = "draft",
@@ -42,7 +42,7 @@ record! {
         pub topic_id: Option<TopicId>,
     }
 
-    /// A broadcast with its content. (The specification says that it can be read and is silent on the fields.)
+    /// A broadcast with its content. (The specification names the operation and is silent on the fields.)
     pub struct Broadcast: BroadcastSummary {
         /// The sender, with the display name if there is one.
         pub from: Option<String>,

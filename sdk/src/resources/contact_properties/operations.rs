@@ -28,7 +28,7 @@ operations! {
     /// Returns the operations on contact properties.
     accessor contact_properties;
 
-    /// Lists contact properties, newest first: `GET /contact-properties`, 20 per page unless a limit is given.
+    /// Lists contact properties, newest first: `GET /contact-properties`, 20 per page by default.
     fn list() -> List<ContactProperty> = GET["/contact-properties"];
 
     /// Gets a contact property: `GET /contact-properties/{id}`.

@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::problem::Validator;
 
 patch! {
-    /// Changes to a contact property, which are its fallback: [`ContactProperties::update`](super::ContactProperties::update).
+    /// Changes to a contact property: [`ContactProperties::update`](super::ContactProperties::update). Only its fallback can change.
     pub struct ContactPropertyPatch {
-        /// Sets the fallback, a string or a number. The service refuses a type other than the property's.
+        /// Sets the fallback, a string or a number. The service rejects a type other than the property's.
         fallback_value: Value |
         /// Removes the fallback.
         clear_fallback_value,

@@ -54,8 +54,8 @@ pub(super) struct Choice {
 }
 
 impl NewContact {
-    /// Sets a property. Its key is that of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The
-    /// value has the property's type.
+    /// Sets a property, by the key of an existing contact property: ASCII letters, digits and underscores, at most 50 characters. The
+    /// value must have the property's type.
     #[must_use]
     pub fn property(mut self, key: impl Into<String>, value: impl Into<PropertyValue>) -> Self {
         self.properties.insert(key.into(), value.into());

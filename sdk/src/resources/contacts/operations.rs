@@ -5,7 +5,7 @@ use http::Method;
 use super::{
     new::{Choice, NewContact},
     patch::ContactPatch,
-    record::{DeletedContact, Membership, TopicSubscription, TopicsUpdated},
+    record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics},
     reference::ContactRef,
 };
 use crate::{
@@ -21,7 +21,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// let newest = client.contacts().list().limit(10).await?;
+    /// let newest = client.contacts().list().page_size(10).await?;
     /// println!("{} contacts, more: {}", newest.data.len(), newest.has_more);
     /// let readers = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
     /// client.contacts().add_to_segment("ada@example.com", readers).await?;
@@ -37,13 +37,13 @@ operations! {
     /// Creates a contact: `POST /contacts`.
     ///
     /// The specification is silent on an address that another contact has. The sandbox updates that contact and returns its ID; a service
-    /// may also refuse it with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
+    /// may also respond with 409. Either way an address identifies one contact, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
     fn create() with (contact: &NewContact) -> Call<Reference<ContactId>> = POST["/contacts"].repeatable();
 
-    /// Lists contacts, newest first: `GET /contacts`, all on one page unless a limit is given.
+    /// Lists contacts, newest first: `GET /contacts`. Awaited without a page size, it returns all of them.
     /// [`List::segment_id`] filters it.
     fn list() -> List<ContactSummary> = GET["/contacts"];
 
@@ -60,13 +60,13 @@ operations! {
     /// Deletes a contact with its memberships and subscriptions: `DELETE /contacts/{id_or_email}`.
     fn delete(contact: ContactRef) -> Call<DeletedContact> = DELETE["/contacts/" contact];
 
-    /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`, all on one page unless a limit is given.
+    /// Lists the segments of a contact: `GET /contacts/{id_or_email}/segments`. Awaited without a page size, it returns all of them.
     ///
-    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this format say: when the contact joined it. The
-    /// specification calls the items segment items, and the sandbox follows it.)
+    /// [`Segment::created_at`] is when the segment was created. (Some descriptions of this API define it as the time when the contact joined.
+    /// The specification calls the items segment items, and the sandbox follows it.)
     fn segments(contact: ContactRef) -> List<Segment> = GET["/contacts/" contact "/segments"];
 
-    /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is safe to repeat.
+    /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is idempotent.
     fn add_to_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = POST["/contacts/" contact "/segments/" segment].repeatable();
 
@@ -74,9 +74,9 @@ operations! {
     fn remove_from_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
         = DELETE["/contacts/" contact "/segments/" segment];
 
-    /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`, all on one page unless a limit is given.
+    /// Lists a contact's subscription to each topic: `GET /contacts/{id_or_email}/topics`. Awaited without a page size, it returns all of them.
     ///
-    /// Topics without a choice of the contact have their default. (The specification is silent on them.)
+    /// Topics without an explicit subscription have their default. (The specification is silent on them.)
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -90,8 +90,8 @@ operations! {
 }
 
 impl Contacts<'_> {
-    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; of several
-    /// choices for one topic, the last one applies.
+    /// Updates a contact's topic subscriptions: `PATCH /contacts/{id_or_email}/topics`. Other topics keep their subscription; if a topic
+    /// occurs several times, the last occurrence applies.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
@@ -103,7 +103,7 @@ impl Contacts<'_> {
     /// # }
     /// ```
     ///
-    /// The body is a bare array, the form that other clients of this format send.
+    /// The body is a bare array, as other clients of this API send it.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if an ID is empty or a subscription is unknown, before anything is sent.
@@ -111,7 +111,7 @@ impl Contacts<'_> {
         &self,
         contact: impl Into<ContactRef>,
         choices: impl IntoIterator<Item = (T, Subscription)>,
-    ) -> Call<TopicsUpdated> {
+    ) -> Call<UpdatedTopics> {
         let choices: Vec<_> =
             choices.into_iter().map(|(id, subscription)| Choice { id: id.into(), subscription }).collect();
         let contact = contact.into();

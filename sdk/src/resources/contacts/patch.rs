@@ -15,7 +15,7 @@ patch! {
     /// assert!(patch.check().is_ok());
     /// ```
     pub struct ContactPatch {
-        /// Sets the address. The sandbox refuses that of another contact with 409; the specification is silent here.
+        /// Sets the address. The sandbox rejects that of another contact with 409; the specification is silent on it.
         email: String,
         /// Sets the first name.
         first_name: String |

@@ -2,18 +2,18 @@
 
 use crate::{problem::Validator, resources::shared::PropertyValue};
 
-/// Characters of a property's key.
-const KEY_CHARS: usize = 50;
+/// The maximum length of a property's key, in characters.
+const MAX_KEY_CHARS: usize = 50;
 
-/// Checks a property that is to be sent, at its place.
+/// Validates a property at the current location.
 pub(super) fn check(v: &mut Validator, key: &str, value: Option<&PropertyValue>) {
     if key.is_empty() {
         v.report("empty", "a property's key must not be empty");
     } else if !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         let rule = "a property's key has only ASCII letters, digits and underscores";
         v.report_found("charset", rule, key.escape_debug());
-    } else if key.len() > KEY_CHARS {
-        let rule = format!("a property's key has at most {KEY_CHARS} characters");
+    } else if key.len() > MAX_KEY_CHARS {
+        let rule = format!("a property's key has at most {MAX_KEY_CHARS} characters");
         v.report_found("length", rule, key.len());
     }
     if let Some(PropertyValue::Other(other)) = value {

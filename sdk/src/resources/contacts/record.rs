@@ -1,4 +1,4 @@
-//! Answers about contacts.
+//! Contacts as the service returns them.
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 record! {
-    /// The answer to the deletion of a contact. (The specification does not show it.)
+    /// The response to the deletion of a contact. (The specification is silent on its fields.)
     #[derive(PartialEq, Eq)]
     pub struct DeletedContact {
         /// The ID of the deleted contact.
@@ -19,16 +19,16 @@ record! {
 }
 
 record! {
-    /// The answer to a change of segment membership. (The specification does not show it; descriptions of the format differ on its fields.)
+    /// The response to a change of segment membership. (The specification is silent on its fields, and descriptions of the API differ.)
     #[derive(PartialEq, Eq)]
     pub struct Membership {
-        /// The ID in the answer: of the segment with some services, of the contact with others.
+        /// The ID in the response: the segment's or the contact's, depending on the service.
         pub id: Option<String>,
         /// The contact, if the service names it.
         pub contact_id: Option<ContactId>,
         /// The segment, if the service names it.
         pub segment_id: Option<SegmentId>,
-        /// Whether the membership has ended.
+        /// Whether the membership was removed.
         pub deleted: bool,
     }
 }
@@ -43,7 +43,7 @@ record! {
         pub name: String,
         /// The topic's description.
         pub description: Option<String>,
-        /// The contact's choice, or the topic's default if the contact has made none.
+        /// The contact's subscription; the topic's default if the contact has none.
         pub subscription: Option<Subscription>,
         /// When the topic was created; the specification is silent on this field.
         pub created_at: Option<Timestamp>,
@@ -52,16 +52,16 @@ record! {
 
 items!(TopicSubscription);
 
-/// The answer to [`Contacts::update_topics`](super::Contacts::update_topics).
+/// The response to [`Contacts::update_topics`](super::Contacts::update_topics).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct TopicsUpdated {
-    /// The contact's ID, also if the request named the address. (The specification is silent on this answer. Two forms are known: one
-    /// calls it `id`, the other `contact_id`; both are read.)
+pub struct UpdatedTopics {
+    /// The contact's ID, even if the request had its address. (The specification is silent on this response. Two names of the field are
+    /// known, `id` and `contact_id`; both are accepted.)
     pub id: ContactId,
 }
 
-impl<'de> Deserialize<'de> for TopicsUpdated {
+impl<'de> Deserialize<'de> for UpdatedTopics {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = lenient::fields(deserializer, &[&["contact_id", "id"]])?;
         fields.take().map(|id| Self { id }).map_err(D::Error::custom)
@@ -81,9 +81,9 @@ mod tests {
             json!({ "object": "contact", "contact_id": "c1", "topics": [] }),
             json!({ "id": "another record", "contact_id": "c1" }),
         ] {
-            assert_eq!(from_value::<TopicsUpdated>(answer).unwrap().id.as_str(), "c1");
+            assert_eq!(from_value::<UpdatedTopics>(answer).unwrap().id.as_str(), "c1");
         }
-        assert!(from_value::<TopicsUpdated>(json!({ "object": "contact_topics" })).is_err());
+        assert!(from_value::<UpdatedTopics>(json!({ "object": "contact_topics" })).is_err());
     }
 
     #[test]

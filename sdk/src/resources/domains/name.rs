@@ -1,15 +1,15 @@
-//! What the name of a domain and a label of it may look like (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
+//! The syntax of domain names and labels (RFC 1035, 2.3; RFC 1123, 2.1; `SPEC.md` says "domain name" and "label").
 
 use url::Host;
 
 use crate::problem::Validator;
 
-/// Characters of one label.
-const LABEL_CHARS: usize = 63;
-/// Characters of a whole name.
-const NAME_CHARS: usize = 253;
+/// The maximum length of a label, in characters.
+const MAX_LABEL_CHARS: usize = 63;
+/// The maximum length of a name, in characters.
+const MAX_NAME_CHARS: usize = 253;
 
-/// Checks the name of a domain at the current place.
+/// Validates a domain name at the current location.
 pub(super) fn check_domain(v: &mut Validator, name: &str) {
     let found = name.escape_debug();
     if name.is_empty() {
@@ -22,10 +22,10 @@ pub(super) fn check_domain(v: &mut Validator, name: &str) {
         };
         return v.report_found("charset", format!("a domain name is written in ASCII letters{ascii}"), name);
     }
-    if name.len() > NAME_CHARS {
+    if name.len() > MAX_NAME_CHARS {
         return v.report_found("length", "a domain name has at most 253 characters", found);
     }
-    if name.split('.').any(|label| label.len() > LABEL_CHARS) {
+    if name.split('.').any(|label| label.len() > MAX_LABEL_CHARS) {
         return v.report_found("length", "each label of a domain name has at most 63 characters", found);
     }
     if !name.split('.').all(is_label) {
@@ -44,12 +44,12 @@ pub(super) fn check_domain(v: &mut Validator, name: &str) {
     }
 }
 
-/// Checks the label of a subdomain at the current place.
+/// Validates the label of a subdomain at the current location.
 pub(super) fn check_label(v: &mut Validator, label: &str) {
     let found = label.escape_debug();
     if label.is_empty() {
         v.report("empty", "a label must not be empty");
-    } else if label.len() > LABEL_CHARS {
+    } else if label.len() > MAX_LABEL_CHARS {
         v.report_found("length", "a label has at most 63 characters", found);
     } else if !is_label(label) {
         let rule = "one label of letters, digits and hyphens, with no hyphen at its ends";
@@ -103,8 +103,8 @@ mod tests {
                 "{wrong}"
             );
         }
-        let told = problem(|v| check_domain(v, "bücher.example")).unwrap().message;
-        assert!(told.contains("xn--bcher-kva.example"), "{told}");
+        let message = problem(|v| check_domain(v, "bücher.example")).unwrap().message;
+        assert!(message.contains("xn--bcher-kva.example"), "{message}");
         assert_eq!(problem(|v| check_label(v, &"a".repeat(63))), None);
         for (wrong, code) in
             [("", "empty"), ("a.b", "charset"), ("-a", "charset"), (&"a".repeat(64), "length")]

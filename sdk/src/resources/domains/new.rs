@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::name::{check_domain, check_label};
 use crate::{problem::Validator, resources::shared::Region};
 
-/// The label of the return path when none is given.
+/// The default label of the return path.
 const RETURN_PATH: &str = "send";
 
 open_enum! {
@@ -31,8 +31,8 @@ input! {
     pub struct NewDomain {
         /// Creates a domain for sending in the region `us-east-1`.
         ///
-        /// The name has two or more labels, each of 1 to 63 letters, digits and hyphens, at most 253 characters in total. Write a name in
-        /// another script in its ASCII form (`xn--…`); the specification is silent here.
+        /// The name has two or more labels, each of 1 to 63 letters, digits and hyphens, and at most 253 characters in total. An internationalized
+        /// name must be in its ASCII form (`xn--…`); the specification is silent on it.
         new(name: String);
         optional {
             /// Sets the region in which the service handles the domain's mail; [`Region::UsEast1`] by default.

@@ -15,7 +15,7 @@ use crate::{
 operations! {
     /// The operations on domains: [`Client::domains`](crate::Client::domains).
     ///
-    /// To send from a new domain: [`create`](Self::create) it, publish its [records](Domain::records), [`verify`](Self::verify) it,
+    /// To send from a new domain, [`create`](Self::create) it, publish its [DNS records](Domain::records), [`verify`](Self::verify) it, and
     /// [`wait`](Self::wait).
     ///
     /// ```
@@ -34,29 +34,29 @@ operations! {
     /// # }
     /// ```
     ///
-    /// A domain that was claimed from another account has new DKIM records: read it again, publish them and verify it before it sends or
-    /// receives (`SPEC.md`, POST /domains/{domain_id}/verify). Claiming itself is not described there and not offered here.
+    /// A domain that was claimed from another account has new DKIM records: get it again, publish them and verify it before it sends or
+    /// receives (`SPEC.md`, POST /domains/{domain_id}/verify). The specification doesn't define the claim itself, and neither does this client.
     pub struct Domains;
 
     /// Returns the operations on domains.
     accessor domains;
 
-    /// Registers a domain: `POST /domains`. The answer has the DNS records to publish.
+    /// Registers a domain: `POST /domains`. The response has the DNS records to publish.
     ///
-    /// The client doesn't retry it when its outcome is unknown: the service refuses a domain that is already registered. Find it with
+    /// The client doesn't retry it when its outcome is unknown: the service rejects a domain that is already registered. Look for it with
     /// [`list`](Self::list).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewDomain::check`] finds, before anything is sent.
     fn create() with (domain: &NewDomain) -> Call<Domain> = POST["/domains"];
 
-    /// Lists domains without their DNS records, newest first: `GET /domains`, all on one page unless a limit is given.
+    /// Lists domains without their DNS records, newest first: `GET /domains`. Awaited without a page size, it returns all of them.
     fn list() -> List<DomainSummary> = GET["/domains"];
 
     /// Gets a domain with its DNS records: `GET /domains/{id}`.
     fn get(id: DomainId) -> Call<Domain> = GET["/domains/" id];
 
-    /// Updates a domain: `PATCH /domains/{id}`. Publish and [verify](Self::verify) any DNS records that the change adds.
+    /// Updates a domain: `PATCH /domains/{id}`. Publish and [verify](Self::verify) any DNS records that the update adds.
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client, id: &posthaste::DomainId) -> posthaste::Result<()> {
@@ -85,13 +85,13 @@ operations! {
     /// Starts a verification of the DNS records: `POST /domains/{id}/verify`. It returns before the verification ends; see
     /// [`wait`](Self::wait).
     ///
-    /// It is allowed in every status and safe to repeat. A domain that was verified may send while it is verified again (the
-    /// specification is silent here).
+    /// It is allowed in every status and idempotent. A verified domain can send while it is verified again (the specification is
+    /// silent on that).
     fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].repeatable();
 }
 
 impl Domains<'_> {
-    /// Waits until the verification of a domain ends, with success or not: [`DomainStatus::is_checked`](super::DomainStatus::is_checked).
+    /// Waits until the verification of a domain has a result, good or bad: [`DomainStatus::is_checked`](super::DomainStatus::is_checked).
     ///
     /// It doesn't start a verification: call [`verify`](Self::verify) first.
     pub fn wait(&self, id: impl Into<DomainId>) -> Wait<Domain> {

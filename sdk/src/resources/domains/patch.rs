@@ -23,7 +23,7 @@ patch! {
         click_tracking: bool,
         /// Sets the label of the tracking subdomain. It has a DNS record of its own to publish and verify.
         tracking_subdomain: String |
-        /// Removes the tracking subdomain, which ends tracking: `null` on the wire. (The specification is silent here.)
+        /// Removes the tracking subdomain (`null` on the wire), which disables tracking. (The specification is silent on it.)
         clear_tracking_subdomain,
         /// Sets the policy for recipients' servers without TLS.
         tls: Tls,
@@ -56,7 +56,7 @@ impl DomainPatch {
             v.field("tracking_subdomain", |v| check_label(v, label));
         }
         check_tls(v, self.tls.value());
-        // What is not named may be on.
+        // Capabilities that aren't set may be enabled.
         let on = |switch: Option<Switch>| switch.is_none_or(|switch| switch.0);
         check_capabilities(v, on(self.capabilities.sending), on(self.capabilities.receiving));
     }

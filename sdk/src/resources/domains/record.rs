@@ -6,7 +6,7 @@ use crate::{
 };
 
 record! {
-    /// A domain in a list: without its DNS records. (The specification names the list and is silent on its items.)
+    /// A domain in a list, without its DNS records. (The specification names the list and is silent on its items.)
     pub struct DomainSummary {
         /// The domain's ID.
         pub id: DomainId,

@@ -15,7 +15,7 @@ use crate::{
 
 /// A file attached to an email, or an inline image of its HTML.
 ///
-/// All attachments of an email together may have 40 MB after Base64, which is about 30 MB of files (`SPEC.md`, Limits).
+/// All attachments of an email together are limited to 40 MB after Base64, about 30 MB of files (`SPEC.md`, Limits).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attachment {
     filename: Option<String>,
@@ -31,7 +31,7 @@ enum Source {
     Url(String),
 }
 
-/// What stands in front of the content in the JSON.
+/// The fields before the content in the JSON.
 #[derive(Serialize)]
 struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,26 +51,26 @@ impl Attachment {
         Self { filename: None, content_type: None, content_id: None, source }
     }
 
-    /// Attaches bytes that are in memory, under this name.
+    /// Creates an attachment from bytes in memory, with a file name.
     pub fn from_bytes(filename: impl Into<String>, content: impl Into<Bytes>) -> Self {
         Self::new(Source::Bytes(content.into())).filename(filename)
     }
 
-    /// Content that came without a name.
+    /// Creates an attachment from content without a file name.
     pub(super) fn without_name(content: Vec<u8>) -> Self {
         Self::new(Source::Bytes(content.into()))
     }
 
-    /// Attaches a file, under its own name. It is read while it is sent, so its size costs no memory.
+    /// Creates an attachment from a file, with the file's name. The file is read while it is sent, so its size costs no memory.
     ///
     /// # Errors
-    /// [`Error::File`] when it is missing, unreadable or not a regular file. One that changes between now and the end of the send makes
-    /// the send fail; nothing is accepted then.
+    /// [`Error::File`] if it is missing, unreadable or not a regular file. If the file changes before the send completes, the send
+    /// fails and nothing is accepted.
     pub async fn from_file(path: impl Into<PathBuf>) -> Result<Self, Error> {
         let path = path.into();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let shown = path.clone();
-        match FileSource::look(path).await {
+        match FileSource::inspect(path).await {
             Ok(source) => {
                 let attachment = Self::new(Source::File(Arc::new(source)));
                 Ok(name.into_iter().fold(attachment, Self::filename))
@@ -79,12 +79,12 @@ impl Attachment {
         }
     }
 
-    /// Attaches what the service fetches from an `http` or `https` address after it has accepted the email.
+    /// Creates an attachment that the service fetches from an `http` or `https` URL after it has accepted the email.
     pub fn from_url(url: impl Into<String>) -> Self {
         Self::new(Source::Url(url.into()))
     }
 
-    /// The name that the recipient sees. Folders in it are dropped: only the last part is sent.
+    /// Sets the file name that the recipient sees. Only the last component of a path is sent.
     #[must_use]
     pub fn filename(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
@@ -94,18 +94,18 @@ impl Attachment {
     }
 
     setters! {
-        /// Its media type, such as `application/pdf`. Without it the service derives one from the name.
+        /// Sets the media type, such as `application/pdf`. By default the service derives it from the file name.
         content_type: String;
-        /// Makes it an inline image, which the HTML shows with `<img src="cid:…">`.
+        /// Makes the attachment an inline image, shown in the HTML by `<img src="cid:…">`.
         content_id: String;
     }
 
-    /// The name that the recipient sees, if one is known.
-    pub fn filename_str(&self) -> Option<&str> {
+    /// Returns the file name, if known.
+    pub fn file_name(&self) -> Option<&str> {
         self.filename.as_deref()
     }
 
-    /// Its size before Base64 in bytes; `None` when only the service will know.
+    /// Returns the size before Base64 in bytes; `None` if only the service will know it.
     pub fn size(&self) -> Option<u64> {
         match &self.source {
             Source::Bytes(bytes) => Some(bytes.len() as u64),
@@ -114,7 +114,7 @@ impl Attachment {
         }
     }
 
-    /// Its size on the wire in bytes.
+    /// Returns the size on the wire in bytes.
     pub(super) fn encoded_size(&self) -> u64 {
         self.size().map_or(0, encoded_len)
     }
@@ -170,7 +170,7 @@ impl Attachment {
     }
 }
 
-/// The JSON that the service takes, with content in memory as Base64. One from a file is an error: it is read while it is sent.
+/// Serializes to the service's JSON, with content in memory as Base64. An attachment from a file is an error: it is read while it is sent.
 impl Serialize for Attachment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let content = match &self.source {

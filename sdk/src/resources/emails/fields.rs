@@ -1,4 +1,4 @@
-//! The fields of an email, which are also its JSON.
+//! The fields of an email, as they are serialized.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::types::{ScheduledAt, TopicId};
 
 /// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed for assertions, logs and outbox tables.
 ///
-/// It serializes to the JSON that the service takes.
+/// It serializes to the service's JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct EmailFields<'a> {
@@ -40,7 +40,7 @@ pub struct EmailFields<'a> {
     /// The template with its variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template: Option<TemplateFields<'a>>,
-    /// The custom headers, ordered by name.
+    /// The custom headers, sorted by name.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_map")]
     pub headers: Vec<(&'a str, &'a str)>,
     /// The topic whose subscribers receive the email.
@@ -63,7 +63,7 @@ pub struct EmailFields<'a> {
 pub struct TemplateFields<'a> {
     /// The template's ID or alias; empty if only variables were given.
     pub id: &'a str,
-    /// The values of its variables.
+    /// The values of the template's variables.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: &'a BTreeMap<String, VariableValue>,
 }

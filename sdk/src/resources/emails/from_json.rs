@@ -1,4 +1,4 @@
-//! Emails from JSON, with every fault of shape at its place. The rules of the fields are checked afterwards.
+//! Parsing of emails from JSON, with the location of every problem of shape. The rules of the fields are validated afterwards.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
@@ -26,7 +26,7 @@ const FIELDS: [&str; 14] = [
     "attachments",
 ];
 
-/// Reads a message. An item that can't be read leaves an empty one in its place, so that those behind it keep their numbers.
+/// Parses a message. An unreadable list item leaves an empty one in its place, so that later ones keep their index.
 pub(super) fn message(v: &mut Validator, json: &Value) -> Message {
     let mut message = Message::default();
     let Some(fields) = v.object(json, "an email") else { return message };

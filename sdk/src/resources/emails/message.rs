@@ -1,4 +1,4 @@
-//! What a single email and an email of a batch have in common: the fields and their rules.
+//! The fields that single emails and emails of a batch have in common, and their validation.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     types::{Recipients, ScheduledAt, TopicId},
 };
 
-/// Headers that the service writes itself. It may take or refuse custom ones, but they are hardly meant.
+/// Headers that the service sets itself. It may accept or reject custom ones, but they are probably a mistake.
 const OWN_HEADERS: [&str; 14] = [
     "bcc",
     "cc",
@@ -30,7 +30,7 @@ const OWN_HEADERS: [&str; 14] = [
     "to",
 ];
 
-/// Everything that was given, also what excludes each other: the check reports that, and nothing is dropped silently.
+/// All fields as they were set, including ones that exclude each other: validation reports those, and nothing is dropped silently.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Message {
     pub(super) from: Option<String>,
@@ -50,12 +50,12 @@ pub(super) struct Message {
     pub(super) attachments: Vec<Attachment>,
 }
 
-/// Custom headers by their names in lower case, each with its name as it was written.
+/// Custom headers by lower-case name, each with its original spelling.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Headers(BTreeMap<String, (String, String)>);
 
 impl Headers {
-    /// Adds a header in place of one of the same name.
+    /// Adds a header, replacing one of the same name.
     pub(super) fn insert(&mut self, name: String, value: String) {
         self.0.insert(name.to_ascii_lowercase(), (name, value));
     }
@@ -70,7 +70,7 @@ impl Message {
         self.template.is_some() || !self.variables.is_empty()
     }
 
-    /// Checks all that single emails and emails of a batch have in common.
+    /// Validates the fields that single emails and emails of a batch have in common.
     pub(super) fn validate(&self, v: &mut Validator) {
         match &self.from {
             Some(from) => v.address("from", from),
@@ -139,7 +139,7 @@ impl Message {
         });
     }
 
-    /// Fields that are accepted but hardly meant.
+    /// Returns fields that are accepted but probably a mistake.
     pub(super) fn warnings(&self) -> Vec<Problem> {
         let own = self.headers.0.iter().filter(|(name, _)| OWN_HEADERS.contains(&name.as_str()));
         own.map(|(_, (name, _))| {

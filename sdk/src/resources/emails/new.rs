@@ -13,11 +13,11 @@ use crate::{
     types::{Recipients, ScheduledAt, TopicId},
 };
 
-/// Rules of both kinds of email, and what they are made of.
+/// Methods that both types of email have.
 macro_rules! message {
     ($email:ident) => {
         impl $email {
-            /// Creates an email with a body: add [`html`](Self::html) or [`text`](Self::text), or both.
+            /// Creates an email with a body: add [`html`](Self::html), [`text`](Self::text), or both.
             pub fn new(
                 from: impl Into<String>,
                 to: impl Into<Recipients>,
@@ -33,31 +33,31 @@ macro_rules! message {
             }
 
             setters! {
-                /// Sets the sender, `email` or `Name <email>`. It replaces the template's own.
+                /// Sets the sender, `email` or `Name <email>`, replacing the template's.
                 from: String => message.from;
-                /// Adds recipients, at most 50 in all.
+                /// Adds recipients, at most 50 in total.
                 to += Recipients => message.to;
-                /// Sets the subject, which may be empty. It replaces the template's own.
+                /// Sets the subject, which may be empty, replacing the template's.
                 subject: String => message.subject;
-                /// Adds recipients of copies.
+                /// Adds `Cc` recipients.
                 cc += Recipients => message.cc;
-                /// Adds recipients of blind copies.
+                /// Adds `Bcc` recipients.
                 bcc += Recipients => message.bcc;
-                /// Adds addresses for replies. They replace the template's own.
+                /// Adds `Reply-To` addresses, replacing the template's.
                 reply_to += Recipients => message.reply_to;
-                /// Sets the HTML body. A body and a template exclude each other, which the check reports.
+                /// Sets the HTML body. A body and a template exclude each other; validation reports both.
                 html: String => message.html;
-                /// Sets the plain-text body. Without one the service derives it from the HTML; an empty one prevents that. A body and a
-                /// template exclude each other, which the check reports.
+                /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that. A body and a
+                /// template exclude each other; validation reports both.
                 text: String => message.text;
-                /// Uses a published template, by its ID or alias. A body and a template exclude each other, which the check reports.
+                /// Uses a published template, by its ID or alias. A body and a template exclude each other; validation reports both.
                 template: String => message.template;
-                /// Sends only to recipients who are subscribed to this topic. Each address of `to`, `cc` and `bcc` is looked up alone; a
-                /// contact who opted out receives nothing, and the email is marked failed instead of being refused.
+                /// Sends only to recipients who are subscribed to this topic. Each address of `to`, `cc` and `bcc` is checked individually; a
+                /// contact who opted out receives nothing, and the email is marked as failed instead of being rejected.
                 topic_id: TopicId => message.topic_id;
             }
 
-            /// Sets a variable of the template. The key is made of ASCII letters, digits and `_`, at most 50; a text has at most 2,000
+            /// Sets a variable of the template. The key has ASCII letters, digits and `_`, at most 50 characters; a string value has at most 2,000
             /// characters, a number is at most 2^53 − 1.
             #[must_use]
             pub fn variable(mut self, key: impl Into<String>, value: impl Into<VariableValue>) -> Self {
@@ -65,27 +65,27 @@ macro_rules! message {
                 self
             }
 
-            /// Sets a custom header of the mail, in place of one of the same name.
+            /// Sets a custom header of the email, replacing one of the same name.
             #[must_use]
             pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.headers.insert(name.into(), value.into());
                 self
             }
 
-            /// Adds a tag: ASCII letters, digits, `_` and `-`, at most 256 each.
+            /// Adds a tag. Name and value have ASCII letters, digits, `_` and `-`, at most 256 characters each.
             #[must_use]
             pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
                 self.message.tags.push(Tag { name: name.into(), value: value.into() });
                 self
             }
 
-            /// Returns the fields as they were set.
+            /// Returns the fields that were set.
             pub fn fields(&self) -> EmailFields<'_> {
                 self.message.fields()
             }
         }
 
-        /// The JSON that the service takes.
+        /// Serializes to the service's JSON.
         ///
         /// Content in memory becomes Base64. An attachment from a file can't be serialized: it is read while it is sent, so a stored
         /// email would depend on the file. Attach its bytes instead.
@@ -95,7 +95,7 @@ macro_rules! message {
             }
         }
 
-        /// Reads the JSON that the service takes. Wrong types and unknown fields are errors; the other rules are left to the check.
+        /// Deserializes the service's JSON. Wrong types and unknown fields are errors; all other rules are left to validation.
         impl<'de> Deserialize<'de> for $email {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = Value::deserialize(deserializer)?;
@@ -108,7 +108,7 @@ macro_rules! message {
     };
 }
 
-/// One email to send with [`Emails::send`](super::Emails::send).
+/// An email to send with [`Emails::send`](super::Emails::send).
 ///
 /// ```
 /// use posthaste::{Attachment, Email};
@@ -139,13 +139,13 @@ message!(Email);
 
 impl Email {
     setters! {
-        /// Sends the email later: at a moment, or at a time in words such as `in 1 min`.
+        /// Schedules the email for a point in time, or for a time in words such as `in 1 min`.
         scheduled_at: ScheduledAt => message.scheduled_at;
         /// Adds an attachment.
         attach += Attachment => message.attachments;
     }
 
-    /// Reads an email from the JSON object that the service takes.
+    /// Parses an email from the service's JSON.
     ///
     /// # Errors
     /// Every wrong type, unknown field and broken rule, with its JSON pointer.
@@ -154,14 +154,14 @@ impl Email {
         Problems::merge(shape, email.check()).map(|()| email)
     }
 
-    /// Reads as much of an email as makes sense, with the problems of its shape: wrong types and unknown fields. The rules of
+    /// Parses as much of an email as possible, with the problems of its shape: wrong types and unknown fields. The rules of
     /// [`check`](Self::check) aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         let (message, shape) = Validator::read(|v| from_json::message(v, json));
         (Self { message }, shape)
     }
 
-    /// Returns what can be sent but is hardly meant, or may be refused by a service that reads the specification narrowly.
+    /// Returns fields that are accepted but probably a mistake, or that a service may reject because it reads the specification strictly.
     pub fn warnings(&self) -> Vec<Problem> {
         let mut warnings = self.message.warnings();
         let size = self.attachments_size();
@@ -195,9 +195,9 @@ impl Email {
     }
 }
 
-/// One email of a batch: an [`Email`] without attachments and without a time to send at, which batches don't support.
+/// An email of a batch: an [`Email`] without attachments and schedule, which batches don't support.
 ///
-/// An [`Email`] converts with `email.into()`. One that has them loses nothing: the check reports what a batch can't carry.
+/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEmail {
     message: Message,
@@ -212,13 +212,13 @@ impl From<Email> for BatchEmail {
 }
 
 impl BatchEmail {
-    /// Reads as much of an email as makes sense from the JSON object that the service takes, with the problems of its shape. The rules
+    /// Parses as much of an email as possible from the service's JSON, with the problems of its shape. The rules
     /// of [`check`](Self::check) aren't applied yet.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         Validator::read(|v| Self::read_at(v, json))
     }
 
-    /// Reads the emails of a batch as [`read`](Self::read) does, with their problems together: `/3/to/0` is the first recipient of the
+    /// Parses the emails of a batch as [`read`](Self::read) does, with all their problems: `/3/to/0` is the first recipient of the
     /// fourth email.
     pub fn read_all(items: &[Value]) -> (Vec<Self>, Result<(), Problems>) {
         let read = |v: &mut Validator, (i, json)| v.item(i, |v| Self::read_at(v, json));
@@ -250,7 +250,7 @@ fn unsupported(v: &mut Validator, field: &str) {
     v.report_at(field, "unsupported", format!("`{field}` is not supported in a batch"));
 }
 
-/// Checks a batch: 1 to 100 emails, each of them valid.
+/// Validates a batch: 1 to 100 emails, each of them valid.
 ///
 /// # Errors
 /// All problems at once; `/3/to/0` is the first recipient of the fourth email.
@@ -287,7 +287,7 @@ pub(super) fn batch_body(emails: &[BatchEmail]) -> Body {
     items.plain("]")
 }
 
-/// Appends the JSON of a message, with the attachments' contents put in where they are sent from.
+/// Appends the JSON of a message, with the content of its attachments.
 fn write(message: &Message, body: Body) -> Body {
     let mut text = json(&EmailFields { attachments: &[], ..message.fields() });
     if message.attachments.is_empty() {
@@ -304,7 +304,7 @@ fn write(message: &Message, body: Body) -> Body {
     body.plain("]}")
 }
 
-/// Maps with text keys, texts and numbers: there is nothing in an email that JSON can't hold.
+/// Maps with string keys, strings and numbers: JSON can represent every email.
 fn json(fields: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(fields).unwrap_or_default()
 }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_field_goes_out_under_its_name() {
+    async fn every_field_is_sent_under_its_name() {
         // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34
         let email = Email::new("Acme <a@x.test>", ["b@x.test", "c@x.test"], "Hi")
             .cc("d@x.test")
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!((problems.len(), problems.omitted()), (1_000, 4_000));
         let built = (0..10_000).fold(good(), |email, i| email.header(format!("X-{i}"), "v"));
         assert_eq!((codes(&built), built.fields().headers.len()), (vec![], 10_000));
-        // Seconds in a debug build while quadratic ones took minutes.
+        // Takes seconds in a debug build; a quadratic algorithm would take minutes.
         assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
     }
 
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!((fields.to, fields.cc), (&["b@x.test".to_owned()][..], &["c@x.test".to_owned()][..]));
         assert_eq!(fields.headers, [("X-A", "1")]);
         assert_eq!(fields.scheduled_at.unwrap().as_str(), "in 1 min");
-        assert_eq!(fields.attachments[0].filename_str(), Some("a.txt"));
+        assert_eq!(fields.attachments[0].file_name(), Some("a.txt"));
         let template = Email::from_template("welcome", "b@x.test").variable("N", 7);
         let fields = template.fields().template.unwrap();
         assert_eq!((fields.id, &fields.variables["N"]), ("welcome", &7.into()));
@@ -607,7 +607,7 @@ mod tests {
     #[test]
     fn a_name_loses_its_folders() {
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
-            assert_eq!(Attachment::from_bytes(given, "x").filename_str(), Some(kept));
+            assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
         assert_eq!(codes(&good().attach(Attachment::from_bytes("", "x"))).len(), 1);
     }

@@ -4,7 +4,7 @@ use http::{HeaderValue, Method};
 
 use super::{
     new::{self, BatchEmail, Email},
-    record::{Accepted, AcceptedBatch, EmailRecord, SentEmail},
+    record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
 };
 use crate::{
     call::{Call, Operation},
@@ -20,15 +20,15 @@ operations! {
     /// Returns the operations on emails.
     accessor emails;
 
-    /// Lists sent emails, newest first: `GET /emails`, 20 per page unless a limit is given.
-    fn list() -> List<SentEmail> = GET["/emails"];
+    /// Lists sent emails, newest first: `GET /emails`, 20 per page by default.
+    fn list() -> List<SentEmailSummary> = GET["/emails"];
 
     /// Gets an email with its body: `GET /emails/{id}`.
-    fn get(id: EmailId) -> Call<EmailRecord> = GET["/emails/" id];
+    fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
 
     /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
     ///
-    /// The client retries the call when its outcome is unknown: canceling twice has the effect of canceling once.
+    /// The client retries it when its outcome is unknown, since it is idempotent.
     fn cancel(id: EmailId) -> Call<Reference<EmailId>> = POST["/emails/" id "/cancel"].repeatable();
 }
 
@@ -36,7 +36,7 @@ impl Emails<'_> {
     /// Sends one email: `POST /emails`.
     ///
     /// The request always carries an `Idempotency-Key`: that of [`Call::idempotency_key`], or a random one. The service sends the email
-    /// once, however often the request arrives within 24 hours, so the client retries after a lost response.
+    /// once, however many requests with the key arrive within 24 hours, so the client retries when the outcome is unknown.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`Email::check`] finds, before anything is sent.
@@ -48,7 +48,7 @@ impl Emails<'_> {
 
     /// Sends up to 100 emails in one request: `POST /emails/batch`.
     ///
-    /// One `Idempotency-Key` covers the whole batch, as in [`send`](Self::send). By default the service refuses a batch with an invalid
+    /// One `Idempotency-Key` covers the whole batch, as in [`send`](Self::send). By default the service rejects a batch with an invalid
     /// email and sends nothing; [`Call::permissive`] sends the valid ones.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Emails<'_> {
 
     /// Reschedules a scheduled email: `PATCH /emails/{id}`. (The specification names the operation and is silent on its errors.)
     ///
-    /// The client retries the call when its outcome is unknown: a time stays the same, and text such as `in 1 hour` counts from the last
+    /// The client retries it when its outcome is unknown: an absolute time stays the same, and text such as `in 1 hour` counts from the last
     /// attempt.
     ///
     /// ```
@@ -93,7 +93,7 @@ impl Emails<'_> {
 
     /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),
     /// [`LastEvent::is_failed`](crate::LastEvent::is_failed).
-    pub fn wait(&self, id: impl Into<EmailId>) -> Wait<EmailRecord> {
+    pub fn wait(&self, id: impl Into<EmailId>) -> Wait<SentEmail> {
         let (client, id) = (self.client.clone(), id.into());
         Wait::new(
             move || client.emails().get(&id),
@@ -105,7 +105,8 @@ impl Emails<'_> {
 impl Call<AcceptedBatch> {
     /// Sends the valid emails of a batch even if others are invalid: `x-batch-validation: permissive`.
     ///
-    /// The answer lists the refused ones in [`AcceptedBatch::errors`]; the client checks only the rules of the batch as a whole. (The specification is silent on invalid emails in a batch.)
+    /// The response lists the rejected ones in [`AcceptedBatch::errors`]; the client validates only the batch as a whole. (The specification is silent on
+    /// invalid emails in a batch.)
     pub fn permissive(self) -> Self {
         self.batch_validation(HeaderValue::from_static("permissive"))
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::{EmailId, Timestamp, TopicId, lenient::null_default};
 
-/// The answer to a send: the service accepted the email. Delivery may still fail.
+/// An email as accepted by the service. Delivery may still fail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Accepted {
@@ -12,26 +12,26 @@ pub struct Accepted {
     pub id: EmailId,
 }
 
-/// The answer to a batch.
+/// A batch as accepted by the service.
 ///
-/// Its IDs and indexes are read strictly: an entry that was left out would assign the others to the wrong emails.
+/// IDs and indexes are decoded strictly: a missing entry would assign the others to the wrong emails.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AcceptedBatch {
     /// The accepted emails in the order of the request. Unless the call was permissive, entry i belongs to email i.
     pub data: Vec<Accepted>,
-    /// The emails that a permissive call left out, and why.
+    /// The emails that were rejected from a permissive batch.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_default")]
     pub errors: Vec<BatchError>,
 }
 
 record! {
-    /// An email that a permissive batch left out.
+    /// An email that was rejected from a permissive batch.
     #[derive(PartialEq, Eq)]
     pub struct BatchError {
-        /// The email's position in the request, from 0.
+        /// The email's index in the request, counted from 0.
         pub index: usize,
-        /// Why the email was refused.
+        /// Why the email was rejected.
         pub message: String,
     }
 }
@@ -39,7 +39,7 @@ record! {
 record! {
     direct
     /// A sent email in a list (`SPEC.md`, Sent email).
-    pub struct SentEmail {
+    pub struct SentEmailSummary {
         /// The email's ID.
         pub id: EmailId,
         /// The value of the `Message-ID` header, in angle brackets.
@@ -52,20 +52,20 @@ record! {
         pub created_at: Timestamp,
         /// The subject.
         pub subject: String,
-        /// The recipients of blind copies.
+        /// The `Bcc` recipients.
         pub bcc: Option<Vec<String>>,
-        /// The recipients of copies.
+        /// The `Cc` recipients.
         pub cc: Option<Vec<String>>,
-        /// The addresses for replies.
+        /// The `Reply-To` addresses.
         pub reply_to: Option<Vec<String>>,
         /// The latest delivery event.
         pub last_event: Option<LastEvent>,
-        /// The time to send at, if the email was scheduled.
+        /// When the email is or was scheduled to be sent.
         pub scheduled_at: Option<Timestamp>,
     }
 
-    /// An email with its body. (The specification names the operation and is silent on the fields.)
-    pub struct EmailRecord: SentEmail {
+    /// A sent email with its body. (The specification names the operation and is silent on the fields.)
+    pub struct SentEmail: SentEmailSummary {
         /// The HTML body.
         pub html: Option<String>,
         /// The plain-text body.
@@ -77,9 +77,9 @@ record! {
     }
 }
 
-items!(SentEmail);
+items!(SentEmailSummary);
 
-/// A name and a value for the sender's own classification: ASCII letters, digits, `_` and `-`, at most 256 each.
+/// A name and a value by which the sender classifies emails: ASCII letters, digits, `_` and `-`, at most 256 characters each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// The name.
@@ -103,19 +103,19 @@ open_enum! {
         Sent = "sent",
         /// The recipient's server accepted it.
         Delivered = "delivered",
-        /// The recipient's server asked for another attempt later.
+        /// The recipient's server asked to retry later.
         DeliveryDelayed = "delivery_delayed",
         /// The recipient opened it.
         Opened = "opened",
         /// The recipient followed a link in it.
         Clicked = "clicked",
-        /// The recipient's server refused it permanently.
+        /// The recipient's server rejected it permanently.
         Bounced = "bounced",
         /// The recipient reported it as spam.
         Complained = "complained",
         /// It could not be sent.
         Failed = "failed",
-        /// It was not sent: the recipient bounced or complained before.
+        /// It was not sent: the recipient is on the suppression list.
         Suppressed = "suppressed",
     }
 }

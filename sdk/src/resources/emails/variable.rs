@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// What a template's variable is replaced by: a text of at most 2,000 characters, or a number not beyond 2^53 − 1.
+/// The value of a template variable: a string of at most 2,000 characters, or a number of at most 2^53 − 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VariableValue(Value);
 
@@ -43,7 +43,7 @@ impl From<f64> for VariableValue {
     }
 }
 
-/// The number that is written the same: `1.1`, not `1.100000023841858`.
+/// Converts to the number with the same digits: `1.1`, not `1.100000023841858`.
 impl From<f32> for VariableValue {
     fn from(number: f32) -> Self {
         Self(Value::Real(number.to_string().parse().unwrap_or(f64::from(number))))

@@ -1,4 +1,4 @@
-//! An event to define, and an event to send.
+//! Custom events: definitions to create, and occurrences to send.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     types::ContactId,
 };
 
-/// The prefix of names that belong to the service.
+/// The prefix of the service's own events.
 const RESERVED_PREFIX: &str = "resend:";
 
 input! {
@@ -26,7 +26,7 @@ input! {
     /// ```
     #[derive(Eq)]
     pub struct NewEvent {
-        /// Creates an event with an unrestricted payload. The name must not be empty or begin with `resend:`, a prefix of the service.
+        /// Creates an event with an unrestricted payload. The name must not be empty or start with `resend:`, which is reserved.
         new(name: String);
         other {
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ input! {
 }
 
 impl NewEvent {
-    /// Adds a payload field to the schema. The service checks each sent payload against the schema.
+    /// Adds a payload field to the schema. The service validates each sent payload against the schema.
     #[must_use]
     pub fn field(mut self, key: impl Into<String>, holds: PayloadType) -> Self {
         self.schema.get_or_insert_default().insert(key.into(), holds);
@@ -51,7 +51,7 @@ impl NewEvent {
 
 validate!(NewEvent);
 
-/// An event that has happened to a contact: `POST /events/send`. It has exactly one contact, by id or by address.
+/// An occurrence of a custom event, to send with [`Events::send`](super::Events::send). It concerns one contact, by ID or address.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EventOccurrence {
@@ -67,24 +67,24 @@ enum Subject {
 }
 
 impl EventOccurrence {
-    /// It has happened to the contact of this id.
-    pub fn of_contact(event: impl Into<String>, contact: impl Into<ContactId>) -> Self {
+    /// Creates an occurrence for the contact with this ID.
+    pub fn for_contact(event: impl Into<String>, contact: impl Into<ContactId>) -> Self {
         Self { event: event.into(), subject: Subject::Contact(contact.into()), payload: None }
     }
 
-    /// It has happened to the contact of this address, who becomes a contact when the automation runs if there is none yet.
-    pub fn of_email(event: impl Into<String>, email: impl Into<String>) -> Self {
+    /// Creates an occurrence for the contact with this address. If there is none, the automation run creates it.
+    pub fn for_email(event: impl Into<String>, email: impl Into<String>) -> Self {
         Self { event: event.into(), subject: Subject::Email(email.into()), payload: None }
     }
 
-    /// Adds a field to the payload: `event.KEY` in rules and values of the automation.
+    /// Adds a payload field, which rules and values of automations refer to as `event.KEY`.
     #[must_use]
-    pub fn with(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn field(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.payload.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// Sets the whole payload, in place of fields that were added before.
+    /// Sets the whole payload, replacing fields that were added before.
     #[must_use]
     pub fn payload(mut self, payload: Map<String, Value>) -> Self {
         self.payload = Some(payload);
@@ -107,7 +107,7 @@ impl EventOccurrence {
 }
 
 validate! {
-    /// Whether the payload fits the schema is known to the service alone.
+    /// Only the service can validate the payload against the event's schema.
     ///
     EventOccurrence
 }
@@ -159,12 +159,12 @@ mod tests {
             json!({"name": "user.created", "schema": {"plan": "string", "seats": "number"}})
         );
         assert_eq!(wire(&|| serde_json::to_value(EventPatch::clear_schema())), json!({"schema": null}));
-        let of_email = EventOccurrence::of_email("user.created", "ada@example.com").with("seats", 5);
+        let of_email = EventOccurrence::for_email("user.created", "ada@example.com").field("seats", 5);
         assert_eq!(
             wire(&|| serde_json::to_value(&of_email)),
             json!({"event": "user.created", "email": "ada@example.com", "payload": {"seats": 5}})
         );
-        let of_contact = EventOccurrence::of_contact("user.created", "c1");
+        let of_contact = EventOccurrence::for_contact("user.created", "c1");
         assert_eq!(
             wire(&|| serde_json::to_value(&of_contact)),
             json!({"event": "user.created", "contact_id": "c1"})
@@ -185,10 +185,10 @@ mod tests {
         assert_eq!(found(event.check()), [("/name".into(), "reserved"), ("/schema/a~1b".into(), "type")]);
         assert_eq!(found(NewEvent::new("resend").check()), []);
         assert_eq!(
-            found(EventOccurrence::of_email("", "Ada <ada@example.com>").check()),
+            found(EventOccurrence::for_email("", "Ada <ada@example.com>").check()),
             [("/event".into(), "empty"), ("/email".into(), "address")]
         );
-        assert_eq!(found(EventOccurrence::of_contact("x", "").check()), [("/contact_id".into(), "empty")]);
+        assert_eq!(found(EventOccurrence::for_contact("x", "").check()), [("/contact_id".into(), "empty")]);
         assert_eq!(found(EventPatch::schema([("x", PayloadType::Date)]).check()), []);
     }
 }

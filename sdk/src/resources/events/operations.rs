@@ -23,7 +23,7 @@ operations! {
     /// client.events().update("user.created", &EventPatch::schema([("plan", PayloadType::String)])).await?;
     /// println!("{:?}", client.events().get("user.created").await?.schema);
     ///
-    /// let signed_up = EventOccurrence::of_email("user.created", "ada@example.com").with("plan", "pro");
+    /// let signed_up = EventOccurrence::for_email("user.created", "ada@example.com").field("plan", "pro");
     /// client.events().send(&signed_up).await?;
     ///
     /// println!("{} events", client.events().list().await?.data.len());
@@ -36,30 +36,30 @@ operations! {
     /// Returns the operations on custom events.
     accessor events;
 
-    /// Defines an event: `POST /events`.
+    /// Creates a custom event: `POST /events`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewEvent::check`] finds, before anything is sent.
     fn create() with (event: &NewEvent) -> Call<Reference<EventId>> = POST["/events"];
 
-    /// Lists events, newest first: `GET /events`, all of them unless a limit is given.
+    /// Lists custom events, newest first: `GET /events`. Awaited without a page size, it returns all of them.
     fn list() -> List<Event> = GET["/events"];
 
-    /// Gets an event by ID or name: `GET /events/{id_or_name}`.
+    /// Gets a custom event by ID or name: `GET /events/{id_or_name}`.
     fn get(id_or_name: EventId) -> Call<Event> = GET["/events/" id_or_name];
 
-    /// Updates the schema of an event by ID or name: `PATCH /events/{id_or_name}`.
+    /// Updates the schema of a custom event by ID or name: `PATCH /events/{id_or_name}`.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`EventPatch::check`] finds, before anything is sent.
     fn update(id_or_name: EventId) with (patch: &EventPatch) -> Call<Reference<EventId>> = PATCH["/events/" id_or_name];
 
-    /// Deletes an event by ID or name: `DELETE /events/{id_or_name}`.
+    /// Deletes a custom event by ID or name: `DELETE /events/{id_or_name}`.
     fn delete(id_or_name: EventId) -> Call<Deleted<EventId>> = DELETE["/events/" id_or_name];
 
-    /// Sends an event: `POST /events/send`. Each enabled automation that it triggers starts a run.
+    /// Sends a custom event: `POST /events/send`. It starts a run of each enabled automation that it triggers.
     ///
-    /// The specification has no idempotency key here, so the client never retries a request whose outcome is unknown: the runs would start
+    /// The specification has no idempotency key here, so the client doesn't retry it when its outcome is unknown: the runs could start
     /// twice.
     ///
     /// # Errors

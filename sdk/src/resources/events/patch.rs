@@ -1,4 +1,4 @@
-//! A change of an event's schema.
+//! The input of a custom event update.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::record::{PayloadType, validate_schema};
 use crate::problem::Validator;
 
-/// A change of an event's schema: [`Events::update`](super::Events::update).
+/// Changes to the schema of a custom event: [`Events::update`](super::Events::update).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EventPatch {
@@ -15,12 +15,12 @@ pub struct EventPatch {
 }
 
 impl EventPatch {
-    /// Removes the schema: the payload may be anything from then on.
+    /// Removes the schema: payloads are unrestricted from then on.
     pub fn clear_schema() -> Self {
         Self::default()
     }
 
-    /// Replaces the fields of the schema.
+    /// Replaces the schema.
     pub fn schema<K: Into<String>>(fields: impl IntoIterator<Item = (K, PayloadType)>) -> Self {
         Self { schema: Some(fields.into_iter().map(|(key, holds)| (key.into(), holds)).collect()) }
     }

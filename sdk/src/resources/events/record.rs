@@ -1,4 +1,4 @@
-//! Events as the service returns them.
+//! Custom events as the service returns them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 open_enum! {
-    /// The type of a field in an event's payload.
+    /// The type of a payload field.
     PayloadType {
         /// A string.
         String = "string",
@@ -26,9 +26,9 @@ record! {
     pub struct Event {
         /// The event's ID.
         pub id: EventId,
-        /// The event's name, which triggers and waits refer to.
+        /// The event's name, which triggers and waits of automations refer to.
         pub name: Option<String>,
-        /// The types of the payload's fields; `None` if the payload is unrestricted.
+        /// The types of the payload fields; `None` if the payload is unrestricted.
         pub schema: Option<BTreeMap<String, PayloadType>>,
         /// When the event was created.
         pub created_at: Option<Timestamp>,
@@ -40,7 +40,7 @@ record! {
 items!(Event);
 
 record! {
-    /// The answer to a sent event: its runs start.
+    /// The response to a sent event, which starts automation runs.
     #[derive(PartialEq, Eq)]
     pub struct SentEvent {
         /// The event's name.
@@ -48,7 +48,7 @@ record! {
     }
 }
 
-/// Checks the fields of a schema.
+/// Validates the fields of a schema.
 pub(super) fn validate_schema(v: &mut Validator, schema: Option<&BTreeMap<String, PayloadType>>) {
     v.field("schema", |v| {
         for (key, holds) in schema.into_iter().flatten() {

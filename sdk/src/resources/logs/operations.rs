@@ -8,7 +8,7 @@ operations! {
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// for request in client.logs().list().limit(10).await?.data {
+    /// for request in client.logs().list().page_size(10).await?.data {
     ///     println!("{} {}: {:?}", request.method, request.endpoint, request.response_status);
     /// }
     /// # Ok(())
@@ -19,7 +19,7 @@ operations! {
     /// Returns the operations on the service's log of API requests.
     accessor logs;
 
-    /// Lists API requests, newest first: `GET /logs`, 20 per page unless a limit is given.
+    /// Lists API requests, newest first: `GET /logs`, 20 per page by default.
     fn list() -> List<LogEntrySummary> = GET["/logs"];
 
     /// Gets an API request with its bodies: `GET /logs/{log_id}`.

@@ -21,7 +21,7 @@ operations! {
     /// Returns the operations on OAuth grants: applications authorized for this account.
     accessor oauth_grants;
 
-    /// Lists grants, newest first, including revoked ones: `GET /oauth/grants`, all of them unless a limit is given.
+    /// Lists grants, newest first, including revoked ones: `GET /oauth/grants`. Awaited without a page size, it returns all of them.
     fn list() -> List<OAuthGrant> = GET["/oauth/grants"];
 
     /// Revokes a grant and all its tokens: `DELETE /oauth/grants/{oauth_grant_id}`.

@@ -6,7 +6,7 @@ use crate::{
 };
 
 record! {
-    /// An authorization of an application.
+    /// An OAuth grant: the authorization of an application.
     pub struct OAuthGrant {
         /// The grant's ID.
         pub id: OAuthGrantId,
@@ -16,7 +16,7 @@ record! {
         pub scopes: Vec<Scope>,
         /// The resource that the application requested, if any.
         pub resource: Option<String>,
-        /// When the grant was given.
+        /// When the user granted access.
         pub created_at: Option<Timestamp>,
         /// When the grant was revoked; `None` while it is valid.
         pub revoked_at: Option<Timestamp>,
@@ -34,7 +34,7 @@ record! {
     pub struct GrantedClient {
         /// The application's name.
         pub name: Option<String>,
-        /// The address of its logo.
+        /// The URL of the application's logo.
         pub logo_uri: Option<String>,
     }
 }
@@ -46,7 +46,7 @@ record! {
         pub id: OAuthGrantId,
         /// When the grant was revoked.
         pub revoked_at: Option<Timestamp>,
-        /// Why: `revoked_from_api`.
+        /// Why the grant was revoked, such as `revoked_from_api`.
         pub revoked_reason: Option<String>,
     }
 }

@@ -30,28 +30,27 @@ operations! {
     /// Returns the operations on received emails and their attachments.
     accessor received;
 
-    /// Lists received emails, newest first: `GET /emails/receiving`, all of them unless a limit is given.
+    /// Lists received emails, newest first: `GET /emails/receiving`. Awaited without a page size, it returns all of them.
     fn list() -> List<ReceivedEmailSummary> = GET["/emails/receiving"];
 
     /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`.
     fn get(id: ReceivedEmailId) -> Call<ReceivedEmail> = GET["/emails/receiving/" id];
 
-    /// Lists the attachments of an email in their order: `GET /emails/receiving/{email_id}/attachments`, all of them unless a limit is
-    /// given.
+    /// Lists the attachments of a received email in their order: `GET /emails/receiving/{email_id}/attachments`. Awaited without a page size, it
+    /// returns all of them.
     fn attachments(id: ReceivedEmailId) -> List<ReceivedAttachment> = GET["/emails/receiving/" id "/attachments"];
 
-    /// Gets an attachment with a fresh download address: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
+    /// Gets an attachment with a new download URL: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
     fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<ReceivedAttachment>
         = GET["/emails/receiving/" id "/attachments/" attachment];
 }
 
 impl Received<'_> {
-    /// Lists the emails received after a given one: [`list`](Self::list) from there towards newer ones. As a stream it begins with the
-    /// oldest of them and includes those that arrive meanwhile, so a program that resumes with the last ID it has seen neither misses nor
-    /// repeats an email.
+    /// Lists the emails received after a given one, newest first. As a stream it starts with the oldest of them and includes those that arrive
+    /// in the meantime, so a program that resumes with the last ID it has processed neither misses nor repeats an email.
     ///
-    /// A service may have deleted the given email; it then refuses the ID with [`Error::Api`](crate::Error::Api) (the specification is
-    /// silent on that).
+    /// If the service has deleted the given email, it rejects the ID with [`Error::Api`](crate::Error::Api) (the specification is silent on
+    /// that).
     ///
     /// ```
     /// # async fn example(client: &posthaste::Client, mut last: posthaste::ReceivedEmailId) -> posthaste::Result<()> {
@@ -69,15 +68,15 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Downloads what a `download_url` leads to: into memory when awaited (at most
+    /// Downloads the content of a `download_url`: into memory when awaited (at most
     /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
-    /// The address itself authorizes the download and may be on another host: the client sends neither its credential nor its default
-    /// headers, follows no redirects, and refuses plain http if its base address is https.
+    /// The URL itself authorizes the download and may be on another host: the client sends neither its credential nor its default
+    /// headers, follows no redirects, and rejects plain http if its base URL is https.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) if the address isn't absolute, or isn't https although the client's is;
-    /// [`Error::Api`](crate::Error::Api) with status 403 after the address has expired.
+    /// [`Error::Invalid`](crate::Error::Invalid) if the URL isn't absolute, or isn't https although the base URL is;
+    /// [`Error::Api`](crate::Error::Api) with status 403 if the URL has expired.
     pub fn download(&self, url: &str) -> Call<Bytes> {
         let core = &self.client.core;
         Call::download(core, Operation::external("received.download", url, &core.base_url))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    resources::shared::ReceivedFile,
+    resources::shared::ReceivedAttachmentSummary,
     types::{ReceivedEmailId, Timestamp},
 };
 
@@ -22,7 +22,7 @@ record! {
         pub created_at: Timestamp,
         /// The subject.
         pub subject: Option<String>,
-        /// The `Bcc` addresses, if the email names any.
+        /// The `Bcc` addresses, if the email has any.
         pub bcc: Vec<String>,
         /// The `Cc` addresses.
         pub cc: Vec<String>,
@@ -30,21 +30,21 @@ record! {
         pub reply_to: Vec<String>,
         /// The `Message-ID` header.
         pub message_id: Option<String>,
-        /// The recipients that the email was received for. (The specification doesn't name this field.)
+        /// The envelope recipients that the email was received for. (The specification is silent on this field.)
         pub received_for: Vec<String>,
         /// The attachments.
-        pub attachments: Vec<ReceivedFile>,
+        pub attachments: Vec<ReceivedAttachmentSummary>,
     }
 
     /// A received email with its bodies. (The specification is silent on this record.)
     pub struct ReceivedEmail: ReceivedEmailSummary {
-        /// The HTML body. It is untrusted.
+        /// The HTML body, which is untrusted.
         pub html: Option<String>,
-        /// The text body.
+        /// The plain-text body.
         pub text: Option<String>,
         /// The headers by lower-case name.
         pub headers: Option<BTreeMap<String, Value>>,
-        /// Where to download the email as it was received.
+        /// The download of the raw message.
         pub raw: Option<RawEmail>,
     }
 }
@@ -52,11 +52,11 @@ record! {
 items!(ReceivedEmailSummary);
 
 record! {
-    /// Where to download an email as it was received.
+    /// The download of a raw message (RFC 5322).
     pub struct RawEmail {
-        /// A signed address for [`Received::download`](super::Received::download).
+        /// A signed URL for [`Received::download`](super::Received::download).
         pub download_url: String,
-        /// When the address expires.
+        /// When the URL expires.
         pub expires_at: Option<Timestamp>,
     }
 }

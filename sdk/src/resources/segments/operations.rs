@@ -27,23 +27,23 @@ operations! {
     /// Returns the operations on segments.
     accessor segments;
 
-    /// Lists segments, newest first: `GET /segments`, all on one page unless a limit is given.
+    /// Lists segments, newest first: `GET /segments`. Awaited without a page size, it returns all of them.
     fn list() -> List<Segment> = GET["/segments"];
 
     /// Gets a segment: `GET /segments/{segment_id}`.
     fn get(id: SegmentId) -> Call<Segment> = GET["/segments/" id];
 
-    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. The answer for a segment that doesn't exist is the same.
+    /// Deletes a segment: `DELETE /segments/{segment_id}`. Its contacts stay. A segment that doesn't exist gets the same response.
     fn delete(id: SegmentId) -> Call<Deleted<SegmentId>> = DELETE["/segments/" id];
 
-    /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`, all on one page unless a limit is given.
+    /// Lists the contacts of a segment, newest first: `GET /segments/{segment_id}/contacts`. Awaited without a page size, it returns all of them.
     fn contacts(id: SegmentId) -> List<ContactSummary> = GET["/segments/" id "/contacts"];
 }
 
 impl Segments<'_> {
-    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The answer has the ID and the name, without the creation time.
+    /// Creates an empty segment: `POST /segments`. Names needn't be unique. The response has the ID and the name, but not the creation time.
     ///
-    /// The client doesn't retry it when its outcome is unknown: find the segment with [`list`](Self::list).
+    /// The client doesn't retry it when its outcome is unknown: look for the segment with [`list`](Self::list).
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if the name is empty, before anything is sent.

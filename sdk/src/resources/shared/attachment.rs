@@ -3,8 +3,8 @@
 use crate::types::{AttachmentId, Timestamp};
 
 record! {
-    /// An attachment as the received email lists it.
-    pub struct ReceivedFile {
+    /// An attachment, as listed in its received email.
+    pub struct ReceivedAttachmentSummary {
         /// The attachment's ID.
         pub id: AttachmentId,
         /// The file name. The sender chose it: it can contain `..` and `/`.
@@ -13,17 +13,17 @@ record! {
         pub content_type: Option<String>,
         /// The content ID that the HTML body refers to as `cid:`.
         pub content_id: Option<String>,
-        /// Whether the attachment is shown inside the body.
+        /// Whether the attachment is shown inline.
         pub content_disposition: Option<ContentDisposition>,
         /// The size in bytes.
         pub size: Option<u64>,
     }
 
-    /// An attachment with a download address that expires.
-    pub struct ReceivedAttachment: ReceivedFile {
-        /// A signed address for [`Received::download`](crate::resources::received::Received::download).
+    /// An attachment with a download URL that expires.
+    pub struct ReceivedAttachment: ReceivedAttachmentSummary {
+        /// A signed URL for [`Received::download`](crate::resources::received::Received::download).
         pub download_url: String,
-        /// When the address expires.
+        /// When the URL expires.
         pub expires_at: Option<Timestamp>,
     }
 }
@@ -31,11 +31,11 @@ record! {
 items!(ReceivedAttachment);
 
 open_enum! {
-    /// Where an attachment is shown.
+    /// How an attachment is shown.
     ContentDisposition {
-        /// Inside the body.
+        /// Inline, within the body.
         Inline = "inline",
-        /// Beside the body.
+        /// Separately, as a file.
         Attachment = "attachment",
     }
 }
@@ -52,7 +52,7 @@ mod tests {
             [(json!(1e30), None), (json!(-1), None), (json!("12"), Some(12)), (json!(12), Some(12))]
         {
             let sent = json!({ "id": "a", "size": size, "content_disposition": 7 });
-            let file: ReceivedFile = from_value(sent).unwrap();
+            let file: ReceivedAttachmentSummary = from_value(sent).unwrap();
             assert_eq!((file.size, &to_value(&file).unwrap()["size"]), (read, &size));
             assert_eq!(to_value(&file).unwrap()["content_disposition"], 7);
         }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::property::HeldProperty;
+use super::property::ContactPropertyValue;
 use crate::types::{ContactId, Timestamp};
 
 record! {
-    /// A contact in a list: all of [`Contact`] except its properties.
+    /// A contact in a list, without its properties.
     pub struct ContactSummary {
         /// The contact's ID.
         pub id: ContactId,
@@ -22,10 +22,10 @@ record! {
         pub unsubscribed: bool,
     }
 
-    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification does not show the record.)
+    /// A contact with its properties: `GET /contacts/{id_or_email}`. (The specification names the operation and is silent on the fields.)
     pub struct Contact: ContactSummary {
         /// The contact properties by key.
-        pub properties: BTreeMap<String, HeldProperty>,
+        pub properties: BTreeMap<String, ContactPropertyValue>,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts of domains, in records and in webhook events.
 
 open_enum! {
-    /// The verification status of a domain. The specification has seen the first two; the others are known from elsewhere.
+    /// The verification status of a domain. The specification documents the first two; the others are those of the public service.
     DomainStatus {
         /// No verification was requested yet.
         NotStarted = "not_started",
@@ -15,13 +15,13 @@ open_enum! {
         PartiallyFailed = "partially_failed",
         /// The records were not found.
         Failed = "failed",
-        /// The domain was verified before and its records are currently missing; the service keeps checking.
+        /// The domain was verified before, and its records are currently missing; the service keeps checking.
         TemporaryFailure = "temporary_failure",
     }
 }
 
 impl DomainStatus {
-    /// Returns whether a verification has produced a result, good or bad. `Unknown` counts as none.
+    /// Returns whether a verification has a result, good or bad. `Unknown` counts as none.
     ///
     /// [`PartiallyVerified`](Self::PartiallyVerified) and [`TemporaryFailure`](Self::TemporaryFailure) may change again without another
     /// request; the specification is silent on how long that takes, so [`Domains::wait`](crate::resources::domains::Domains::wait) doesn't
@@ -68,7 +68,7 @@ open_enum! {
         TrackingCaa = "TrackingCAA",
         /// Routes incoming mail to the service.
         Receiving = "Receiving",
-        /// Routes incoming mail to the service, as the service writes it today.
+        /// Routes incoming mail to the service, in the current spelling of the public service.
         ReceivingMx = "Receiving MX",
     }
 }
@@ -118,7 +118,7 @@ record! {
     /// A DNS record to publish (`SPEC.md`, Domain).
     #[derive(PartialEq, Eq)]
     pub struct DnsRecord {
-        /// The purpose.
+        /// The purpose of the record.
         pub record: RecordPurpose,
         /// The name.
         pub name: String,

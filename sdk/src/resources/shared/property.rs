@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::types::lenient::{self, Lenient, Reading};
 
 open_enum! {
-    /// The type of a contact property. (The specification has seen `string`.)
+    /// The type of a contact property. (The specification documents `string`.)
     PropertyType {
         /// A string.
         String = "string",
@@ -32,9 +32,9 @@ open_enum! {
 pub enum PropertyValue {
     /// A string.
     Text(String),
-    /// A number, as exact as the service wrote it.
+    /// A number, with the precision in which the service wrote it.
     Number(serde_json::Number),
-    /// A boolean. The specification is silent on booleans: they are always read, and sent as given.
+    /// A boolean. (The specification is silent on booleans; they are accepted in records and sent as given.)
     Boolean(bool),
     /// A value of another type. The client doesn't send it.
     Other(Value),
@@ -69,7 +69,7 @@ impl From<&str> for PropertyValue {
     }
 }
 
-/// Infinity and NaN have no form on the wire; validation refuses them.
+/// Infinity and NaN have no representation on the wire; validation rejects them.
 impl From<f64> for PropertyValue {
     fn from(number: f64) -> Self {
         serde_json::Number::from_f64(number).map_or(Self::Other(Value::Null), Self::Number)
@@ -92,19 +92,19 @@ conversions! {
     Number: serde_json::Number, i8, i16, i32, i64, u8, u16, u32, u64;
 }
 
-/// A property of a contact.
+/// The value of a contact property, as a contact has it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct HeldProperty {
+pub struct ContactPropertyValue {
     /// The property's type; `None` if the service sends the plain value.
     pub kind: Option<PropertyType>,
     /// The value.
     pub value: PropertyValue,
-    /// The service sent `"key": value` instead of `"key": {"type": …, "value": …}`.
+    /// Whether the service sent `"key": value` instead of `"key": {"type": …, "value": …}`.
     plain: bool,
 }
 
-impl From<Value> for HeldProperty {
+impl From<Value> for ContactPropertyValue {
     fn from(sent: Value) -> Self {
         match sent {
             Value::Object(mut fields) if fields.contains_key("value") => Self {
@@ -122,7 +122,7 @@ impl From<Value> for HeldProperty {
     }
 }
 
-impl Lenient for HeldProperty {
+impl Lenient for ContactPropertyValue {
     fn read(value: &Value) -> Reading<Self> {
         Reading::Exact(Self::from(value.clone()))
     }
@@ -132,18 +132,18 @@ impl Lenient for HeldProperty {
     }
 }
 
-impl<'de> Deserialize<'de> for HeldProperty {
+impl<'de> Deserialize<'de> for ContactPropertyValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         lenient::value(deserializer)
     }
 }
 
-impl Serialize for HeldProperty {
+impl Serialize for ContactPropertyValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.plain {
             return self.value.serialize(serializer);
         }
-        let mut fields = serializer.serialize_struct("HeldProperty", 2)?;
+        let mut fields = serializer.serialize_struct("ContactPropertyValue", 2)?;
         fields.serialize_field("type", &self.kind)?;
         fields.serialize_field("value", &self.value)?;
         fields.end()

@@ -1,4 +1,4 @@
-//! The segment, in lists of segments and of a contact's segments.
+//! Segments, in lists of segments and of a contact's segments.
 
 use crate::types::{SegmentId, Timestamp};
 

@@ -3,7 +3,7 @@
 use crate::problem::Validator;
 
 open_enum! {
-    /// Whether a contact receives the emails of a topic. (The specification has seen `opt_in`.)
+    /// Whether a contact receives the emails of a topic. (The specification documents `opt_in`.)
     Subscription {
         /// The contact receives them.
         OptIn = "opt_in",

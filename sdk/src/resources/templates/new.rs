@@ -32,7 +32,7 @@ input! {
             from: String,
             /// Sets the default subject. It may contain placeholders.
             subject: String,
-            /// Sets the plain-text body. Without one the service derives it from the HTML; an empty one disables that.
+            /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that.
             text: String,
         }
         other {
@@ -48,7 +48,7 @@ impl NewTemplate {
     setters! {
         /// Adds default `Reply-To` addresses.
         reply_to += Recipients => reply_to;
-        /// Adds a variable, at most 50.
+        /// Adds a variable, at most 50 in total.
         variable += TemplateVariable => variables;
     }
 

@@ -19,7 +19,7 @@ operations! {
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// use posthaste::TemplatePatch;
     ///
-    /// for template in client.templates().list().limit(10).await?.data {
+    /// for template in client.templates().list().page_size(10).await?.data {
     ///     println!("{} {:?}", template.name, template.status);
     /// }
     /// let patch = TemplatePatch::new().subject("Good morning, {{{NAME}}}");
@@ -41,7 +41,7 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTemplate::check`] finds, before anything is sent.
     fn create() with (template: &NewTemplate) -> Call<Reference<TemplateId>> = POST["/templates"];
 
-    /// Lists templates, newest first: `GET /templates`, 20 per page unless a limit is given.
+    /// Lists templates, newest first: `GET /templates`, 20 per page by default.
     fn list() -> List<TemplateSummary> = GET["/templates"];
 
     /// Gets a template by ID or alias with its latest content: `GET /templates/{id_or_alias}`.
@@ -49,19 +49,19 @@ operations! {
 
     /// Updates a template by ID or alias: `PATCH /templates/{id_or_alias}`.
     ///
-    /// Sends use the published content until the update is [published](Self::publish) too. (The specification is silent on it.)
+    /// Emails use the published content until the update is [published](Self::publish) too. (The specification is silent on that.)
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TemplatePatch::check`] finds, before anything is sent.
     fn update(id_or_alias: TemplateId) with (patch: &TemplatePatch) -> Call<Reference<TemplateId>>
         = PATCH["/templates/" id_or_alias];
 
-    /// Publishes the latest content: `POST /templates/{id_or_alias}/publish`. It is safe to repeat, so the client retries it when its
+    /// Publishes the latest content: `POST /templates/{id_or_alias}/publish`. It is idempotent, so the client retries it when its
     /// outcome is unknown.
     fn publish(id_or_alias: TemplateId) -> Call<Reference<TemplateId>>
         = POST["/templates/" id_or_alias "/publish"].repeatable();
 
-    /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The answer has the new template's ID. (The
+    /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The response has the new template's ID. (The
     /// specification is silent on this operation.)
     fn duplicate(id_or_alias: TemplateId) -> Call<Reference<TemplateId>> = POST["/templates/" id_or_alias "/duplicate"];
 

@@ -19,19 +19,19 @@ patch! {
     /// assert!(patch.check().is_ok());
     /// ```
     pub struct TemplatePatch {
-        /// Sets the name. It applies immediately, also to a published template.
+        /// Sets the name. It takes effect immediately, even for a published template.
         name: String,
-        /// Sets the alias. It applies immediately, also to a published template.
+        /// Sets the alias. It takes effect immediately, even for a published template.
         alias: String |
         /// Removes the alias.
         clear_alias,
         /// Sets the default sender.
         from: String |
-        /// Removes the default sender: each send must have one.
+        /// Removes the default sender: every email must set one.
         clear_from,
         /// Sets the default subject.
         subject: String |
-        /// Removes the default subject: each send must have one.
+        /// Removes the default subject: every email must set one.
         clear_subject,
         /// Replaces the default `Reply-To` addresses.
         reply_to: Recipients |
@@ -39,7 +39,7 @@ patch! {
         clear_reply_to,
         /// Sets the HTML body.
         html: String,
-        /// Sets the plain-text body; an empty one means none.
+        /// Sets the plain-text body; an empty string removes it.
         text: String |
         /// Lets the service derive the plain-text body from the HTML again.
         clear_text,
@@ -50,7 +50,7 @@ patch! {
 }
 
 impl TemplatePatch {
-    /// Replaces the variables, at most 50. An empty list removes them.
+    /// Replaces the variables, at most 50. An empty list removes all of them.
     #[must_use]
     pub fn variables<V: Into<TemplateVariable>>(mut self, variables: impl IntoIterator<Item = V>) -> Self {
         self.variables = Patch::Set(variables.into_iter().map(Into::into).collect());

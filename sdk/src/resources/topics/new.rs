@@ -9,7 +9,7 @@ use crate::{
 input! {
     /// A topic to create with [`Topics::create`](super::Topics::create).
     pub struct NewTopic {
-        /// Creates a topic with a name of at most 50 characters and the subscription of contacts that make no choice, which can't be changed
+        /// Creates a topic with a name of at most 50 characters and the default subscription of contacts, which can't be changed
         /// later.
         new(name: String, default_subscription: Subscription);
         optional {

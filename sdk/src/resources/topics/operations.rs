@@ -21,7 +21,7 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewTopic::check`] finds, before anything is sent.
     fn create() with (topic: &NewTopic) -> Call<Reference<TopicId>> = POST["/topics"];
 
-    /// Lists topics, newest first: `GET /topics`, 20 per page unless a limit is given.
+    /// Lists topics, newest first: `GET /topics`, 20 per page by default.
     fn list() -> List<Topic> = GET["/topics"];
 
     /// Gets a topic: `GET /topics/{id}`.
@@ -33,6 +33,6 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`TopicPatch::check`] finds, before anything is sent.
     fn update(id: TopicId) with (patch: &TopicPatch) -> Call<Reference<TopicId>> = PATCH["/topics/" id];
 
-    /// Deletes a topic with all subscriptions to it: `DELETE /topics/{id}`.
+    /// Deletes a topic with all its subscriptions: `DELETE /topics/{id}`.
     fn delete(id: TopicId) -> Call<Deleted<TopicId>> = DELETE["/topics/" id];
 }

@@ -14,7 +14,7 @@ record! {
         pub name: String,
         /// The topic's description.
         pub description: Option<String>,
-        /// The subscription of contacts that have made no choice.
+        /// The subscription of contacts without an explicit one.
         pub default_subscription: Option<Subscription>,
         /// Which contacts see the topic on the preference page.
         pub visibility: Option<Visibility>,
@@ -30,7 +30,7 @@ open_enum! {
     Visibility {
         /// All contacts.
         Public = "public",
-        /// Contacts that have made a choice already.
+        /// Only contacts that already have an explicit subscription.
         Private = "private",
     }
 }

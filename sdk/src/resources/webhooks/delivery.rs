@@ -1,6 +1,6 @@
-//! Verification of webhook requests: signature and time (Standard Webhooks, HMAC-SHA256).
+//! Verification of webhook requests: signature and timestamp (Standard Webhooks, HMAC-SHA256).
 //!
-//! The specification is silent on signatures; `rulings.md` settles them. Nothing here uses the network.
+//! The specification is silent on signatures; they follow Standard Webhooks. Nothing here uses the network.
 
 mod headers;
 mod keys;
@@ -22,14 +22,14 @@ use self::{headers::Signed, keys::Key};
 use super::event::{NotAnEvent, WebhookPayload};
 use crate::types::{SigningSecret, WebhookEventId};
 
-/// The largest difference between the time of a delivery and now.
+/// The default maximum difference between the timestamp of a request and now.
 pub const TOLERANCE: Duration = Duration::from_mins(5);
-/// The most signatures that one delivery may carry. While a secret is rotated there are two; the specification states no limit.
-pub const MOST_SIGNATURES: usize = 32;
+/// The maximum number of signatures of a request. While a secret is rotated there are two; the specification states no limit.
+pub const MAX_SIGNATURES: usize = 32;
 
 /// Verifies that a webhook request was signed by the service.
 ///
-/// Pass the headers and the body **as received**: the signature covers bytes, so a body that was parsed and serialized again fails.
+/// Pass the headers and the body **as received**: the signature covers bytes, so verification fails for a body that was parsed and serialized again.
 ///
 /// ```
 /// # fn example(headers: &http::HeaderMap, body: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
@@ -45,8 +45,8 @@ pub const MOST_SIGNATURES: usize = 32;
 /// # }
 /// ```
 ///
-/// One event can be delivered more than once: the service retries when the endpoint doesn't respond in time. [`Delivery::id`] stays the
-/// same, so remember the ids that were handled.
+/// An event can be delivered more than once: the service retries if the endpoint doesn't respond in time. [`Delivery::id`] stays the
+/// same, so store the IDs of processed events.
 #[derive(Clone, Debug)]
 pub struct WebhookVerifier {
     keys: Vec<Key>,
@@ -54,40 +54,40 @@ pub struct WebhookVerifier {
 }
 
 impl WebhookVerifier {
-    /// Takes deliveries that are signed with this secret: `whsec_` and Base64, as [`CreatedWebhook`](crate::CreatedWebhook) has
-    /// it. The prefix may be missing.
+    /// Creates a verifier for a signing secret: `whsec_` and Base64, as in [`CreatedWebhook`](crate::CreatedWebhook).
+    /// The prefix may be missing.
     ///
     /// # Errors
-    /// The text is no such secret.
+    /// The text is not a signing secret.
     pub fn new(secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
         Ok(Self { keys: vec![Key::of(&secret.into())?], tolerance: TOLERANCE })
     }
 
-    /// Takes deliveries that are signed with this secret, too: the one before or after a
+    /// Also accepts requests signed with this secret: the one before or after a
     /// [rotation](super::Webhooks::rotate_secret), or that of another webhook with the same endpoint.
     ///
     /// # Errors
-    /// The text is no such secret.
+    /// The text is not a signing secret.
     pub fn or(mut self, secret: impl Into<SigningSecret>) -> Result<Self, SecretError> {
         self.keys.push(Key::of(&secret.into())?);
         Ok(self)
     }
 
-    /// How far the time of a delivery may lie from now, either way, instead of five minutes. [`Duration::MAX`] takes any time, and so
-    /// anything that was ever signed.
+    /// Sets the maximum difference between the timestamp of a request and now, in either direction. Default: 5 minutes. [`Duration::MAX`]
+    /// accepts every timestamp, and so every request that was ever signed.
     #[must_use]
     pub fn tolerance(mut self, tolerance: Duration) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Verifies the signature and the time of a request.
+    /// Verifies the signature and the timestamp of a request.
     ///
-    /// Both families of header names are read, `svix-…` and `webhook-…`. Of several signatures one has to fit; versions other than
-    /// `v1` are skipped. Signatures are compared in constant time.
+    /// Both families of header names are supported, `svix-…` and `webhook-…`. One of several signatures has to match; versions other than
+    /// `v1` are ignored. Signatures are compared in constant time.
     ///
     /// # Errors
-    /// The request isn't signed by the service, or is too old or too new.
+    /// The request isn't signed by the service, or its timestamp is outside of the tolerance.
     pub fn verify<'a>(&self, headers: &HeaderMap, body: &'a [u8]) -> Result<Delivery<'a>, VerificationError> {
         self.verify_at(headers, body, SystemTime::now())
     }
@@ -95,7 +95,7 @@ impl WebhookVerifier {
     /// Verifies a request as of a given time.
     ///
     /// # Errors
-    /// As of [`verify`](Self::verify).
+    /// Those of [`verify`](Self::verify).
     pub fn verify_at<'a>(
         &self,
         headers: &HeaderMap,
@@ -119,8 +119,8 @@ impl WebhookVerifier {
         Err(VerificationError::WrongSignature { header: signed.names.signature, found, secrets })
     }
 
-    /// The signature that the service would send with this: `v1,` and Base64, by the first secret. It is for tests of one's own
-    /// receiver, together with `svix-id` and `svix-timestamp` (seconds since 1970).
+    /// Returns the signature that the service would send (`v1,` and Base64), made with the first secret: for tests of an endpoint,
+    /// together with the headers `svix-id` and `svix-timestamp` (seconds since 1970).
     pub fn sign(&self, id: &str, timestamp: u64, body: &[u8]) -> String {
         let signature = self.keys.first().map(|key| key.sign(id, &timestamp.to_string(), body));
         format!("v1,{}", STANDARD.encode(signature.unwrap_or_default()))
@@ -129,13 +129,13 @@ impl WebhookVerifier {
     fn timestamp(&self, signed: &Signed<'_>, now: SystemTime) -> Result<SystemTime, VerificationError> {
         let header = signed.names.timestamp;
         let text = signed.timestamp;
-        // Digits alone: `parse` would take a sign, too.
+        // Digits only: `parse` would accept a sign too.
         let seconds = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         let time = seconds
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| UNIX_EPOCH.checked_add(Duration::from_secs(seconds.unsigned_abs())))
             .ok_or_else(|| VerificationError::Timestamp { header, found: shortened(text) })?;
-        // The header counts whole seconds, and so does the comparison.
+        // The header has whole seconds, so the comparison does too.
         let whole = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = UNIX_EPOCH.checked_add(Duration::from_secs(whole)).unwrap_or(now);
         let tolerance = self.tolerance;
@@ -149,12 +149,12 @@ impl WebhookVerifier {
     }
 }
 
-/// The signatures of version 1 that are there; at least one.
+/// Returns the signatures of version 1; at least one.
 fn signatures(signed: &Signed<'_>) -> Result<Vec<[u8; 32]>, VerificationError> {
     let (header, text) = (signed.names.signature, signed.signature);
     let count = text.split(' ').count();
-    if count > MOST_SIGNATURES {
-        return Err(VerificationError::TooManySignatures { header, count, most: MOST_SIGNATURES });
+    if count > MAX_SIGNATURES {
+        return Err(VerificationError::TooManySignatures { header, count, max: MAX_SIGNATURES });
     }
     let read = |entry: &str| -> Option<[u8; 32]> {
         let (version, coded) = entry.split_once(',')?;
@@ -180,7 +180,7 @@ fn shortened(text: &str) -> String {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Delivery<'a> {
-    /// The event's ID. It stays the same over retries, so store the IDs that were handled.
+    /// The event's ID. It stays the same over retries, so store the IDs of processed events.
     pub id: WebhookEventId,
     /// When the request was signed; each attempt is signed again.
     pub signed_at: SystemTime,
@@ -192,14 +192,14 @@ impl Delivery<'_> {
     /// Parses the event.
     ///
     /// # Errors
-    /// The body is not an event at all: no JSON object with a `type`. A type or a payload that this version of the client doesn't know
-    /// is no error: [`EventData::Other`](super::EventData::Other).
+    /// The body is not a JSON object with a `type`. A type or data that this version of the client doesn't know
+    /// is no error: see [`EventData::Other`](super::EventData::Other).
     pub fn event(&self) -> Result<WebhookPayload, NotAnEvent> {
         WebhookPayload::from_slice(self.body)
     }
 }
 
-/// `Debug` leaves the body out: it names people.
+/// `Debug` leaves out the body: it can hold private data.
 impl fmt::Debug for Delivery<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivery")

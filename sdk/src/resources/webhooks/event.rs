@@ -1,7 +1,7 @@
-//! Webhook events: an envelope with a type, and a payload of that type.
+//! Webhook events: an envelope with a type, and data of that type.
 //!
-//! The specification is silent on payloads; they have the shapes of the public service that speaks this format. Where descriptions of it
-//! differ, both forms are read.
+//! The specification is silent on payloads; they follow the public service. Where descriptions of it differ, both forms are
+//! accepted.
 
 mod account;
 mod email;
@@ -25,7 +25,7 @@ use crate::types::Timestamp;
 
 /// An event: its type, time and data.
 ///
-/// It serializes to what the service sent, including fields that this version of the client has no name for.
+/// It serializes to the JSON that the service sent, including fields that this version of the client doesn't know.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WebhookPayload {
@@ -92,11 +92,11 @@ strict!(WebhookPayload);
 #[error("an event is a JSON object with a `type` (found {found})")]
 #[non_exhaustive]
 pub struct NotAnEvent {
-    /// The actual content.
+    /// What was found instead.
     pub found: String,
 }
 
-/// Data of an event type that this version of the client has no name for, or of an unexpected shape.
+/// Data of an event type that this version of the client doesn't know, or of an unexpected shape.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OtherData {
@@ -116,12 +116,12 @@ macro_rules! event_data {
         #[non_exhaustive]
         pub enum EventData {
             $($(#[$doc])* $kind($data),)+
-            /// Data of an unknown type or an unexpected shape.
+            /// Data of an unknown type or of an unexpected shape.
             Other(OtherData),
         }
 
         impl EventData {
-            /// Reads the data of an event of this type; data that can't be read is kept.
+            /// Decodes the data of an event of this type, and keeps data that can't be decoded.
             fn read(kind: &EventType, data: &Value) -> Self {
                 let read = match kind {
                     $(EventType::$kind => <$data>::deserialize(data).map(Self::$kind),)+

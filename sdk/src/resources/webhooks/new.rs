@@ -14,7 +14,7 @@ pub struct NewWebhook {
 }
 
 impl NewWebhook {
-    /// Creates a webhook that delivers events of at least one type to an absolute http or https URL.
+    /// Creates a webhook that delivers events of the given types, at least one, to an absolute http or https URL.
     pub fn new(endpoint: impl Into<String>, events: impl IntoIterator<Item = EventType>) -> Self {
         Self { endpoint: endpoint.into(), events: events.into_iter().collect() }
     }

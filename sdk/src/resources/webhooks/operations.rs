@@ -54,7 +54,7 @@ operations! {
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewWebhook::check`] finds, before anything is sent.
     fn create() with (webhook: &NewWebhook) -> Call<CreatedWebhook> = POST["/webhooks"];
 
-    /// Lists webhooks, newest first: `GET /webhooks`, all of them unless a limit is given.
+    /// Lists webhooks, newest first: `GET /webhooks`. Awaited without a page size, it returns all of them.
     fn list() -> List<WebhookSummary> = GET["/webhooks"];
 
     /// Gets a webhook with its signing secret: `GET /webhooks/{webhook_id}`.
@@ -69,15 +69,15 @@ operations! {
     /// Deletes a webhook: `DELETE /webhooks/{webhook_id}`.
     fn delete(id: WebhookId) -> Call<Deleted<WebhookId>> = DELETE["/webhooks/" id];
 
-    /// Lists the events of a webhook, newest first: `GET /webhooks/{webhook_id}/events`. It pages with [`after`](List::after) only: the
-    /// service has no `before` here.
+    /// Lists the events of a webhook, newest first: `GET /webhooks/{webhook_id}/events`. Only [`after`](List::after) is supported as a
+    /// cursor, not `before`.
     fn events(id: WebhookId) -> List<WebhookEventSummary> = GET["/webhooks/" id "/events"];
 
     /// Gets an event of a webhook with its payload: `GET /webhooks/{webhook_id}/events/{event_id}`.
     fn event(id: WebhookId, event: WebhookEventId) -> Call<WebhookEvent> = GET["/webhooks/" id "/events/" event];
 
-    /// Lists the delivery attempts of an event, newest first: `GET /webhooks/{webhook_id}/events/{event_id}/attempts`. It pages with
-    /// [`after`](List::after) only: the service has no `before` here.
+    /// Lists the delivery attempts of an event, newest first: `GET /webhooks/{webhook_id}/events/{event_id}/attempts`. Only
+    /// [`after`](List::after) is supported as a cursor, not `before`.
     fn attempts(id: WebhookId, event: WebhookEventId) -> List<WebhookAttempt>
         = GET["/webhooks/" id "/events/" event "/attempts"];
 

@@ -6,7 +6,7 @@ use crate::{problem::Validator, types::Patch};
 patch! {
     /// Changes to a webhook: [`Webhooks::update`](super::Webhooks::update). Fields that aren't set keep their value.
     pub struct WebhookPatch {
-        /// Sets the URL events are delivered to, absolute http or https.
+        /// Sets the URL that events are delivered to, absolute http or https.
         endpoint: String,
         /// Enables or disables the webhook.
         status: WebhookStatus,

@@ -4,11 +4,11 @@ use super::{event::WebhookPayload, event_type::EventType};
 use crate::types::{SigningSecret, Timestamp, WebhookAttemptId, WebhookEventId, WebhookId};
 
 record! {
-    /// A newly created webhook with its signing secret, which serializing the record leaves out.
+    /// A newly created webhook with its signing secret. Serializing the record leaves the secret out.
     pub struct CreatedWebhook {
         /// The webhook's ID.
         pub id: WebhookId,
-        /// The signing secret; [`Webhooks::get`](super::Webhooks::get) returns it again.
+        /// The signing secret; [`Webhooks::get`](super::Webhooks::get) returns it too.
         pub signing_secret - secret: SigningSecret,
     }
 }
@@ -22,7 +22,7 @@ record! {
         pub created_at: Option<Timestamp>,
         /// Whether the webhook is enabled.
         pub status: Option<WebhookStatus>,
-        /// The URL events are delivered to.
+        /// The URL that events are delivered to.
         pub endpoint: String,
         /// The subscribed event types.
         pub events: Option<Vec<EventType>>,
@@ -52,7 +52,7 @@ record! {
     pub struct WebhookEvent: WebhookEventSummary {
         /// When the next attempt is due, in ISO 8601; `None` if there is none.
         pub next_attempt_at: Option<Timestamp>,
-        /// The payload: the body of each delivery. `None` if the service omits it or sends something else than an event.
+        /// The payload, which is the body of each delivery. `None` if the service omits it or sends something other than an event.
         pub payload: Option<WebhookPayload>,
     }
 }
@@ -92,7 +92,7 @@ open_enum! {
         Attempting = "attempting",
         /// The endpoint accepted the event.
         Success = "success",
-        /// The last attempt failed, and there will be no other.
+        /// The last attempt failed, and no other will follow.
         Failed = "failed",
     }
 }

@@ -1,4 +1,4 @@
-//! What the token endpoint can say, and what becomes of the login.
+//! Responses of the token endpoint, and their effect on the login.
 
 use posthaste::auth::EndReason;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 #[tokio::test]
-async fn a_refusal_that_is_not_about_the_token_leaves_it_as_it_was() {
+async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
     // TOK-33
     let refusals = [
         (401, "invalid_client"),
@@ -16,87 +16,87 @@ async fn a_refusal_that_is_not_about_the_token_leaves_it_as_it_was() {
         (400, "slow_down"),
     ];
     for (status, name) in refusals {
-        let house = House::expired().await;
-        let before = house.record().await.to_json();
-        house.fault(Action::answer(status, json!({"error": name}).to_string()));
-        let error = house.session().access_token().await.unwrap_err();
+        let fixture = Fixture::expired().await;
+        let before = fixture.record().await.to_json();
+        fixture.fault(Action::answer(status, json!({"error": name}).to_string()));
+        let error = fixture.session().access_token().await.unwrap_err();
         let AuthError::Refused(refused) = auth(&error) else { panic!("{error:?}") };
         assert_eq!(refused.code.as_str(), name);
-        assert_eq!(house.record().await.to_json(), before, "{name}");
-        house.session().access_token().await.unwrap();
+        assert_eq!(fixture.record().await.to_json(), before, "{name}");
+        fixture.session().access_token().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn an_answer_without_a_meaning_is_a_lost_one_and_the_tokens_stay() {
+async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
     for (status, body) in
         [(408, "<html>"), (408, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
     {
-        let house = House::expired().await;
-        let before = house.record().await;
-        house.fault(Action::answer(status, body));
-        let error = house.impatient().access_token().await.unwrap_err();
+        let fixture = Fixture::expired().await;
+        let before = fixture.record().await;
+        fixture.fault(Action::answer(status, body));
+        let error = fixture.impatient().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{status} {body}: {error:?}");
-        let after = house.record().await;
+        let after = fixture.record().await;
         assert_eq!(after.refresh_token.expose(), before.refresh_token.expose());
         assert!(after.pending.is_some() && after.ended.is_none());
     }
 }
 
 #[tokio::test]
-async fn being_turned_away_is_waited_for_and_leaves_no_mark() {
-    let house = House::expired().await;
-    house.fault(Action::answer(503, "").header("retry-after", "0"));
-    house.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
-    house.session().access_token().await.unwrap();
-    assert_eq!((house.shown(), house.rotations()), (3, 1));
+async fn throttling_is_waited_out_and_leaves_no_mark() {
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(503, "").header("retry-after", "0"));
+    fixture.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
+    fixture.session().access_token().await.unwrap();
+    assert_eq!((fixture.shown(), fixture.rotations()), (3, 1));
 
-    // Longer than anybody has patience.
-    let house = House::expired().await;
-    house.fault(Action::answer(503, "").header("retry-after", "3600"));
-    let error = house.session().access_token().await.unwrap_err();
+    // Longer than any timeout.
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(503, "").header("retry-after", "3600"));
+    let error = fixture.session().access_token().await.unwrap_err();
     assert!(error.is_retryable() && error.retry_after() == Some(Duration::from_hours(1)), "{error:?}");
-    assert!(house.record().await.pending.is_none());
+    assert!(fixture.record().await.pending.is_none());
 }
 
 #[tokio::test]
-async fn what_was_not_sent_leaves_no_mark() {
-    let house = House::expired().await;
-    let mut record = house.grant();
-    // Nobody listens on port 1.
+async fn an_unsent_request_leaves_no_mark() {
+    let fixture = Fixture::expired().await;
+    let mut record = fixture.grant();
+    // No server listens on port 1.
     record.token_endpoint = "http://127.0.0.1:1/oauth/token".to_owned();
     record.expires_in = Duration::ZERO;
-    let session = house.builder().start(house.store.clone(), record).await.unwrap();
+    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
-    assert!(error.is_retryable() && house.record().await.pending.is_none());
+    assert!(error.is_retryable() && fixture.record().await.pending.is_none());
 }
 
 #[tokio::test]
-async fn a_genuine_refusal_is_written_down_and_nobody_asks_again() {
-    let house = House::expired().await;
-    house.pass(61 * 24 * 60 * 60);
-    let before = house.record().await;
-    let error = house.session().access_token().await.unwrap_err();
+async fn invalid_grant_is_recorded_and_not_retried() {
+    let fixture = Fixture::expired().await;
+    fixture.pass(61 * 24 * 60 * 60);
+    let before = fixture.record().await;
+    let error = fixture.session().access_token().await.unwrap_err();
     let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
-    assert_eq!(ended.why, EndReason::Rejected);
+    assert_eq!(ended.reason, EndReason::Rejected);
     assert!(auth(&error).to_string().contains("log in again"), "{}", auth(&error));
     for _ in 0..20 {
-        let client = house.client(&house.session());
+        let client = fixture.client(&fixture.session());
         assert!(matches!(auth(&client.emails().send(&email()).await.unwrap_err()), AuthError::Ended(_)));
     }
-    assert_eq!(house.shown(), 1);
-    assert_eq!(house.record().await.refresh_token.expose(), before.refresh_token.expose());
+    assert_eq!(fixture.shown(), 1);
+    assert_eq!(fixture.record().await.refresh_token.expose(), before.refresh_token.expose());
 
-    // A new login helps, also a process that has met the end.
-    let session = house.session();
+    // A new login resolves it, even for a process that has seen the end.
+    let session = fixture.session();
     assert!(session.access_token().await.is_err());
-    house.builder().start(house.store.clone(), house.grant()).await.unwrap();
-    house.client(&session).emails().send(&email()).await.unwrap();
+    fixture.builder().start(fixture.store.clone(), fixture.grant()).await.unwrap();
+    fixture.client(&session).emails().send(&email()).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_new_refresh_token_is_saved_whatever_is_wrong_with_the_rest() {
+async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
     // TOK-28
     let whole = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "full_access"});
     let odd: [(&str, Value, bool); 14] = [
@@ -116,12 +116,12 @@ async fn the_new_refresh_token_is_saved_whatever_is_wrong_with_the_rest() {
         ("more", json!({"deep": [1]}), true),
     ];
     for (field, value, usable) in odd {
-        let house = House::expired().await;
+        let fixture = Fixture::expired().await;
         let mut answer = whole.clone();
         answer[field] = value.clone();
-        house.fault(Action::answer(200, answer.to_string()));
-        let token = house.session().access_token().await;
-        let record = house.record().await;
+        fixture.fault(Action::answer(200, answer.to_string()));
+        let token = fixture.session().access_token().await;
+        let record = fixture.record().await;
         assert_eq!((record.refresh_token.expose(), record.generation), ("rt", 2), "{field} {value}");
         assert!(record.pending.is_none());
         assert_eq!(token.is_ok(), usable, "{field} {value}: {token:?}");
@@ -132,142 +132,142 @@ async fn the_new_refresh_token_is_saved_whatever_is_wrong_with_the_rest() {
 }
 
 #[tokio::test]
-async fn another_scope_is_kept_and_told() {
-    let house = House::expired().await;
+async fn a_changed_scope_is_saved_and_reported() {
+    let fixture = Fixture::expired().await;
     let narrow = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"});
-    house.fault(Action::answer(200, narrow.to_string()));
-    let (builder, heard) = notices(house.builder());
-    builder.open(house.store.clone()).access_token().await.unwrap();
-    assert_eq!(house.record().await.scope, "emails:send");
+    fixture.fault(Action::answer(200, narrow.to_string()));
+    let (builder, heard) = notices(fixture.builder());
+    builder.open(fixture.store.clone()).access_token().await.unwrap();
+    assert_eq!(fixture.record().await.scope, "emails:send");
     assert!(heard.lock().unwrap()[0].contains("`emails:send`"), "{heard:?}");
 }
 
 #[tokio::test]
-async fn without_a_new_refresh_token_the_access_token_is_used_to_its_end_and_the_old_one_not_shown() {
+async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is_not_sent() {
     for refresh in [Value::Null, json!(""), json!("same")] {
-        let house = House::expired().await;
-        let before = house.record().await;
+        let fixture = Fixture::expired().await;
+        let before = fixture.record().await;
         let same = refresh == json!("same");
         let refresh = if same { json!(before.refresh_token.expose()) } else { refresh };
         let answer = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": refresh});
-        house.fault(Action::answer(200, answer.to_string()));
+        fixture.fault(Action::answer(200, answer.to_string()));
         for _ in 0..3 {
-            assert_eq!(house.impatient().access_token().await.unwrap().expose(), "at");
-            house.pass(250);
+            assert_eq!(fixture.impatient().access_token().await.unwrap().expose(), "at");
+            fixture.pass(250);
         }
-        assert_eq!(house.shown(), 1);
-        let record = house.record().await;
+        assert_eq!(fixture.shown(), 1);
+        let record = fixture.record().await;
         assert!(record.pending.is_some() && record.generation == 1);
-        // Its end, long after the settle time: here the service had not acted.
-        house.pass(200);
-        house.impatient().access_token().await.unwrap();
-        assert_eq!(house.rotations(), 1);
+        // Refreshed long after the settle time: the service had not acted.
+        fixture.pass(200);
+        fixture.impatient().access_token().await.unwrap();
+        assert_eq!(fixture.rotations(), 1);
     }
 }
 
 #[tokio::test]
 async fn no_redirect_is_followed() {
-    let trap = House::fresh().await;
+    let trap = Fixture::fresh().await;
     for status in [301, 302, 303, 307, 308] {
-        let house = House::expired().await;
+        let fixture = Fixture::expired().await;
         let location = format!("{}/oauth/token", trap.server.base_url());
-        house.fault(Action::answer(status, "").header("location", &location));
-        assert!(house.impatient().access_token().await.is_err());
+        fixture.fault(Action::answer(status, "").header("location", &location));
+        assert!(fixture.impatient().access_token().await.is_err());
         assert!(trap.server.service().requests().is_empty());
     }
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut_off() {
-    let house = House::expired().await;
-    house.fault(Action::answer(200, vec![b' '; 1 << 20]));
+async fn an_endless_response_is_truncated() {
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(200, vec![b' '; 1 << 20]));
     assert!(matches!(
-        auth(&house.impatient().access_token().await.unwrap_err()),
+        auth(&fixture.impatient().access_token().await.unwrap_err()),
         AuthError::OutcomeUnknown { .. }
     ));
 }
 
 #[tokio::test]
-async fn a_token_that_runs_out_on_its_way_is_renewed_and_the_same_request_goes_out_again() {
+async fn a_token_that_expires_in_flight_is_refreshed_and_the_request_retried() {
     // TOK-34
-    let house = House::fresh().await;
-    let stands = house.now();
-    let session = Session::builder().wall_clock(move || stands).open(house.store.clone());
-    house.pass(901);
-    house.client(&session).emails().send(&email()).idempotency_key("one-key").await.unwrap();
-    let requests = house.server.service().requests();
+    let fixture = Fixture::fresh().await;
+    let stands = fixture.now();
+    let session = Session::builder().wall_clock(move || stands).open(fixture.store.clone());
+    fixture.pass(901);
+    fixture.client(&session).emails().send(&email()).idempotency_key("one-key").await.unwrap();
+    let requests = fixture.server.service().requests();
     let sends: Vec<_> = requests.iter().filter(|request| request.path == "/emails").collect();
     assert_eq!(sends.iter().map(|send| send.status.as_u16()).collect::<Vec<_>>(), [401, 200]);
     assert_eq!(sends[0].body, sends[1].body);
     assert!(sends.iter().all(|send| send.headers["idempotency-key"] == "one-key"));
     assert_ne!(sends[0].headers["authorization"], sends[1].headers["authorization"]);
-    assert_eq!(house.rotations(), 1);
+    assert_eq!(fixture.rotations(), 1);
 }
 
 #[tokio::test]
-async fn a_second_401_is_final_and_no_reason_to_renew_again() {
+async fn a_second_401_is_final_and_causes_no_other_refresh() {
     // TOK-34
-    let house = House::fresh().await;
+    let fixture = Fixture::fresh().await;
     let refuse = Action::error(401, "missing_api_key", "no");
-    house.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
-    let client = house.client(&house.session());
+    fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
+    let client = fixture.client(&fixture.session());
     for _ in 0..3 {
         let error = client.emails().send(&email()).await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
         assert_eq!(error.outcome(), posthaste::Outcome::Rejected);
     }
-    assert_eq!(house.rotations(), 1);
+    assert_eq!(fixture.rotations(), 1);
 }
 
 #[tokio::test]
-async fn a_403_is_no_401() {
-    let house = House::fresh().await;
+async fn a_403_causes_no_refresh() {
+    let fixture = Fixture::fresh().await;
     let refuse = Action::error(403, "invalid_permission", "no");
-    house.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
-    let error = house.client(&house.session()).emails().send(&email()).await.unwrap_err();
+    fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
+    let error = fixture.client(&fixture.session()).emails().send(&email()).await.unwrap_err();
     assert_eq!(error.status().map(|status| status.as_u16()), Some(403));
-    assert_eq!(house.shown(), 0);
+    assert_eq!(fixture.shown(), 0);
 }
 
 #[tokio::test]
-async fn clocks_that_jump_cost_one_renewal_at_most() {
-    let house = House::fresh().await;
-    let wall = Arc::new(Mutex::new(house.now()));
+async fn clock_jumps_cause_at_most_one_refresh() {
+    let fixture = Fixture::fresh().await;
+    let wall = Arc::new(Mutex::new(fixture.now()));
     let reads = Arc::clone(&wall);
-    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(house.store.clone());
-    let client = house.client(&session);
+    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
+    let client = fixture.client(&session);
     let hour = Duration::from_hours(1);
     client.emails().send(&email()).await.unwrap();
-    // Back, forth, far forth, back: an access token is issued anew where the clock says that it ran out.
+    // Back, forward, far forward, back: a token is refreshed when the clock says that it has expired.
     for (jump, rotations) in [(-1_i32, 0), (1, 0), (1, 1), (61 * 24, 2), (-61 * 24, 2)] {
         let by = hour * jump.unsigned_abs();
         let now = *wall.lock().unwrap();
         *wall.lock().unwrap() = if jump < 0 { now - by } else { now + by };
         client.emails().send(&email()).await.unwrap();
-        assert_eq!(house.rotations(), rotations, "{jump}");
+        assert_eq!(fixture.rotations(), rotations, "{jump}");
     }
 }
 
 #[tokio::test]
-async fn a_login_is_sent_to_no_other_origin() {
-    let (house, other) = (House::expired().await, House::fresh().await);
-    let client = other.client(&house.session());
+async fn tokens_are_sent_to_no_other_origin() {
+    let (fixture, other) = (Fixture::expired().await, Fixture::fresh().await);
+    let client = other.client(&fixture.session());
     let error = client.emails().send(&email()).await.unwrap_err();
-    assert!(matches!(auth(&error), AuthError::OtherOrigin { .. }), "{error:?}");
+    assert!(matches!(auth(&error), AuthError::OriginMismatch { .. }), "{error:?}");
     assert!(error.to_string().contains("nothing was done"), "{error}");
-    assert!(other.server.service().requests().is_empty() && house.shown() == 0);
+    assert!(other.server.service().requests().is_empty() && fixture.shown() == 0);
 }
 
 #[tokio::test]
-async fn either_kind_of_credential_is_taken() {
+async fn api_keys_and_access_tokens_are_accepted() {
     // AUTH-05
-    let house = House::fresh().await;
-    let token = house.session().access_token().await.unwrap();
-    let with = || Client::builder().base_url(house.server.base_url());
+    let fixture = Fixture::fresh().await;
+    let token = fixture.session().access_token().await.unwrap();
+    let with = || Client::builder().base_url(fixture.server.base_url());
     let clients = [
-        with().api_key(house.server.api_key()).build().unwrap(),
+        with().api_key(fixture.server.api_key()).build().unwrap(),
         with().access_token(token.expose()).build().unwrap(),
-        house.client(&house.session()),
+        fixture.client(&fixture.session()),
     ];
     for client in clients {
         client.emails().send(&email()).await.unwrap();

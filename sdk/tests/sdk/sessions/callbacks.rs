@@ -19,31 +19,31 @@ fn eventful() -> Action {
 
 #[tokio::test]
 async fn a_panicking_event_listener_loses_no_refresh_token() {
-    let house = House::expired().await;
-    house.fault(eventful());
-    let session = house.builder().on_event(|_| panic!("listener")).open(house.store.clone());
+    let fixture = Fixture::expired().await;
+    fixture.fault(eventful());
+    let session = fixture.builder().on_event(|_| panic!("listener")).open(fixture.store.clone());
     assert_eq!(session.access_token().await.unwrap().expose(), "at");
-    let record = house.record().await;
+    let record = fixture.record().await;
     assert_eq!((record.refresh_token.expose(), record.generation), ("rt", 2));
     assert!(record.pending.is_none());
 }
 
 #[tokio::test]
 async fn events_are_delivered_after_the_new_refresh_token_was_saved() {
-    let house = House::expired().await;
-    house.fault(eventful());
-    let store = house.store.clone();
+    let fixture = Fixture::expired().await;
+    fixture.fault(eventful());
+    let store = fixture.store.clone();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let listener = {
         let seen = Arc::clone(&seen);
         move |event: &SessionEvent| {
             let saved = store.read().now_or_never().unwrap().unwrap().unwrap();
-            // The lock is free too: a slow listener holds up no other process.
+            // The lock is free too: a slow listener delays no other process.
             let free = store.lock(Duration::ZERO).now_or_never().is_some_and(|locked| locked.is_ok());
             seen.lock().unwrap().push((event.to_string(), saved.generation, free));
         }
     };
-    house.builder().on_event(listener).open(house.store.clone()).access_token().await.unwrap();
+    fixture.builder().on_event(listener).open(fixture.store.clone()).access_token().await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 2, "{seen:?}");
     assert!(seen.iter().all(|(_, generation, free)| *generation == 2 && *free), "{seen:?}");
@@ -51,17 +51,17 @@ async fn events_are_delivered_after_the_new_refresh_token_was_saved() {
 
 #[tokio::test]
 async fn a_panicking_clock_loses_no_refresh_token() {
-    let house = House::expired().await;
-    let service = Arc::clone(house.server.service());
+    let fixture = Fixture::expired().await;
+    let service = Arc::clone(fixture.server.service());
     let clock = move || {
         // From the token request on.
         assert!(!service.requests().iter().any(|request| request.path == "/oauth/token"), "clock");
         service.clock().now().into()
     };
-    let session = house.builder().wall_clock(clock).open(house.store.clone());
+    let session = fixture.builder().wall_clock(clock).open(fixture.store.clone());
     let _ = session.access_token().await;
     session.wait_idle().await;
-    assert_eq!(house.record().await.generation, 2);
+    assert_eq!(fixture.record().await.generation, 2);
 }
 
 /// A store whose writes panic from the second one on: the mark is written, the tokens are not.
@@ -98,11 +98,11 @@ impl LockedStore for PanickingLocked {
 }
 
 #[tokio::test]
-async fn tokens_whose_write_panics_are_kept_in_memory() {
-    let house = House::expired().await;
-    let (builder, heard) = notices(house.builder());
-    let session = builder.open(Panicking(house.store.clone(), Arc::default()));
-    house.client(&session).emails().send(&email()).await.unwrap();
-    assert_eq!((house.rotations(), house.record().await.generation), (1, 1));
+async fn tokens_are_kept_in_memory_if_their_write_panics() {
+    let fixture = Fixture::expired().await;
+    let (builder, heard) = notices(fixture.builder());
+    let session = builder.open(Panicking(fixture.store.clone(), Arc::default()));
+    fixture.client(&session).emails().send(&email()).await.unwrap();
+    assert_eq!((fixture.rotations(), fixture.record().await.generation), (1, 1));
     assert_eq!(heard.lock().unwrap().len(), 1, "{heard:?}");
 }

@@ -1,4 +1,4 @@
-//! Token responses that end early. The refresh token in it counts as soon as its value is complete, wherever the connection breaks.
+//! Truncated token responses. Their refresh token counts as soon as its value is complete, wherever the connection breaks.
 
 use std::io::Write as _;
 
@@ -11,7 +11,7 @@ use posthaste::transport::{
 
 use super::*;
 
-/// A token response of the specification's size, with the refresh token in the middle.
+/// A token response of typical size, with the refresh token in the middle.
 fn response() -> Vec<u8> {
     let filler = "x".repeat(560);
     let text = format!(
@@ -20,7 +20,7 @@ fn response() -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Whether the first `length` bytes hold the whole value of the refresh token.
+/// Whether the first `length` bytes contain the complete refresh token.
 fn holds_refresh_token(length: usize) -> bool {
     let body = response();
     let value = br#""refresh_token":"rt_whole""#;
@@ -48,7 +48,7 @@ enum End {
     Silence,
 }
 
-/// Answers with the start of the response.
+/// Sends the start of the response.
 struct Cut(usize, End);
 
 impl Transport for Cut {

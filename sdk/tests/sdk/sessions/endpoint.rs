@@ -1,9 +1,9 @@
-//! Responses of something that is not a token endpoint, or that is overloaded.
+//! Responses of a server that is not a token endpoint, or that is overloaded.
 
 use super::*;
 
 #[tokio::test]
-async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_as_it_was() {
+async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchanged() {
     let page = "<html><h1>Not Found</h1></html>";
     for (status, body) in [
         (404, page),
@@ -14,27 +14,27 @@ async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_as_it_wa
         (410, ""),
         (404, r#"{"name":"not_found","message":"no such route"}"#),
     ] {
-        let house = House::expired().await;
-        let before = house.record().await;
-        house.fault(Action::answer(status, body));
-        let error = house.impatient().access_token().await.unwrap_err();
+        let fixture = Fixture::expired().await;
+        let before = fixture.record().await;
+        fixture.fault(Action::answer(status, body));
+        let error = fixture.impatient().access_token().await.unwrap_err();
         let text = auth(&error).to_string();
         assert!(
             text.contains(&status.to_string()) && text.contains("/oauth/token"),
             "{status} {body}: {text}"
         );
         assert!(!error.is_retryable(), "{status} {body}: {error:?}");
-        let after = house.record().await;
+        let after = fixture.record().await;
         assert_eq!(after.to_json(), before.to_json(), "{status} {body}");
-        // Nothing was spent, so the next attempt needs no pause.
-        house.impatient().access_token().await.unwrap();
+        // Nothing was spent, so the next attempt needs no delay.
+        fixture.impatient().access_token().await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
     for (status, retry_after) in [(429, None), (429, Some("3600")), (503, Some("3600"))] {
-        let house = House::expired().await;
+        let fixture = Fixture::expired().await;
         let fault = || {
             let action = Action::answer(status, "<html>busy</html>");
             retry_after.map_or_else(
@@ -43,22 +43,22 @@ async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
             )
         };
         for _ in 0..3 {
-            house.fault(fault());
+            fixture.fault(fault());
         }
-        let error = house.impatient().access_token().await.unwrap_err();
+        let error = fixture.impatient().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{status}: {error:?}");
-        assert!(error.is_retryable() && house.record().await.pending.is_none(), "{status}");
+        assert!(error.is_retryable() && fixture.record().await.pending.is_none(), "{status}");
     }
-    // Without a pause a 503 can come from a proxy that lost the response.
-    let house = House::expired().await;
-    house.fault(Action::answer(503, ""));
-    let error = house.impatient().access_token().await.unwrap_err();
+    // A 503 without `Retry-After` can come from a proxy that lost the response.
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(503, ""));
+    let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
-    assert!(house.record().await.pending.is_some());
+    assert!(fixture.record().await.pending.is_some());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_a_lost_refresh_no_longer_than_its_timeout() {
+async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
@@ -78,12 +78,12 @@ async fn a_call_waits_for_a_lost_refresh_no_longer_than_its_timeout() {
 
 #[tokio::test]
 async fn a_rejected_token_carries_the_responses_status_name_message_and_request_id() {
-    let house = House::fresh().await;
+    let fixture = Fixture::fresh().await;
     let reject =
         Action::error(401, "invalid_access_token", "the token was revoked").header("x-request-id", "req_17");
-    house.server.service().faults().add(Rule::new(reject).on(Method::POST, "/emails").always());
-    let client = house.client(&house.session());
-    // The second call meets a token that was rejected when it was fresh.
+    fixture.server.service().faults().add(Rule::new(reject).on(Method::POST, "/emails").always());
+    let client = fixture.client(&fixture.session());
+    // The second call gets a token that was rejected when it had just been issued.
     for _ in 0..2 {
         let error = client.emails().send(&email()).await.unwrap_err();
         let response = auth(&error).response().unwrap();
@@ -93,5 +93,5 @@ async fn a_rejected_token_carries_the_responses_status_name_message_and_request_
         assert_eq!(error.request_id(), Some("req_17"));
         assert!(auth(&error).to_string().contains("the token was revoked"), "{error:?}");
     }
-    assert_eq!(house.rotations(), 1);
+    assert_eq!(fixture.rotations(), 1);
 }

@@ -1,4 +1,4 @@
-//! Logouts while the same session reads, renews or is used: a token of a login that has ended never comes back.
+//! Logouts while the same session reads, refreshes or is used: no token of an ended login is restored.
 
 use posthaste::{
     auth::{LockedStore, Revocation, StoreError},
@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-/// A store whose next read, or next removal, stops after it has taken effect until the test lets it go on.
+/// A store whose next read or removal blocks, after it has taken effect, until the test releases it.
 #[derive(Clone)]
 struct Held {
     inner: MemoryStore,
@@ -100,10 +100,10 @@ async fn is_logged_out(session: &Session) {
 }
 
 #[tokio::test]
-async fn a_read_that_ends_after_a_logout_brings_no_token_back() {
-    let house = House::fresh().await;
-    let store = Held::over(&house.store);
-    let session = house.builder().open(store.clone());
+async fn a_read_that_ends_after_a_logout_restores_no_token() {
+    let fixture = Fixture::fresh().await;
+    let store = Held::over(&fixture.store);
+    let session = fixture.builder().open(store.clone());
     store.at_read.arm();
     let reading = tokio::spawn({
         let session = session.clone();
@@ -117,10 +117,10 @@ async fn a_read_that_ends_after_a_logout_brings_no_token_back() {
 }
 
 #[tokio::test]
-async fn a_logout_whose_caller_gives_up_is_completed() {
-    let house = House::fresh().await;
-    let store = Held::over(&house.store);
-    let session = house.builder().open(store.clone());
+async fn a_logout_completes_if_its_caller_is_dropped() {
+    let fixture = Fixture::fresh().await;
+    let store = Held::over(&fixture.store);
+    let session = fixture.builder().open(store.clone());
     session.access_token().await.unwrap();
     store.at_remove.arm();
     let ending = tokio::spawn({
@@ -131,32 +131,32 @@ async fn a_logout_whose_caller_gives_up_is_completed() {
     ending.abort();
     let _ = ending.await;
     store.at_remove.open();
-    // The lock is given back when the logout is over.
-    drop(house.store.lock(Duration::from_secs(5)).await.unwrap());
+    // The lock is released after the logout.
+    drop(fixture.store.lock(Duration::from_secs(5)).await.unwrap());
     is_logged_out(&session).await;
 }
 
 #[tokio::test]
-async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_back() {
-    let house = House::expired().await;
-    let store = Held::over(&house.store);
-    let (helper, gate) = (house.session(), Arc::clone(&store.at_read));
+async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token() {
+    let fixture = Fixture::expired().await;
+    let store = Held::over(&fixture.store);
+    let (helper, gate) = (fixture.session(), Arc::clone(&store.at_read));
     let renew = move |request| {
         let (helper, gate) = (helper.clone(), Arc::clone(&gate));
         async move {
-            helper.renew(request).await.unwrap();
-            // The next read is the session's look at the refreshed record.
+            helper.refresh(request).await.unwrap();
+            // The next read is the session's read of the refreshed record.
             gate.arm();
             Ok(())
         }
     };
-    let session = house.builder().renew_with(renew).open(store.clone());
+    let session = fixture.builder().refresh_with(renew).open(store.clone());
     let caller = tokio::spawn({
         let session = session.clone();
         async move { session.access_token().await.map(drop) }
     });
     store.at_read.arrived().await;
-    assert_eq!(house.record().await.generation, 2);
+    assert_eq!(fixture.record().await.generation, 2);
     session.logout().await.unwrap();
     store.at_read.open();
     assert!(caller.await.unwrap().is_err(), "the login ended while it was refreshed");
@@ -165,14 +165,14 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_brings_no_token_b
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_logout_is_undone_by_calls_and_renewals_beside_it() {
-    let house = House::fresh().await;
+async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
+    let fixture = Fixture::fresh().await;
     for round in 0..150 {
-        house.builder().start(house.store.clone(), house.grant()).await.unwrap();
-        let session = house.session();
+        fixture.builder().start(fixture.store.clone(), fixture.grant()).await.unwrap();
+        let session = fixture.session();
         session.access_token().await.unwrap();
         // Soft, hard, expired.
-        house.pass([800, 895, 901][round % 3]);
+        fixture.pass([800, 895, 901][round % 3]);
         let calls: Vec<_> = (0..4)
             .map(|_| {
                 let session = session.clone();

@@ -1,4 +1,4 @@
-//! Answers that are lost, requests that come late, processes that end in the middle.
+//! Lost responses, late requests, and processes that end during a refresh.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,20 +16,20 @@ use tokio::sync::Notify;
 
 use super::*;
 
-/// The network, in the hands of a test.
+/// The network, controlled by the test.
 #[derive(Clone)]
 struct Network {
     server: Arc<posthaste_reference_server::Service>,
     /// The client gives up, and the request stays queued.
     queues: Arc<AtomicBool>,
     queued: Arc<Mutex<Vec<Request<Bytes>>>>,
-    /// A request waits here until the test lets it go.
+    /// A request waits here until the test releases it.
     gate: Option<Arc<(Notify, Notify)>>,
 }
 
 impl Network {
-    fn of(house: &House) -> Self {
-        Self::to(house.server.service())
+    fn of(fixture: &Fixture) -> Self {
+        Self::to(fixture.server.service())
     }
 
     fn to(service: &Arc<Service>) -> Self {
@@ -68,97 +68,97 @@ impl Transport for Network {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_after_the_service_acted_ends_the_session_once_and_says_so() {
-    let house = House::expired().await;
-    house.fault(Action::DropAfter);
-    let (builder, heard) = notices(house.builder().max_wait(Duration::ZERO));
-    let session = builder.open(house.store.clone());
+async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::DropAfter);
+    let (builder, heard) = notices(fixture.builder().max_wait(Duration::ZERO));
+    let session = builder.open(fixture.store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
     assert!(error.is_retryable() && error.retry_after() > Some(Duration::from_secs(50)), "{error:?}");
     assert_eq!(heard.lock().unwrap().len(), 1);
 
-    // Nobody asks again before the settle time is over.
+    // No process retries before the settle time has passed.
     for _ in 0..3 {
-        assert!(house.impatient().access_token().await.is_err());
+        assert!(fixture.impatient().access_token().await.is_err());
     }
-    assert_eq!(house.shown(), 1);
-    let began = house.record().await.pending.unwrap().since;
-    house.pass(61);
-    let error = house.impatient().access_token().await.unwrap_err();
+    assert_eq!(fixture.shown(), 1);
+    let began = fixture.record().await.pending.unwrap().since;
+    fixture.pass(61);
+    let error = fixture.impatient().access_token().await.unwrap_err();
     let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
-    assert_eq!(ended.why, EndReason::LostAnswer { since: began });
+    assert_eq!(ended.reason, EndReason::ResponseLost { since: began });
     assert!(error.to_string().contains("can't be used"), "{error}");
-    assert_eq!(house.shown(), 2);
+    assert_eq!(fixture.shown(), 2);
 
-    // A tombstone: from then on nobody asks.
+    // A tombstone: no process retries from then on.
     for _ in 0..20 {
-        let error = house.session().access_token().await.unwrap_err();
+        let error = fixture.session().access_token().await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
     }
-    assert_eq!(house.shown(), 2);
+    assert_eq!(fixture.shown(), 2);
 }
 
 #[tokio::test]
-async fn while_the_access_token_is_good_a_lost_answer_fails_no_call_and_is_not_asked_for_again() {
-    let house = House::fresh().await;
-    house.pass(800);
-    house.fault(Action::DropAfter);
+async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_not_retried() {
+    let fixture = Fixture::fresh().await;
+    fixture.pass(800);
+    fixture.fault(Action::DropAfter);
     for _ in 0..3 {
-        // Each a process of its own; 100 s are left.
-        let client = house.client(&house.session());
+        // Each in a process of its own; 100 s of lifetime remain.
+        let client = fixture.client(&fixture.session());
         client.emails().send(&email()).await.unwrap();
     }
-    assert_eq!(house.shown(), 1);
-    house.pass(70);
-    // The settle time is over, but asking now would revoke the access token too.
-    house.client(&house.session()).emails().send(&email()).await.unwrap();
-    assert_eq!(house.shown(), 1);
-    assert!(house.record().await.pending.is_some());
+    assert_eq!(fixture.shown(), 1);
+    fixture.pass(70);
+    // The settle time has passed, but a retry now would revoke the access token too.
+    fixture.client(&fixture.session()).emails().send(&email()).await.unwrap();
+    assert_eq!(fixture.shown(), 1);
+    assert!(fixture.record().await.pending.is_some());
 }
 
 #[tokio::test]
-async fn an_answer_that_is_lost_before_the_service_acted_costs_a_pause_and_no_session() {
+async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
     for fault in [
         Action::DropBefore,
         Action::answer(500, "oops"),
         Action::answer(502, ""),
         Action::answer(504, "<html>"),
     ] {
-        let house = House::expired().await;
-        house.fault(fault);
-        assert!(house.impatient().access_token().await.is_err());
-        assert!(house.record().await.pending.is_some());
-        assert_eq!(house.rotations(), 0);
-        house.pass(61);
-        house.client(&house.impatient()).emails().send(&email()).await.unwrap();
-        assert_eq!(house.rotations(), 1);
-        assert!(house.record().await.pending.is_none());
+        let fixture = Fixture::expired().await;
+        fixture.fault(fault);
+        assert!(fixture.impatient().access_token().await.is_err());
+        assert!(fixture.record().await.pending.is_some());
+        assert_eq!(fixture.rotations(), 0);
+        fixture.pass(61);
+        fixture.client(&fixture.impatient()).emails().send(&email()).await.unwrap();
+        assert_eq!(fixture.rotations(), 1);
+        assert!(fixture.record().await.pending.is_none());
     }
 }
 
 #[tokio::test]
-async fn a_request_that_arrives_late_does_not_meet_a_second_one() {
-    // The case that a lock alone loses: the second process would renew, and the late original would then be a reuse.
-    let house = House::expired().await;
-    let network = Network::of(&house);
+async fn a_late_request_meets_no_second_one() {
+    // The case that a lock alone doesn't cover: the second process would refresh, and the late original would then be a reuse.
+    let fixture = Fixture::expired().await;
+    let network = Network::of(&fixture);
     network.queues.store(true, Ordering::SeqCst);
-    let first = house.builder().transport(network.clone()).open(house.store.clone());
+    let first = fixture.builder().transport(network.clone()).open(fixture.store.clone());
     assert!(first.access_token().await.is_err());
     network.queues.store(false, Ordering::SeqCst);
-    let second = house.impatient();
+    let second = fixture.impatient();
     let error = second.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
-    house.pass(40);
+    fixture.pass(40);
     network.deliver();
-    assert_eq!(house.rotations(), 1, "the service acted, and nobody else had asked");
-    house.pass(21);
+    assert_eq!(fixture.rotations(), 1, "the service acted, and no other process had sent a request");
+    fixture.pass(21);
     let error = second.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds() {
+async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     let tokens = grant(&service, "http://127.0.0.1:9");
@@ -178,72 +178,73 @@ async fn a_renewal_that_has_to_wait_for_the_settle_time_waits_and_then_succeeds(
 }
 
 #[tokio::test]
-async fn repeated_attempts_come_further_and_further_apart() {
-    let house = House::expired().await;
-    let network = Network::of(&house);
+async fn the_settle_time_doubles_with_each_attempt() {
+    let fixture = Fixture::expired().await;
+    let network = Network::of(&fixture);
     network.queues.store(true, Ordering::SeqCst);
     for (pause, attempts) in [(0, 1), (60, 2), (120, 3), (240, 4), (480, 5), (600, 6), (600, 7)] {
-        let session =
-            || house.builder().max_wait(Duration::ZERO).transport(network.clone()).open(house.store.clone());
+        let session = || {
+            fixture.builder().max_wait(Duration::ZERO).transport(network.clone()).open(fixture.store.clone())
+        };
         if pause > 0 {
-            house.pass(pause - 1);
+            fixture.pass(pause - 1);
             let error = session().access_token().await.unwrap_err();
             assert!(error.retry_after().is_some_and(|left| left <= Duration::from_secs(1)), "{error:?}");
-            house.pass(1);
+            fixture.pass(1);
         }
         assert!(session().access_token().await.is_err());
-        assert_eq!(house.record().await.pending.unwrap().attempts, attempts);
+        assert_eq!(fixture.record().await.pending.unwrap().attempts, attempts);
         assert_eq!(network.queued.lock().unwrap().len(), attempts as usize);
     }
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_turned_away_leaves_the_mark_of_the_one_before() {
-    // Of the first one nobody knows what became, so the second one's end says nothing of it.
-    let house = House::expired().await;
-    house.fault(Action::answer(500, "oops"));
-    assert!(house.impatient().access_token().await.is_err());
-    let mark = house.record().await.pending;
+async fn a_throttled_attempt_keeps_the_previous_mark() {
+    // The outcome of the first attempt is unknown, so the result of the second says nothing about it.
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(500, "oops"));
+    assert!(fixture.impatient().access_token().await.is_err());
+    let mark = fixture.record().await.pending;
     assert!(mark.is_some());
-    house.pass(61);
-    house.fault(Action::answer(503, "").header("retry-after", "3600"));
-    let error = house.impatient().access_token().await.unwrap_err();
+    fixture.pass(61);
+    fixture.fault(Action::answer(503, "").header("retry-after", "3600"));
+    let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Throttled { .. }), "{error:?}");
-    assert_eq!(house.record().await.pending, mark);
+    assert_eq!(fixture.record().await.pending, mark);
 }
 
 #[tokio::test]
-async fn a_call_that_may_have_acted_says_so_also_when_the_login_fails_it_in_the_end() {
-    let house = House::fresh().await;
-    let wall = Arc::new(Mutex::new(house.now()));
+async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
+    let fixture = Fixture::fresh().await;
+    let wall = Arc::new(Mutex::new(fixture.now()));
     let reads = Arc::clone(&wall);
-    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(house.store.clone());
+    let session = Session::builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
     let lose = Rule::new(Action::DropAfter).on(Method::POST, "/emails");
-    house.server.service().faults().add(lose);
-    house.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
-    let client = house.client(&session);
+    fixture.server.service().faults().add(lose);
+    fixture.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
+    let client = fixture.client(&session);
     let later = move |_: &posthaste::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
     let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
     assert_eq!(error.outcome(), posthaste::Outcome::Unknown);
     assert!(error.idempotency_key().is_some() && error.is_retryable(), "{error:?}");
-    assert_eq!(house.server.service().mails(&house.server.api_key()).len(), 1);
+    assert_eq!(fixture.server.service().mails(&fixture.server.api_key()).len(), 1);
 }
 
 #[tokio::test]
-async fn within_a_grace_time_a_lost_answer_is_asked_for_again_at_once() {
-    let house = House::expired().await;
-    house.fault(Action::DropBefore);
-    let session = house.builder().grace(Duration::from_secs(30)).open(house.store.clone());
+async fn within_a_grace_period_a_lost_refresh_is_retried_immediately() {
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::DropBefore);
+    let session = fixture.builder().grace_period(Duration::from_secs(30)).open(fixture.store.clone());
     session.access_token().await.unwrap();
-    assert_eq!((house.shown(), house.rotations()), (2, 1));
+    assert_eq!((fixture.shown(), fixture.rotations()), (2, 1));
 }
 
 #[tokio::test]
-async fn a_caller_that_gives_up_takes_nothing_with_it() {
-    let house = House::expired().await;
+async fn a_dropped_caller_does_not_cancel_the_refresh() {
+    let fixture = Fixture::expired().await;
     let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&house) };
-    let session = house.builder().transport(network).open(house.store.clone());
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&fixture) };
+    let session = fixture.builder().transport(network).open(fixture.store.clone());
     let caller = tokio::spawn({
         let session = session.clone();
         async move { session.access_token().await.map(drop) }
@@ -253,13 +254,13 @@ async fn a_caller_that_gives_up_takes_nothing_with_it() {
     assert!(caller.await.unwrap_err().is_cancelled());
     gate.1.notify_one();
     session.wait_idle().await;
-    assert_eq!(house.record().await.generation, 2);
+    assert_eq!(fixture.record().await.generation, 2);
     session.access_token().await.unwrap();
-    assert_eq!(house.rotations(), 1);
+    assert_eq!(fixture.rotations(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
+async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
@@ -278,7 +279,7 @@ async fn with_a_good_access_token_a_slow_renewal_holds_up_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
+async fn a_call_without_time_to_wait_uses_the_current_token() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
@@ -295,58 +296,58 @@ async fn a_call_without_time_to_wait_goes_out_with_the_token_at_hand() {
 }
 
 #[test]
-fn a_runtime_that_ends_in_the_middle_leaves_a_mark_for_the_next_process() {
+fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
     let runtime =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (outer, inner) = (runtime(), runtime());
-    let house = outer.block_on(House::expired());
+    let fixture = outer.block_on(Fixture::expired());
     let gate = Arc::new((Notify::new(), Notify::new()));
-    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&house) };
-    let session = house.builder().transport(network).open(house.store.clone());
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&fixture) };
+    let session = fixture.builder().transport(network).open(fixture.store.clone());
     inner.spawn(async move { session.access_token().await.map(drop) });
     inner.block_on(gate.0.notified());
     drop(inner);
     outer.block_on(async {
-        assert!(house.record().await.pending.is_some());
-        assert!(house.impatient().access_token().await.is_err());
-        house.pass(61);
-        house.impatient().access_token().await.unwrap();
+        assert!(fixture.record().await.pending.is_some());
+        assert!(fixture.impatient().access_token().await.is_err());
+        fixture.pass(61);
+        fixture.impatient().access_token().await.unwrap();
     });
-    assert_eq!(house.rotations(), 1);
+    assert_eq!(fixture.rotations(), 1);
 }
 
 #[tokio::test]
-async fn what_was_cut_off_is_saved_if_the_refresh_token_is_whole() {
+async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
     // TOK-28
-    let house = House::expired().await;
-    // The answer's fields are in the order of their names: everything up to the end of the refresh token arrives.
+    let fixture = Fixture::expired().await;
+    // The response's fields are sorted by name: everything up to the end of the refresh token arrives.
     let body = br#"{"access_token":"new-at","refresh_token":"rt-salvaged","sco"#;
-    house.fault(Action::answer(200, &body[..]));
-    let error = house.impatient().access_token().await.unwrap_err();
+    fixture.fault(Action::answer(200, &body[..]));
+    let error = fixture.impatient().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
-    let record = house.record().await;
+    let record = fixture.record().await;
     assert_eq!((record.refresh_token.expose(), record.generation), ("rt-salvaged", 2));
     assert!(record.pending.is_none());
 
-    let house = House::expired().await;
-    house.fault(Action::Truncate(40));
-    assert!(house.impatient().access_token().await.is_err());
-    let record = house.record().await;
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::Truncate(40));
+    assert!(fixture.impatient().access_token().await.is_err());
+    let record = fixture.record().await;
     assert!(record.generation == 1 && record.pending.is_some());
 }
 
 #[tokio::test]
-async fn a_notice_says_what_was_lost_and_shows_no_token() {
+async fn an_event_reports_the_lost_response_and_shows_no_token() {
     // AUTH-08
-    let house = House::expired().await;
-    house.fault(Action::answer(500, "oops"));
+    let fixture = Fixture::expired().await;
+    fixture.fault(Action::answer(500, "oops"));
     let told = Arc::new(Mutex::new(None));
     let heard = Arc::clone(&told);
     let listener = move |notice: &SessionEvent| *heard.lock().unwrap() = Some(format!("{notice:?}"));
-    let session = house.builder().max_wait(Duration::ZERO).on_event(listener).open(house.store.clone());
+    let session = fixture.builder().max_wait(Duration::ZERO).on_event(listener).open(fixture.store.clone());
     let error = session.access_token().await.unwrap_err();
     let shown = format!("{error:?} {session:?} {:?}", told.lock().unwrap());
     assert!(shown.contains("500"), "{shown}");
-    let record = house.record().await;
+    let record = fixture.record().await;
     assert!(!shown.contains(record.refresh_token.expose()));
 }

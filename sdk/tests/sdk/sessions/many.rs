@@ -1,4 +1,4 @@
-//! Many at once: tasks, processes, calls that are refused together.
+//! Concurrency: tasks, processes, and calls that are rejected together.
 
 use futures_util::future::join_all;
 use posthaste::auth::Session;
@@ -6,36 +6,36 @@ use posthaste::auth::Session;
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_tasks_and_processes_renew_an_expired_token_once() {
+async fn many_tasks_and_processes_refresh_an_expired_token_once() {
     // TOK-28
-    let house = House::expired().await;
+    let fixture = Fixture::expired().await;
     for round in 1..=5 {
-        let clients: Vec<_> = (0..10).map(|_| house.client(&house.session())).collect();
+        let clients: Vec<_> = (0..10).map(|_| fixture.client(&fixture.session())).collect();
         let calls =
             clients.iter().flat_map(|client| (0..3).map(|_| async { client.emails().send(&email()).await }));
         for sent in join_all(calls).await {
             sent.unwrap();
         }
-        assert_eq!(house.rotations(), round);
-        assert_eq!(house.record().await.generation, 1 + round as u64);
-        // With 5 s left it is waited for too.
-        house.pass(895);
+        assert_eq!(fixture.rotations(), round);
+        assert_eq!(fixture.record().await.generation, 1 + round as u64);
+        // With 5 s left, calls wait for the refresh too.
+        fixture.pass(895);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_calls_that_are_refused_at_once_renew_once_and_go_out_again_once() {
+async fn fifty_rejected_calls_cause_one_refresh_and_one_retry_each() {
     // TOK-34: the session's clock stands still, so only the service knows that the token has expired.
-    let house = House::fresh().await;
-    let stands = house.now();
-    let session = Session::builder().wall_clock(move || stands).open(house.store.clone());
-    let client = house.client(&session);
-    house.pass(901);
+    let fixture = Fixture::fresh().await;
+    let stands = fixture.now();
+    let session = Session::builder().wall_clock(move || stands).open(fixture.store.clone());
+    let client = fixture.client(&session);
+    fixture.pass(901);
     let sent = join_all((0..50).map(|_| async { client.emails().send(&email()).await })).await;
     assert!(sent.iter().all(Result::is_ok), "{sent:?}");
-    assert_eq!(house.rotations(), 1);
-    assert_eq!(house.server.service().mails(&house.server.api_key()).len(), 50);
-    let requests = house.server.service().requests();
+    assert_eq!(fixture.rotations(), 1);
+    assert_eq!(fixture.server.service().mails(&fixture.server.api_key()).len(), 50);
+    let requests = fixture.server.service().requests();
     let refused = requests.iter().filter(|request| request.status.as_u16() == 401).count();
     let sends = requests.iter().filter(|request| request.path == "/emails").count();
     assert!((1..=50).contains(&refused), "{refused}");

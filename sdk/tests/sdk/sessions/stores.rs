@@ -1,4 +1,4 @@
-//! Stores that fail, are slow, or are written by somebody else; logins that begin and end meanwhile; renewals that another process does.
+//! Stores that fail, are slow, or have other writers; logins that begin and end during a refresh; refreshes by another process.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-/// A store that counts, and fails to write from a given write on, for so often.
+/// A store that counts writes, and fails some of them.
 #[derive(Clone, Default)]
 struct Brittle {
     inner: MemoryStore,
     reads: Arc<AtomicUsize>,
     locks: Arc<AtomicUsize>,
-    /// How many writes work before, and how many then don't.
+    /// How many writes succeed before, and how many then fail.
     fails: Arc<(AtomicU32, AtomicU32)>,
 }
 
@@ -36,16 +36,16 @@ impl TokenStore for Brittle {
     fn read(&self) -> BoxFuture<'_, Result<Option<TokenRecord>, StoreError>> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
-            // Everybody else who wants to read comes in between.
+            // All other readers run in between.
             tokio::task::yield_now().await;
             self.inner.read().await
         })
     }
 
-    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         self.locks.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
-            let inner = self.inner.lock(patience).await?;
+            let inner = self.inner.lock(timeout).await?;
             Ok(Box::new(Locked { store: self.clone(), inner }) as _)
         })
     }
@@ -78,10 +78,10 @@ impl LockedStore for Locked {
 }
 
 #[tokio::test]
-async fn a_fresh_token_costs_one_read_a_process() {
-    let house = House::fresh().await;
-    let store = Brittle::over(&house.store);
-    let client = house.client(&house.builder().open(store.clone()));
+async fn a_valid_token_costs_one_read_per_process() {
+    let fixture = Fixture::fresh().await;
+    let store = Brittle::over(&fixture.store);
+    let client = fixture.client(&fixture.builder().open(store.clone()));
     assert_eq!(store.reads.load(Ordering::SeqCst), 0, "nothing is read before the first call");
     let calls = (0..20).map(|_| async { client.emails().send(&email()).await.map(drop) });
     assert!(join_all(calls).await.iter().all(Result::is_ok));
@@ -89,88 +89,88 @@ async fn a_fresh_token_costs_one_read_a_process() {
 }
 
 #[tokio::test]
-async fn a_store_that_takes_no_mark_is_told_before_anything_is_sent() {
-    let house = House::expired().await;
-    let store = Brittle::over(&house.store);
+async fn an_unwritable_store_is_reported_before_anything_is_sent() {
+    let fixture = Fixture::expired().await;
+    let store = Brittle::over(&fixture.store);
     store.fail(0, 1);
-    let session = house.builder().open(store.clone());
+    let session = fixture.builder().open(store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Store(_)), "{error:?}");
-    assert_eq!(house.shown(), 0);
+    assert_eq!(fixture.shown(), 0);
     session.access_token().await.unwrap();
 }
 
 #[tokio::test]
 async fn saving_is_tried_again() {
-    let house = House::expired().await;
-    let store = Brittle::over(&house.store);
+    let fixture = Fixture::expired().await;
+    let store = Brittle::over(&fixture.store);
     store.fail(1, 2);
-    let (builder, heard) = notices(house.builder());
+    let (builder, heard) = notices(fixture.builder());
     builder.open(store).access_token().await.unwrap();
-    assert_eq!(house.record().await.generation, 2);
+    assert_eq!(fixture.record().await.generation, 2);
     assert!(heard.lock().unwrap().is_empty(), "{heard:?}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_saved_is_kept_in_memory_told_and_saved_later() {
-    let house = House::expired().await;
-    let store = Brittle::over(&house.store);
+async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
+    let fixture = Fixture::expired().await;
+    let store = Brittle::over(&fixture.store);
     store.fail(1, u32::MAX);
-    let (builder, heard) = notices(house.builder());
+    let (builder, heard) = notices(fixture.builder());
     let session = builder.open(store.clone());
-    let client = house.client(&session);
+    let client = fixture.client(&session);
     for _ in 0..3 {
         client.emails().send(&email()).await.unwrap();
     }
-    assert_eq!((house.record().await.generation, house.rotations()), (1, 1));
+    assert_eq!((fixture.record().await.generation, fixture.rotations()), (1, 1));
     assert!(heard.lock().unwrap()[0].contains("could not be saved: "), "{heard:?}");
 
-    // Its access token is over, and the store still fails: the spent refresh token is not shown, nor is the new one without a mark.
-    house.pass(901);
+    // Its access token has expired, and the store still fails: neither the spent refresh token nor, without a mark, the new one is sent.
+    fixture.pass(901);
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::NotSaved(_)), "{error:?}");
-    assert_eq!(house.shown(), 1);
+    assert_eq!(fixture.shown(), 1);
 
     store.fail(0, 0);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!((house.record().await.generation, house.rotations()), (3, 2));
+    assert_eq!((fixture.record().await.generation, fixture.rotations()), (3, 2));
 }
 
 #[tokio::test]
-async fn what_could_not_be_saved_is_offered_again_at_the_next_call() {
-    let house = House::expired().await;
-    let store = Brittle::over(&house.store);
+async fn unsaved_tokens_are_saved_at_the_next_call() {
+    let fixture = Fixture::expired().await;
+    let store = Brittle::over(&fixture.store);
     store.fail(1, 3);
-    let client = house.client(&house.builder().open(store));
+    let client = fixture.client(&fixture.builder().open(store));
     client.emails().send(&email()).await.unwrap();
-    assert_eq!(house.record().await.generation, 1);
+    assert_eq!(fixture.record().await.generation, 1);
     client.emails().send(&email()).await.unwrap();
-    assert_eq!((house.record().await.generation, house.rotations()), (2, 1));
+    assert_eq!((fixture.record().await.generation, fixture.rotations()), (2, 1));
 }
 
 #[tokio::test]
-async fn a_writer_without_a_lock_that_was_faster_is_followed() {
-    // It renews between our look at the record and our request; then ours is refused, and the store has what it brought.
+async fn a_faster_writer_without_a_lock_is_followed() {
+    // It refreshes between our read of the record and our request; ours is then rejected, and the store has its tokens.
     for spent_too in [false, true] {
-        let house = House::expired().await;
-        let winner = house.grant();
-        let store = house.store.clone();
+        let fixture = Fixture::expired().await;
+        let winner = fixture.grant();
+        let store = fixture.store.clone();
         let after = Arc::new(AtomicUsize::new(0));
-        house.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+        fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
         let overwriting = Overwriting { inner: store.clone(), by: winner.clone(), after: Arc::clone(&after) };
-        let session = house.builder().open(overwriting);
+        let session = fixture.builder().open(overwriting);
         if spent_too {
-            house.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
-            house.pass(901);
+            fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+            fixture.pass(901);
         }
         let token = session.access_token().await;
-        let record = house.record().await;
+        let record = fixture.record().await;
         assert_eq!(record.refresh_token.expose(), winner.refresh_token.expose());
         assert_eq!((token.is_ok(), record.ended.is_some()), (!spent_too, spent_too), "{token:?}");
     }
 }
 
-/// Somebody writes his own record right after the first mark.
+/// Another writer replaces the record right after the first mark.
 struct Overwriting {
     inner: MemoryStore,
     by: TokenRecord,
@@ -188,9 +188,9 @@ impl TokenStore for Overwriting {
         self.inner.read()
     }
 
-    fn lock(&self, patience: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
+    fn lock(&self, timeout: Duration) -> BoxFuture<'_, Result<Box<dyn LockedStore>, StoreError>> {
         Box::pin(async move {
-            let inner = self.inner.lock(patience).await?;
+            let inner = self.inner.lock(timeout).await?;
             let (by, after) = (self.by.clone(), Arc::clone(&self.after));
             Ok(Box::new(OverwritingLocked { inner, by, after }) as _)
         })
@@ -213,15 +213,15 @@ impl LockedStore for OverwritingLocked {
     }
 }
 
-/// A renewal that is held at the service's door until it is let through.
-async fn held_renewal(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
+/// A refresh that is held at the service until the test releases it.
+async fn held_refresh(fixture: &Fixture) -> (Arc<Semaphore>, tokio::task::JoinHandle<bool>) {
     let door = Arc::new(Semaphore::new(0));
     let (inside, entered) = (Arc::clone(&door), Arc::new(Semaphore::new(0)));
     let entering = Arc::clone(&entered);
-    let store = house.store.clone();
-    let service = Arc::clone(house.server.service());
-    // The lock is held meanwhile, as by a process whose token endpoint is slow.
-    let renewal = tokio::spawn(async move {
+    let store = fixture.store.clone();
+    let service = Arc::clone(fixture.server.service());
+    // The lock is held meanwhile, as by a process with a slow token endpoint.
+    let refresh = tokio::spawn(async move {
         let mut locked = store.lock(Duration::ZERO).await.unwrap();
         entering.add_permits(1);
         inside.acquire().await.unwrap().forget();
@@ -231,14 +231,14 @@ async fn held_renewal(house: &House) -> (Arc<Semaphore>, tokio::task::JoinHandle
         locked.write(&record).await.is_ok()
     });
     entered.acquire().await.unwrap().forget();
-    (door, renewal)
+    (door, refresh)
 }
 
 #[tokio::test]
-async fn a_logout_waits_for_a_renewal_and_wins() {
-    let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
-    let session = house.session();
+async fn a_logout_waits_for_a_refresh_and_wins() {
+    let fixture = Fixture::expired().await;
+    let (door, refresh) = held_refresh(&fixture).await;
+    let session = fixture.session();
     let ending = tokio::spawn({
         let session = session.clone();
         async move { session.logout().await }
@@ -249,130 +249,130 @@ async fn a_logout_waits_for_a_renewal_and_wins() {
     });
     tokio::task::yield_now().await;
     door.add_permits(1);
-    assert!(renewal.await.unwrap());
+    assert!(refresh.await.unwrap());
     assert!(matches!(ending.await.unwrap().unwrap(), Revocation::Revoked));
-    // It got the renewed token before, or there was none left; what was removed stays removed.
+    // It got the refreshed token before, or none; the record stays removed.
     let _ = waiting.await.unwrap();
-    assert!(house.store.read().await.unwrap().is_none());
-    let error = house.session().access_token().await.unwrap_err();
+    assert!(fixture.store.read().await.unwrap().is_none());
+    let error = fixture.session().access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::LoggedOut), "{error:?}");
-    assert!(house.store.read().await.unwrap().is_none());
+    assert!(fixture.store.read().await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn a_logout_revokes_and_forgets_even_if_the_service_cannot_be_reached() {
-    let house = House::fresh().await;
-    let token = house.record().await.access_token.unwrap();
-    assert!(matches!(house.session().logout().await.unwrap(), Revocation::Revoked));
+async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
+    let fixture = Fixture::fresh().await;
+    let token = fixture.record().await.access_token.unwrap();
+    assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::Revoked));
     let client =
-        Client::builder().base_url(house.server.base_url()).access_token(token.expose()).build().unwrap();
+        Client::builder().base_url(fixture.server.base_url()).access_token(token.expose()).build().unwrap();
     assert!(client.emails().send(&email()).await.is_err(), "the service takes the token no longer");
-    assert!(matches!(house.session().logout().await.unwrap(), Revocation::Nothing));
+    assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::NoGrant));
 
-    let mut record = house.grant();
+    let mut record = fixture.grant();
     record.revocation_endpoint = Some("http://127.0.0.1:1/revoke".to_owned());
-    let session = house.builder().start(house.store.clone(), record).await.unwrap();
+    let session = fixture.builder().start(fixture.store.clone(), record).await.unwrap();
     assert!(matches!(session.logout().await.unwrap(), Revocation::NotRevoked(AuthError::Unreachable(_))));
-    assert!(house.store.read().await.unwrap().is_none());
+    assert!(fixture.store.read().await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn two_logins_come_one_after_the_other_and_a_running_process_follows() {
-    let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
+async fn a_running_process_follows_a_new_login() {
+    let fixture = Fixture::expired().await;
+    let (door, refresh) = held_refresh(&fixture).await;
     let logins: Vec<_> = (0..2)
         .map(|_| {
-            let (builder, store, tokens) = (house.builder(), house.store.clone(), house.grant());
+            let (builder, store, tokens) = (fixture.builder(), fixture.store.clone(), fixture.grant());
             tokio::spawn(async move { builder.start(store, tokens).await.map(drop) })
         })
         .collect();
     door.add_permits(1);
-    assert!(renewal.await.unwrap());
+    assert!(refresh.await.unwrap());
     for login in logins {
         login.await.unwrap().unwrap();
     }
-    assert_eq!(house.record().await.generation, 4);
-    house.client(&house.session()).emails().send(&email()).await.unwrap();
-    assert_eq!(house.rotations(), 0);
+    assert_eq!(fixture.record().await.generation, 4);
+    fixture.client(&fixture.session()).emails().send(&email()).await.unwrap();
+    assert_eq!(fixture.rotations(), 0);
 }
 
 #[tokio::test]
-async fn a_lock_that_somebody_keeps_is_not_broken() {
-    let house = House::expired().await;
-    let (door, renewal) = held_renewal(&house).await;
-    let session = house.builder().max_wait(Duration::from_millis(20)).open(house.store.clone());
+async fn a_held_lock_is_not_broken() {
+    let fixture = Fixture::expired().await;
+    let (door, refresh) = held_refresh(&fixture).await;
+    let session = fixture.builder().max_wait(Duration::from_millis(20)).open(fixture.store.clone());
     let error = session.access_token().await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Busy(_)) && error.is_retryable(), "{error:?}");
-    assert_eq!(house.shown(), 0);
+    assert_eq!(fixture.shown(), 0);
     door.add_permits(1);
-    renewal.await.unwrap();
+    refresh.await.unwrap();
 
-    // With an access token that is still good it is not even waited for.
-    let house = House::fresh().await;
-    house.pass(800);
-    let _held = held_renewal(&house).await;
-    let store = Brittle::over(&house.store);
-    let client = house.client(&house.builder().open(store.clone()));
+    // With a valid access token, the call doesn't wait for it.
+    let fixture = Fixture::fresh().await;
+    fixture.pass(800);
+    let _held = held_refresh(&fixture).await;
+    let store = Brittle::over(&fixture.store);
+    let client = fixture.client(&fixture.builder().open(store.clone()));
     for _ in 0..5 {
         client.emails().send(&email()).await.unwrap();
     }
-    assert_eq!(house.shown(), 0);
+    assert_eq!(fixture.shown(), 0);
     assert_eq!(store.locks.load(Ordering::SeqCst), 1, "not at each call");
 }
 
 #[tokio::test]
-async fn another_process_can_do_the_renewal() {
-    let house = House::expired().await;
-    let helper = house.session();
+async fn another_process_can_refresh() {
+    let fixture = Fixture::expired().await;
+    let helper = fixture.session();
     let orders = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&orders);
     let renew = move |order: RefreshRequest| {
         noted.lock().unwrap().push(order);
         let helper = helper.clone();
         async move {
-            helper.renew(order).await.map_err(|error| match error {
+            helper.refresh(order).await.map_err(|error| match error {
                 Error::Auth(error) => Arc::into_inner(error).unwrap(),
                 other => panic!("{other:?}"),
             })
         }
     };
-    let stands = Arc::new(Mutex::new(house.now()));
+    let stands = Arc::new(Mutex::new(fixture.now()));
     let reads = Arc::clone(&stands);
     let session = Session::builder()
         .wall_clock(move || *reads.lock().unwrap())
-        .renew_with(renew)
-        .open(house.store.clone());
-    let client = house.client(&session);
+        .refresh_with(renew)
+        .open(fixture.store.clone());
+    let client = fixture.client(&session);
     client.emails().send(&email()).await.unwrap();
     assert_eq!(*orders.lock().unwrap(), [RefreshRequest { generation: 1, rejected: false }]);
-    // The service says that it ran out, this process's clock doesn't.
-    house.pass(901);
+    // The service rejects the token as expired, although it isn't by this process's clock.
+    fixture.pass(901);
     client.emails().send(&email()).await.unwrap();
     assert_eq!(orders.lock().unwrap()[1], RefreshRequest { generation: 2, rejected: true });
-    assert_eq!(house.rotations(), 2);
+    assert_eq!(fixture.rotations(), 2);
 
-    *stands.lock().unwrap() = house.now();
-    house
+    *stands.lock().unwrap() = fixture.now();
+    fixture
         .server
         .service()
         .faults()
         .add(Rule::new(Action::answer(400, r#"{"error":"invalid_grant"}"#)).on(Method::POST, "/oauth/token"));
-    house.pass(901);
-    *stands.lock().unwrap() = house.now();
+    fixture.pass(901);
+    *stands.lock().unwrap() = fixture.now();
     let error = client.emails().send(&email()).await.unwrap_err();
     assert!(matches!(auth(&error), AuthError::Ended(_)), "{error:?}");
 }
 
 #[tokio::test]
-async fn many_renewals_one_after_the_other_leave_one_record() {
-    let house = House::fresh().await;
-    let session = house.session();
-    let size = house.record().await.to_json().len();
+async fn many_refreshes_leave_one_record() {
+    let fixture = Fixture::fresh().await;
+    let session = fixture.session();
+    let size = fixture.record().await.to_json().len();
     for generation in 2..200 {
-        house.pass(901);
+        fixture.pass(901);
         session.access_token().await.unwrap();
-        assert_eq!(house.record().await.generation, generation);
+        assert_eq!(fixture.record().await.generation, generation);
     }
-    assert!(house.record().await.to_json().len() <= size + 20);
-    assert_eq!(house.rotations(), 198);
+    assert!(fixture.record().await.to_json().len() <= size + 20);
+    assert_eq!(fixture.rotations(), 198);
 }

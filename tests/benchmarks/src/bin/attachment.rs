@@ -1,6 +1,6 @@
 //! Sends one email with or without an attachment of 30 MiB from a file: `attachment BASE_URL [FILE]`.
 //!
-//! Prints the peak of the program's memory in KiB and the size of the body as the peer counted it.
+//! Prints the program's peak memory use in KiB and the size of the body as counted by the peer.
 
 use posthaste::{Attachment, Client, Email};
 use posthaste_benchmarks::memory;

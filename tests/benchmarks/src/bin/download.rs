@@ -1,6 +1,6 @@
-//! Downloads a file of SIZE bytes into a writer that forgets it: `download BASE_URL [SIZE]`.
+//! Downloads a file of SIZE bytes into a writer that discards it: `download BASE_URL [SIZE]`.
 //!
-//! Prints the peak of the program's memory in KiB and the bytes written.
+//! Prints the program's peak memory use in KiB and the number of bytes written.
 
 use posthaste::Client;
 use posthaste_benchmarks::memory;

@@ -1,5 +1,5 @@
-//! How long requests wait while a sandbox sends a broadcast and answers an export and a search: `latency CONTACTS BASE_URL`. Prints the waits of one
-//! client that asks for a page of emails and sends an email in turn, until the last mail of the broadcast has left.
+//! Measures the latency of requests while a sandbox sends a broadcast, an export and a search: `latency CONTACTS BASE_URL`. Prints the latencies of
+//! one client that lists emails and sends an email in turn, until the last mail of the broadcast has been sent.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
 const KEY: &str = "sb_local";
-/// Connections that fill the sandbox with contacts.
+/// The number of connections that create the contacts.
 const WRITERS: usize = 8;
-/// Bytes of the broadcast's HTML, nearly.
+/// The approximate size of the broadcast's HTML, in bytes.
 const HTML: usize = 55_000;
 
 #[derive(Clone)]
@@ -77,7 +77,7 @@ async fn fill(sandbox: &Sandbox, contacts: usize, segment: &str) -> Result<(), F
     Ok(())
 }
 
-/// HTML as newsletters have it, with a value of the contact.
+/// HTML like that of newsletters, with a property of the contact.
 fn html() -> String {
     let row = "<tr><td><a href=\"https://acme.test/a\">Read more</a></td><td><p>A paragraph of some words.</p></td></tr>";
     format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p><table>{}</table>", row.repeat(HTML / row.len()))
@@ -112,7 +112,7 @@ impl Sandbox {
             None => request,
         };
         let bytes = request.send().await?.bytes().await?;
-        // An export of mbox is none.
+        // An mbox export isn't JSON.
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
     }
 

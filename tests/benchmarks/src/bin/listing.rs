@@ -1,6 +1,6 @@
-//! Reads a list of so many emails: `listing stream COUNT BASE_URL` through the SDK, `listing decode COUNT` with serde alone, the pages already there.
+//! Reads a list of COUNT emails: `listing stream COUNT BASE_URL` with the SDK, `listing decode COUNT` with serde alone, from pages in memory.
 //!
-//! `listing idle BASE_URL` reads one item: what a client takes that has made its connection. Prints the peak of the program's memory in KiB.
+//! `listing idle BASE_URL` reads one item, for the base memory use of a connected client. Prints the program's peak memory use in KiB.
 
 use futures_util::TryStreamExt as _;
 use posthaste::Client;
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Failure> {
     let read = match arguments.as_slice() {
         ["idle", base] => {
             let client = Client::new(&format!("{base}/1"), "re_benchmark")?;
-            client.emails().list().limit(1).await?.data.len()
+            client.emails().list().page_size(1).await?.data.len()
         }
         ["stream", count, base] => {
             let client = Client::new(&format!("{base}/{count}"), "re_benchmark")?;

@@ -1,4 +1,4 @@
-//! Sends so many emails, one after the other: `load sdk|reqwest|hyper COUNT BASE_URL`. Prints emails per second.
+//! Sends COUNT emails in sequence: `load sdk|reqwest|hyper COUNT BASE_URL`. Prints emails per second.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! Times `GET /emails?limit=100` of the reference server while it holds few emails and while it holds many: `page COUNT...`.
+//! Times `GET /emails?limit=100` of the reference server while it holds few and many emails: `page COUNT...`.
 //!
-//! Each is the median of 1,000 requests handed to the service without a socket: the newest page, and the page behind the email in the middle.
+//! Each time is the median of 1,000 requests passed to the service without a socket: the newest page, and the page after the email in the middle.
 
 use std::sync::Arc;
 use std::time::Instant;

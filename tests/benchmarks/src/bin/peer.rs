@@ -1,5 +1,5 @@
-//! The peer in a process of its own, so that its instructions aren't counted: prints its address and serves until it is killed.
-//! With `full` its answer to a send has the headers of the sandbox's.
+//! The peer in a process of its own, so that its instructions aren't counted: prints its URL and serves until it is killed.
+//! With `full`, its response to a send has the headers of the sandbox's.
 
 use posthaste_benchmarks::peer;
 use posthaste_benchmarks::senders::Failure;

@@ -1,4 +1,4 @@
-//! Times a command as a whole process: `repeat COUNT COMMAND [ARGUMENT...]`. Prints the least, the median and the most, in milliseconds.
+//! Times a command as a whole process: `repeat COUNT COMMAND [ARGUMENT...]`. Prints minimum, median and maximum, in milliseconds.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;

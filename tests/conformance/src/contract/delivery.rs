@@ -1,4 +1,4 @@
-//! What the service sends to webhooks: the `webhooks` of the document.
+//! Webhook deliveries: the `webhooks` of the document.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::message::{Body, Text, sample};
 
-/// The rules for deliveries, by the type of their event.
+/// The rules for deliveries, by event type.
 pub(super) struct Deliveries {
     by_type: BTreeMap<String, Rule>,
 }

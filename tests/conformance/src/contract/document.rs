@@ -1,12 +1,12 @@
-//! The document itself: reading it, following its references, compiling its schemas.
+//! The document: parsing it, resolving its references, compiling its schemas.
 
 use jsonschema::{Registry, Validator};
 use serde_json::{Value, json};
 
-// Schemas refer to one another within the document, so each is compiled as a reference into the whole of it.
+// Schemas refer to one another within the document, so each is compiled as a reference into the whole document.
 const DOCUMENT: &str = "contract:/openapi";
 
-/// The parsed document and its registry of schemas.
+/// The parsed document and its schema registry.
 pub(super) struct Document {
     root: Value,
     registry: Registry<'static>,
@@ -24,7 +24,7 @@ impl Document {
         Self { root, registry }
     }
 
-    /// The node at a JSON pointer, references followed; with the pointer at which it was found.
+    /// Returns the node at a JSON pointer, with references resolved, and its own pointer.
     pub(super) fn node(&self, pointer: &str) -> Option<Node<'_>> {
         let value = self.root.pointer(pointer)?;
         match value.get("$ref").and_then(Value::as_str) {
@@ -37,7 +37,7 @@ impl Document {
     }
 
     fn validator(&self, pointer: &str) -> Validator {
-        // Paths have braces in their names, and a URI reference has none (RFC 3986).
+        // Paths contain braces, which a URI reference doesn't allow (RFC 3986).
         let fragment = pointer.replace('{', "%7B").replace('}', "%7D");
         jsonschema::draft202012::options()
             .with_registry(&self.registry)
@@ -47,7 +47,7 @@ impl Document {
     }
 }
 
-/// A place in the document.
+/// A location in the document.
 pub(super) struct Node<'a> {
     document: &'a Document,
     pointer: String,
@@ -55,19 +55,19 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The node below `key`, references followed.
+    /// Returns the node below `key`, with references resolved.
     pub(super) fn get(&self, key: &str) -> Option<Self> {
         let escaped = key.replace('~', "~0").replace('/', "~1");
         self.document.node(&format!("{}/{escaped}", self.pointer))
     }
 
-    /// The keys of an object, with what is below them.
+    /// Returns the keys of an object with their nodes.
     pub(super) fn entries(&self) -> Vec<(&'a str, Self)> {
         let keys = self.value.as_object().into_iter().flat_map(|object| object.keys());
         keys.filter_map(|key| Some((key.as_str(), self.get(key)?))).collect()
     }
 
-    /// The items of an array.
+    /// Returns the items of an array.
     pub(super) fn items(&self) -> Vec<Self> {
         let length = self.value.as_array().map_or(0, Vec::len);
         (0..length).filter_map(|i| self.get(&i.to_string())).collect()
@@ -81,12 +81,12 @@ impl<'a> Node<'a> {
         self.value.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// The schema at this place, compiled.
+    /// Compiles the schema at this location.
     pub(super) fn validator(&self) -> Validator {
         self.document.validator(&self.pointer)
     }
 
-    /// Whether the schema here is of this type.
+    /// Returns whether the schema at this location has this type.
     pub(super) fn is_type(&self, name: &str) -> bool {
         self.text("type") == Some(name)
     }

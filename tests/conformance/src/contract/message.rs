@@ -1,4 +1,4 @@
-//! Rules for the parts of a message: named texts (parameters and headers) and JSON bodies.
+//! Rules for the parts of a message: named strings (parameters and headers) and bodies.
 
 use bytes::Bytes;
 use http::{HeaderMap, header::CONTENT_TYPE};
@@ -29,7 +29,7 @@ impl Text {
     }
 
     pub(super) fn breaches(&self, kind: &str, text: &str) -> Vec<String> {
-        // A text that is no integer stays a text, and fails as one.
+        // A value that isn't an integer stays a string, and fails as one.
         let value = match text.parse::<i64>() {
             Ok(number) if self.integer => Value::from(number),
             _ => Value::from(text),
@@ -51,7 +51,7 @@ impl Text {
     }
 }
 
-/// The rule for a body: of JSON, or of a form where the contract has one.
+/// The rule for a body: JSON, or a form if the contract allows one.
 pub(super) struct Body {
     schema: Validator,
     form: Option<Validator>,
@@ -87,7 +87,7 @@ impl Body {
     }
 }
 
-/// The first characters of a body, for a message.
+/// The beginning of a body, for an error message.
 pub(super) fn sample(body: &[u8]) -> String {
     shortened(&String::from_utf8_lossy(&body[..body.len().min(SHOWN)]))
 }

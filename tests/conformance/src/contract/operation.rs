@@ -1,4 +1,4 @@
-//! One operation: which requests are its, what they may hold, and what may be answered.
+//! One operation: the requests that belong to it, their parts, and their responses.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,7 +12,7 @@ use super::{
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
-// Headers of HTTP itself, which a contract doesn't list.
+// Headers of HTTP itself, which the contract doesn't list.
 const PLAIN_HEADERS: [header::HeaderName; 9] = [
     header::ACCEPT,
     header::ACCEPT_ENCODING,
@@ -32,7 +32,7 @@ pub(super) struct Operation {
     query: Vec<Text>,
     headers: Vec<Text>,
     body: Option<Body>,
-    /// Whether no body at all is one of its bodies.
+    /// Whether the body is optional.
     bodyless: bool,
     /// Whether it needs no credential.
     open: bool,
@@ -160,7 +160,7 @@ impl Operation {
     }
 }
 
-/// What may be answered, by status.
+/// The responses, by status.
 pub(super) struct Answers(BTreeMap<u16, AnswerRule>);
 
 struct AnswerRule {
@@ -175,7 +175,7 @@ impl Answers {
         )
     }
 
-    /// Answers that belong to no operation, by the names of the document's components.
+    /// Responses of every operation, by the names of the document's components.
     pub(super) fn named(document: &Document, names: &[(&str, &str)]) -> Self {
         let rules = names.iter().map(|(status, name)| {
             let node = document.node(&format!("/components/responses/{name}"));

@@ -52,7 +52,7 @@ fn one_breach(breaches: &[String], holds: &str) {
 }
 
 #[test]
-fn a_request_and_an_answer_as_written_break_nothing() {
+fn documented_requests_and_responses_keep_the_contract() {
     let contract = Contract::get();
     assert_eq!(contract.breaches_of_request(&send(LEAST)), Vec::<String>::new());
     assert_eq!(contract.breaches_of_request(&list("limit=100&after=x")), Vec::<String>::new());
@@ -63,7 +63,7 @@ fn a_request_and_an_answer_as_written_break_nothing() {
 }
 
 #[test]
-fn a_misspelt_field_is_a_breach_at_every_depth() {
+fn a_misspelled_field_violates_the_contract_at_every_depth() {
     let contract = Contract::get();
     for (body, name) in [
         (LEAST.replace("\"text\"", "\"replyTo\":\"a@b.c\",\"text\""), "replyTo"),
@@ -79,7 +79,7 @@ fn a_misspelt_field_is_a_breach_at_every_depth() {
 }
 
 #[test]
-fn the_limits_hold_on_both_sides() {
+fn client_and_service_enforce_the_limits() {
     let contract = Contract::get();
     let with_recipients = |n: usize| {
         let to = vec!["ada@example.com"; n];
@@ -95,7 +95,7 @@ fn the_limits_hold_on_both_sides() {
 }
 
 #[test]
-fn a_template_excludes_a_body_and_a_body_is_needed_without_one() {
+fn a_template_and_a_body_exclude_each_other_and_one_is_required() {
     let contract = Contract::get();
     let template = r#"{"to":"a@b.c","template":{"id":"welcome"}}"#;
     assert!(contract.breaches_of_request(&send(template)).is_empty());
@@ -110,7 +110,7 @@ fn a_template_excludes_a_body_and_a_body_is_needed_without_one() {
 }
 
 #[test]
-fn a_credential_is_needed_and_headers_are_closed() {
+fn a_credential_is_required_and_unknown_headers_violate_the_contract() {
     let contract = Contract::get();
     let mut request = send(LEAST);
     request.headers.remove("authorization");
@@ -128,7 +128,7 @@ fn a_credential_is_needed_and_headers_are_closed() {
 }
 
 #[test]
-fn an_answer_may_add_and_may_not_leave_out() {
+fn a_response_may_add_fields_and_may_not_omit_any() {
     let contract = Contract::get();
     let judge = |answer: &Answer| contract.breaches_of_answer(&Method::POST, "/emails", answer);
     assert!(judge(&answer(200, &ACCEPTED.replace('}', r#","more":1}"#))).is_empty());
@@ -144,7 +144,7 @@ fn an_answer_may_add_and_may_not_leave_out() {
 }
 
 #[test]
-fn a_fixed_path_goes_before_one_with_a_parameter() {
+fn a_literal_path_takes_precedence_over_a_parameter() {
     let contract = Contract::get();
     assert_eq!(contract.operation_id(&Method::POST, "/emails/batch"), Some("send_batch"));
     assert_eq!(contract.operation_id(&Method::GET, "/emails/4ef9a417"), Some("get_email"));

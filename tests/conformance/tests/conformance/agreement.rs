@@ -1,4 +1,4 @@
-//! Three judges of the same email: the client's own check, the contract, and the service. They have to agree.
+//! Validation by the client, the contract and the service has to agree on the same emails.
 
 use http::{HeaderMap, HeaderValue, Method};
 use posthaste::{Attachment, Client, Email, body::BodyPart};
@@ -81,7 +81,7 @@ prop_compose! {
     }
 }
 
-/// The request that a client would make of it, checked or not.
+/// Returns the request that a client would send, valid or not.
 fn request(client: &Client, email: &Email) -> Request {
     let preview = client.emails().send(email).unchecked().preview().unwrap();
     let mut headers: HeaderMap = preview.headers().clone();
@@ -90,7 +90,7 @@ fn request(client: &Client, email: &Email) -> Request {
     for part in preview.body_parts() {
         match part {
             BodyPart::Text(text) => body.extend_from_slice(&text),
-            // All attachments with content hold "bytes".
+            // All attachments with content have "bytes".
             _ => body.extend_from_slice(b"Ynl0ZXM="),
         }
     }
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_clients_check_the_contract_and_the_service_agree(email in email()) {
+    fn validation_contract_and_service_agree(email in email()) {
         let client = Client::new("http://127.0.0.1:1", "sb_test").unwrap();
         let service = Service::new(Settings::default());
         let request = request(&client, &email);
@@ -118,10 +118,10 @@ proptest! {
         prop_assert!(checked.is_err() || breaches.is_empty(), "the check lets pass: {breaches:?}");
         prop_assert!(!accepted || checked.is_ok(), "the service takes what the check refuses: {checked:?}");
         prop_assert!(!accepted || breaches.is_empty(), "the service takes what breaks the contract: {breaches:?}");
-        // Whether an address is one is the service's to judge in the end, and so is the media type.
+        // Only the service decides whether an address is valid, and a media type too.
         let message = String::from_utf8_lossy(answer.body());
         let grammar = message.contains("is neither `email` nor") || message.contains("has a name") || message.contains("more than one");
-        // So is what fits into a line of a mail.
+        // So does it for the syntax of a mail header.
         let length = message.contains("header names of at most") || message.contains("content_id` must have at most");
         prop_assert!(accepted || checked.is_err() || grammar || length, "the service refuses what the check lets pass: {message}");
     }

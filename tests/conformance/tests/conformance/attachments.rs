@@ -17,7 +17,7 @@ fn email() -> Email {
         .text("See")
 }
 
-/// Name, media type, Content-ID, whether it is inline, bytes.
+/// File name, media type, Content-ID, whether it is inline, and content.
 type Part = (String, String, Option<String>, bool, Vec<u8>);
 
 fn parts(bench: &Bench) -> Vec<Part> {
@@ -48,7 +48,7 @@ fn every_byte() -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn bytes_arrive_as_they_were() {
+async fn attachments_arrive_unchanged() {
     // GEN-02, EMAIL-28, EMAIL-31, EMAIL-33, EMAIL-35, EMAIL-36
     let bench = Bench::start().await;
     let email = email()
@@ -70,7 +70,7 @@ async fn bytes_arrive_as_they_were() {
 }
 
 #[tokio::test]
-async fn files_arrive_as_they_are_whatever_their_length() {
+async fn files_of_any_length_arrive_unchanged() {
     // EMAIL-31
     let folder = tempfile::tempdir().unwrap();
     for length in [0, 1, 2, 3, 4, 65_535, 65_536, 65_537, 1_000_000] {
@@ -86,7 +86,7 @@ async fn files_arrive_as_they_are_whatever_their_length() {
 }
 
 #[tokio::test]
-async fn an_inline_picture_is_found_by_its_content_id() {
+async fn an_inline_image_has_its_content_id() {
     // EMAIL-37
     let bench = Bench::start().await;
     let email = email().attach(Attachment::from_bytes("logo.png", "PNG").content_id("logo"));
@@ -141,7 +141,7 @@ async fn content_may_be_base64_or_a_buffer() {
 }
 
 #[tokio::test]
-async fn an_attachment_is_content_or_an_address() {
+async fn an_attachment_has_content_or_a_url() {
     let bench = Bench::start().await;
     let post = |attachment: Value| bench.post_wrong("/emails", &with(json!({ "attachments": [attachment] })));
     let neither = post(json!({ "filename": "a.bin" }));
@@ -155,7 +155,7 @@ async fn an_attachment_is_content_or_an_address() {
 }
 
 #[tokio::test]
-async fn folders_in_a_name_are_dropped() {
+async fn folders_in_a_file_name_are_dropped() {
     let bench = Bench::start().await;
     let attachments = json!([{ "content": "YQ==", "filename": "../../x" }, { "content": "YQ==", "filename": "C:\\x\\y.txt" }]);
     assert_eq!(bench.post("/emails", &with(json!({ "attachments": attachments }))).status, 200);
@@ -167,7 +167,7 @@ async fn folders_in_a_name_are_dropped() {
 async fn forty_megabytes_after_base64_are_the_limit_of_one_email() {
     // EMAIL-29, LIM-03
     let bench = Bench::start().await;
-    // Written by hand, as each of the tools that could write it takes its time over so many letters.
+    // Written by hand, since libraries take too long for this many bytes.
     let body = |lengths: [usize; 2]| {
         let [first, second] =
             lengths.map(|length| format!(r#"{{"filename":"a.bin","content":"{}"}}"#, "A".repeat(length)));
@@ -188,7 +188,7 @@ async fn forty_megabytes_after_base64_are_the_limit_of_one_email() {
 }
 
 #[tokio::test]
-async fn a_file_that_cant_be_read_keeps_the_email_from_being_sent() {
+async fn an_email_with_an_unreadable_file_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("missing.pdf"), folder.path().to_owned(), "/dev/null".into()] {
         let error = Attachment::from_file(&path).await.unwrap_err();
@@ -198,7 +198,7 @@ async fn a_file_that_cant_be_read_keeps_the_email_from_being_sent() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_its_length_keeps_the_email_from_being_accepted() {
+async fn an_email_with_a_file_that_changed_is_not_accepted() {
     let folder = tempfile::tempdir().unwrap();
     for length in [500_000, 1_500_000] {
         let bench = Bench::start().await;

@@ -48,7 +48,7 @@ async fn a_call_without_a_credential_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_is_refused_and_told_apart() {
+async fn an_unknown_key_is_refused_with_its_own_error() {
     // AUTH-03
     let bench = Bench::start().await;
     let client = bench.builder().api_key("live_12345").build().unwrap();
@@ -58,7 +58,7 @@ async fn an_unknown_key_is_refused_and_told_apart() {
 }
 
 #[tokio::test]
-async fn a_send_only_key_sends_and_does_nothing_else() {
+async fn a_sending_key_can_only_send() {
     // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04, SCOPE-06, SCOPE-07
     let bench = Bench::start().await;
     let ask = |method: Method, path: &str, body: String| {
@@ -94,7 +94,7 @@ async fn full_access_sends_too() {
 }
 
 #[test]
-fn a_send_only_key_may_do_what_the_specification_names_and_nothing_else() {
+fn a_sending_key_can_use_the_specified_routes_and_no_others() {
     // SCOPE-06
     let service = Service::new(Settings::default());
     let open: Vec<_> = Service::open_routes().collect();
@@ -113,7 +113,7 @@ fn a_send_only_key_may_do_what_the_specification_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn no_credential_shows_anywhere() {
+async fn no_credential_appears_anywhere() {
     // AUTH-08
     let bench = Bench::start().await;
     let secret = "live_sentinel_4711";
@@ -138,7 +138,7 @@ async fn no_credential_shows_anywhere() {
 }
 
 #[tokio::test]
-async fn the_client_says_who_it_is_and_asks_for_no_version() {
+async fn the_client_sends_a_user_agent_and_no_version() {
     // VER-04, LOG-05
     let bench = Bench::start().await;
     bench.client().emails().send(&email()).await.unwrap();

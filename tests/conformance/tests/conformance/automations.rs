@@ -22,7 +22,7 @@ fn wrong(bench: &Bench, method: Method, path: &str, body: &Value) -> Reply {
     bench.ask(request.header(EXPECT, Expect::Refusal.as_str()), body.to_string())
 }
 
-/// An enabled automation in which each step follows the one before, behind a trigger.
+/// An enabled automation with a trigger and a sequence of steps.
 fn chain(steps: impl IntoIterator<Item = Step>) -> NewAutomation {
     let mut automation = NewAutomation::new("Series")
         .status(AutomationStatus::Enabled)
@@ -45,14 +45,14 @@ async fn created(bench: &Bench, automation: &NewAutomation) -> AutomationId {
 }
 
 async fn signed_up(bench: &Bench, email: &str) {
-    let event = EventOccurrence::of_email("user.created", email).with("plan", "pro").with("name", "Ada");
+    let event = EventOccurrence::for_email("user.created", email).field("plan", "pro").field("name", "Ada");
     let sent = bench.client().events().send(&event).await.unwrap();
     assert_eq!(sent.event.as_deref(), Some("user.created"));
 }
 
-/// The newest run with its steps.
+/// Returns the latest run with its steps.
 async fn newest(bench: &Bench, id: &AutomationId) -> AutomationRun {
-    let runs = bench.client().automations().runs(id).limit(1).await.unwrap();
+    let runs = bench.client().automations().runs(id).page_size(1).await.unwrap();
     bench.client().automations().run(id, &runs.data[0].id).await.unwrap()
 }
 
@@ -78,7 +78,7 @@ fn refusal(error: Error) -> (u16, ApiErrorKind) {
 }
 
 #[tokio::test]
-async fn an_automation_is_made_read_changed_copied_and_deleted() {
+async fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     // GEN-07, AUTO-01, AUTO-02
     let bench = Bench::start().await;
     let client = bench.client();
@@ -101,7 +101,7 @@ async fn an_automation_is_made_read_changed_copied_and_deleted() {
     assert_eq!(serde_json::to_value(&read.steps).unwrap(), sent["steps"]);
     assert_eq!(serde_json::to_value(&read.connections).unwrap(), sent["connections"]);
 
-    // What was read can be sent again.
+    // A definition that was read can be sent again.
     let patch = AutomationPatch::new().name("Other").definition(read.steps, read.connections);
     assert_eq!(client.automations().update(&id, &patch).await.unwrap().id, id);
     let copy = client.automations().duplicate(&id).await.unwrap().id;
@@ -131,12 +131,12 @@ async fn the_list_is_filtered_by_status_and_paged() {
     let all = client.automations().list().await.unwrap();
     assert_eq!((all.data.len(), all.has_more), (20, true), "a mode A list");
     let enabled = || client.automations().list().status(AutomationStatus::Enabled);
-    let page = enabled().limit(7).after(&on[2]).await.unwrap();
+    let page = enabled().page_size(7).after(&on[2]).await.unwrap();
     let ids: Vec<_> = page.data.iter().map(|one| one.id.clone()).collect();
     assert_eq!((ids.as_slice(), page.has_more), (&on[3..10], true));
     let query = bench.requests().last().unwrap().query.clone().unwrap();
     assert_eq!(query, format!("status=enabled&limit=7&after={}", on[2]));
-    let walked: Vec<_> = enabled().limit(3).stream().map_ok(|one| one.id).try_collect().await.unwrap();
+    let walked: Vec<_> = enabled().page_size(3).stream().map_ok(|one| one.id).try_collect().await.unwrap();
     assert_eq!(walked, on);
     let off = client.automations().list().status(AutomationStatus::Disabled).await.unwrap();
     assert!(off.data.len() == 5 && off.data.iter().all(|one| one.status == Some(AutomationStatus::Disabled)));
@@ -153,7 +153,7 @@ async fn the_list_is_filtered_by_status_and_paged() {
 }
 
 #[tokio::test]
-async fn a_series_of_emails_goes_out_in_its_time() {
+async fn an_automation_sends_a_series_of_emails_on_schedule() {
     let bench = Bench::start().await;
     let client = bench.client();
     let template = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, your plan is {{{PLAN}}}</p>")
@@ -250,7 +250,7 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     for n in 0..5 {
         signed_up(&bench, &format!("{n}@example.com")).await;
     }
-    let paid = EventOccurrence::of_email("paid", "0@example.com");
+    let paid = EventOccurrence::for_email("paid", "0@example.com");
     client.events().send(&paid).await.unwrap();
     let runs = |of: &AutomationId| client.automations().runs(of);
     let all: Vec<_> = runs(&id).stream().map_ok(|run| run.id).try_collect().await.unwrap();
@@ -264,10 +264,10 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     };
     assert_eq!(ids(runs(&id).status([RunStatus::Completed]).await.unwrap()), all[4..]);
     let both = [RunStatus::Running, RunStatus::Completed, RunStatus::Running];
-    assert_eq!(ids(runs(&id).status(both).limit(2).after(&all[1]).await.unwrap()), all[2..4]);
+    assert_eq!(ids(runs(&id).status(both).page_size(2).after(&all[1]).await.unwrap()), all[2..4]);
     let query = bench.requests().last().unwrap().query.clone().unwrap();
     assert_eq!(query, format!("status=running%2Ccompleted&limit=2&after={}", all[1]));
-    assert_eq!(ids(runs(&id).limit(2).before(&all[4]).await.unwrap()), all[2..4]);
+    assert_eq!(ids(runs(&id).page_size(2).before(&all[4]).await.unwrap()), all[2..4]);
     assert_eq!(ids(runs(&id).status([RunStatus::Failed, RunStatus::Cancelled]).await.unwrap()), []);
     for word in ["foo", "", "running,", "running,bogus", "canceled", "Running"] {
         let refused = bench.get_wrong(&format!("/automations/{id}/runs?status={word}"));
@@ -280,7 +280,7 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
 }
 
 #[tokio::test]
-async fn steps_change_the_contact_and_wait_for_what_it_does() {
+async fn steps_update_the_contact_and_wait_for_its_events() {
     let bench = Bench::start().await;
     let client = bench.client();
     let segment = client.segments().create("Customers").await.unwrap().id;
@@ -297,7 +297,7 @@ async fn steps_change_the_contact_and_wait_for_what_it_does() {
         signed_up(&bench, email).await;
     }
     for amount in [9, 10] {
-        let paid = EventOccurrence::of_email("paid", "ada@example.com").with("amount", amount);
+        let paid = EventOccurrence::for_email("paid", "ada@example.com").field("amount", amount);
         client.events().send(&paid).await.unwrap();
     }
     let ada = client.contacts().get("ada@example.com").await.unwrap();
@@ -319,7 +319,7 @@ async fn steps_change_the_contact_and_wait_for_what_it_does() {
 }
 
 #[tokio::test]
-async fn both_sides_refuse_a_definition_that_makes_no_sense() {
+async fn client_and_service_refuse_an_invalid_definition() {
     let bench = Bench::start().await;
     let client = bench.client();
     let trigger = || Step::trigger("start", "user.created");
@@ -374,7 +374,7 @@ async fn both_sides_refuse_a_definition_that_makes_no_sense() {
     }
     assert_eq!(client.automations().list().await.unwrap().data.len(), 0);
     client.automations().create(&many(150)).await.unwrap();
-    // Words for a time are the service's to judge.
+    // Only the service interprets durations in words.
     for duration in ["soon", "31 days", "-1 day", "0 seconds"] {
         let refused = client.automations().create(&with(Step::delay("a", duration))).await.unwrap_err();
         assert_eq!(refusal(refused), (422, ApiErrorKind::Validation), "{duration}");
@@ -382,7 +382,7 @@ async fn both_sides_refuse_a_definition_that_makes_no_sense() {
 }
 
 #[tokio::test]
-async fn an_update_changes_something() {
+async fn an_empty_update_is_refused() {
     let bench = Bench::start().await;
     let id = created(&bench, &chain([])).await;
     let path = format!("/automations/{id}");
@@ -406,7 +406,7 @@ async fn an_update_changes_something() {
 }
 
 #[tokio::test]
-async fn custom_events_are_defined_read_by_name_changed_and_deleted() {
+async fn custom_events_are_created_read_by_name_updated_and_deleted() {
     let bench = Bench::start().await;
     let client = bench.client();
     let event =
@@ -416,7 +416,7 @@ async fn custom_events_are_defined_read_by_name_changed_and_deleted() {
     assert_eq!((&read.id, read.updated_at), (&id, None));
     assert_eq!(read.schema.unwrap()["since"], PayloadType::Date);
     let happened = |key: &str, value: &str| {
-        EventOccurrence::of_email("user created/é?", "ada@example.com").with(key, value)
+        EventOccurrence::for_email("user created/é?", "ada@example.com").field(key, value)
     };
     client.events().send(&happened("since", "2026-03-02")).await.unwrap();
     let refused = client.events().send(&happened("since", "yesterday")).await.unwrap_err();
@@ -427,7 +427,7 @@ async fn custom_events_are_defined_read_by_name_changed_and_deleted() {
     assert!(listed.data[0].schema.is_none() && listed.data[0].updated_at.is_some());
     assert!(client.events().delete("user created/é?").await.unwrap().deleted);
     client.events().get(id.as_str()).await.unwrap_err();
-    // The contract says the same of names as the client and the service do.
+    // Contract, client and service have the same rules for names.
     assert!(failure(client.events().create(&NewEvent::new("resend:x")).await).contains("/name"));
     for body in [
         json!({"name": "resend:x"}),

@@ -15,7 +15,7 @@ fn wire(n: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_batch_is_a_bare_array_and_its_answers_are_in_order() {
+async fn a_batch_is_a_bare_array_and_its_ids_are_in_order() {
     // BATCH-01, BATCH-08, BATCH-09, BATCH-10
     let bench = Bench::start().await;
     let answer = bench.client().emails().send_batch(&emails(5)).await.unwrap();
@@ -45,7 +45,7 @@ async fn a_batch_has_one_to_a_hundred_emails() {
 }
 
 #[tokio::test]
-async fn one_wrong_email_refuses_the_whole_batch_and_is_named() {
+async fn one_invalid_email_refuses_the_whole_batch_with_its_index() {
     // BATCH-04, BATCH-05, BATCH-06, BATCH-11, BATCH-12
     let bench = Bench::start().await;
     for (field, wrong) in [
@@ -80,7 +80,7 @@ async fn one_wrong_email_refuses_the_whole_batch_and_is_named() {
 }
 
 #[tokio::test]
-async fn a_permissive_batch_sends_the_valid_ones_and_names_the_others() {
+async fn a_permissive_batch_sends_valid_emails_and_lists_the_others() {
     // BATCH-13
     let bench = Bench::start().await;
     let mut batch = emails(3);
@@ -91,7 +91,7 @@ async fn a_permissive_batch_sends_the_valid_ones_and_names_the_others() {
     assert!(answer.errors[0].message.contains("from"), "{}", answer.errors[0].message);
     assert_eq!(bench.mails().len(), 3);
     assert_eq!(bench.requests()[0].headers["x-batch-validation"], "permissive");
-    // Entry by entry, the accepted ones are in the order of the request.
+    // The accepted entries are in the order of the request.
     for (accepted, subject) in answer.data.iter().zip(["Number 0", "Number 1", "Number 2"]) {
         let record = bench.client().emails().get(&accepted.id).await.unwrap();
         assert_eq!(record.subject, subject);
@@ -99,7 +99,7 @@ async fn a_permissive_batch_sends_the_valid_ones_and_names_the_others() {
 }
 
 #[tokio::test]
-async fn strict_is_the_default_and_can_be_said() {
+async fn strict_validation_is_the_default_and_can_be_requested() {
     // BATCH-12, BATCH-13
     let bench = Bench::start().await;
     let mut batch = wire(2);
@@ -121,7 +121,7 @@ async fn strict_is_the_default_and_can_be_said() {
 }
 
 #[tokio::test]
-async fn the_client_says_nothing_of_validation_unless_it_is_asked_to() {
+async fn the_client_sends_no_validation_header_by_default() {
     let bench = Bench::start().await;
     bench.client().emails().send_batch(&emails(1)).await.unwrap();
     assert!(!bench.requests()[0].headers.contains_key("x-batch-validation"));

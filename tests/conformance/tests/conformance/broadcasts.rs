@@ -1,4 +1,4 @@
-//! Broadcasts: from the client to one mail for each contact.
+//! Broadcasts: from the client to one captured mail per contact.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use posthaste_conformance::bench::{Bench, EXPECT, Expect};
 use posthaste_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
-/// A bench whose clock stands still, with one segment.
+/// A bench with a stopped clock and one segment.
 struct Stage {
     bench: Bench,
     segment: SegmentId,
@@ -25,7 +25,7 @@ impl Stage {
         Self { bench, segment }
     }
 
-    /// A contact of the segment; the fields are laid over an address.
+    /// Adds a contact to the segment; `fields` override the defaults.
     fn contact(&self, email: &str, mut fields: Value) -> String {
         fields["email"] = json!(email);
         let id = made(&self.bench, "/contacts", &fields);
@@ -41,7 +41,7 @@ impl Stage {
         }
     }
 
-    /// A broadcast that is right.
+    /// A valid broadcast.
     fn good(&self) -> NewBroadcast {
         NewBroadcast::new(&self.segment, "Acme <news@acme.test>", "Your week").text("Hello")
     }
@@ -54,7 +54,7 @@ impl Stage {
         self.bench.client().broadcasts().get(id).await.unwrap().status.unwrap()
     }
 
-    /// The least on the wire, with some fields set; `null` leaves one out.
+    /// The minimal body with some fields set; `null` removes one.
     fn least(&self, fields: &Value) -> Value {
         let mut body = json!({
             "segment_id": self.segment, "from": "news@acme.test", "subject": "Your week", "text": "Hello",
@@ -72,7 +72,7 @@ impl Stage {
         self.bench.service().clock().advance(Duration::from_secs(seconds));
     }
 
-    /// Whom mails left for, sorted.
+    /// The recipients of the captured mails, sorted.
     fn reached(&self) -> Vec<String> {
         let mut to: Vec<_> = self.bench.mails().iter().flat_map(|mail| mail.to.clone()).collect();
         to.sort();
@@ -93,7 +93,7 @@ async fn a_broadcast_is_a_draft_until_it_is_sent() {
     stage.contacts(&["ada@example.com"]);
     let broadcasts = stage.bench.client();
     let broadcasts = broadcasts.broadcasts();
-    let created = broadcasts.create(&stage.good().name("Week 9")).raw().await.unwrap();
+    let created = broadcasts.create(&stage.good().name("Week 9")).with_response().await.unwrap();
     assert_eq!(created.status, 201);
     let id = created.value.id;
     let listed = broadcasts.list().await.unwrap();
@@ -116,7 +116,7 @@ async fn a_broadcast_is_a_draft_until_it_is_sent() {
 }
 
 #[tokio::test]
-async fn sent_with_its_making_every_contact_gets_the_one_email() {
+async fn a_broadcast_created_with_send_reaches_every_contact() {
     // BCAST-17, BCAST-26, GEN-03
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com", "bob@example.com", "eve@example.com"]);
@@ -128,7 +128,7 @@ async fn sent_with_its_making_every_contact_gets_the_one_email() {
 }
 
 #[tokio::test]
-async fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
+async fn a_scheduled_broadcast_is_sent_when_it_is_due() {
     // BCAST-18, BCAST-19, BCAST-23
     for when in ["2026-03-02T13:00:00Z", "in 1 hour"] {
         let stage = Stage::start().await;
@@ -152,7 +152,7 @@ async fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
 }
 
 #[tokio::test]
-async fn what_a_contact_is_called_is_in_its_mail_and_what_the_broadcast_is_called_is_not() {
+async fn a_broadcast_contains_the_contacts_name_and_not_its_own() {
     // BCAST-10, BCAST-13, TPL-16, TPL-17, CONT-03
     let stage = Stage::start().await;
     stage.contact("ada@example.com", json!({"first_name": "Ada"}));
@@ -190,7 +190,7 @@ async fn a_text_is_derived_kept_or_left_out() {
 }
 
 #[tokio::test]
-async fn answers_go_to_one_address_or_several() {
+async fn reply_to_has_one_or_several_addresses() {
     // BCAST-09
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com"]);
@@ -206,7 +206,7 @@ async fn answers_go_to_one_address_or_several() {
 }
 
 #[tokio::test]
-async fn a_topic_leaves_out_who_does_not_want_it() {
+async fn a_broadcast_skips_contacts_that_opted_out_of_its_topic() {
     // BCAST-14
     let stage = Stage::start().await;
     let topic = json!({"name": "News", "default_subscription": "opt_in"});
@@ -222,7 +222,7 @@ async fn a_topic_leaves_out_who_does_not_want_it() {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_wrong_is_refused_by_name() {
+async fn missing_and_invalid_fields_are_refused_by_name() {
     // BCAST-06, BCAST-07, BCAST-08, BCAST-12, BCAST-20
     let stage = Stage::start().await;
     for field in ["segment_id", "from", "subject", "text"] {
@@ -246,7 +246,7 @@ async fn what_is_missing_or_wrong_is_refused_by_name() {
         assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{fields}");
         assert!(reply.message().contains(&format!("`{word}`")), "{}", reply.message());
     }
-    // What no contract can know.
+    // Rules that the contract can't express.
     for (fields, word) in [
         (json!({"segment_id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}), "segment_id"),
         (json!({"topic_id": "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}), "topic_id"),
@@ -261,7 +261,7 @@ async fn what_is_missing_or_wrong_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_client_names_the_segment_by_its_present_name() {
+async fn the_client_sends_segment_id() {
     // VER-03, BCAST-12: the service still knows the former one
     let stage = Stage::start().await;
     stage.created(&stage.good()).await;
@@ -275,7 +275,7 @@ async fn the_client_names_the_segment_by_its_present_name() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_before_anything_is_sent() {
+async fn problems_are_reported_before_anything_is_sent() {
     // BCAST-06, BCAST-07, BCAST-21
     let stage = Stage::start().await;
     let before = stage.bench.requests().len();
@@ -314,7 +314,7 @@ async fn only_a_draft_is_sent_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_send_is_never_repeated_by_itself() {
+async fn sending_a_broadcast_is_never_retried() {
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com"]);
     let id = stage.created(&stage.good()).await;
@@ -328,7 +328,7 @@ async fn a_send_is_never_repeated_by_itself() {
 }
 
 #[tokio::test]
-async fn every_move_that_a_state_does_not_know_is_refused() {
+async fn every_invalid_status_transition_is_refused() {
     let stage = Stage::start().await;
     let client = stage.bench.client();
     let broadcasts = client.broadcasts();
@@ -366,7 +366,7 @@ async fn every_move_that_a_state_does_not_know_is_refused() {
 }
 
 #[tokio::test]
-async fn a_send_only_key_is_enough_for_sending_a_draft_and_for_nothing_else() {
+async fn a_sending_key_can_send_a_draft_and_nothing_else() {
     // BCAST-24, SCOPE-05, SCOPE-08
     let stage = Stage::start().await;
     let id = stage.created(&stage.good()).await;
@@ -380,7 +380,7 @@ async fn a_send_only_key_is_enough_for_sending_a_draft_and_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_list_is_whole_without_a_limit_and_pages_with_one() {
+async fn the_list_is_one_page_without_a_limit_and_pages_with_one() {
     // BCAST-25
     let stage = Stage::start().await;
     let mut ids = Vec::new();
@@ -392,7 +392,7 @@ async fn the_list_is_whole_without_a_limit_and_pages_with_one() {
     let all = client.broadcasts().list().await.unwrap();
     let found: Vec<_> = all.data.into_iter().map(|item: BroadcastSummary| item.id).collect();
     assert_eq!((found, all.has_more), (ids.clone(), false));
-    let page = client.broadcasts().list().limit(5).after(&ids[4]).await.unwrap();
+    let page = client.broadcasts().list().page_size(5).after(&ids[4]).await.unwrap();
     let found: Vec<_> = page.data.into_iter().map(|item| item.id).collect();
     assert_eq!((found.as_slice(), page.has_more), (&ids[5..10], true));
     for query in ["limit=0", "limit=101", "limit=x"] {
@@ -407,7 +407,7 @@ async fn the_list_is_whole_without_a_limit_and_pages_with_one() {
 }
 
 #[tokio::test]
-async fn the_link_of_a_mail_unsubscribes_over_the_network() {
+async fn the_unsubscribe_link_works_over_http() {
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com"]);
     stage.created(&stage.good().text("{{{SERVICE_UNSUBSCRIBE_URL}}}").send_now()).await;
@@ -420,7 +420,7 @@ async fn the_link_of_a_mail_unsubscribes_over_the_network() {
 }
 
 #[tokio::test]
-async fn a_misspelt_field_is_told_and_changes_nothing() {
+async fn a_misspelled_field_is_reported_and_has_no_effect() {
     let stage = Stage::start().await;
     let body = stage.least(&json!({"scheduledAt": "in 1 hour"}));
     let request = stage.bench.request(Method::POST, "/broadcasts").header(EXPECT, Expect::Tolerance.as_str());
@@ -430,7 +430,7 @@ async fn a_misspelt_field_is_told_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_broadcast_without_a_name_is_shown_by_its_subject() {
+async fn the_name_of_a_broadcast_defaults_to_its_subject() {
     let stage = Stage::start().await;
     for (fields, shown) in [
         (json!({}), "Your week"),

@@ -1,4 +1,4 @@
-//! `clauses.toml` claims nothing that isn't so: all clauses are in it, and the tests that it names exist, run, and say what they prove.
+//! `clauses.toml` is complete and correct: it lists all clauses, and the tests that it names exist, run, and cite their clauses.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -40,7 +40,7 @@ impl Clauses {
         toml_edit::de::from_str(&fs::read_to_string(path).unwrap()).unwrap()
     }
 
-    /// Every clause that there is: `GEN-01` to `GEN-33`, `LIST-A1` to `LIST-A5`, …
+    /// Every clause: `GEN-01` to `GEN-33`, `LIST-A1` to `LIST-A5`, …
     fn all(&self) -> Vec<String> {
         let ids = self.families.iter().flat_map(|(family, count)| {
             (1..=*count).map(move |n| {
@@ -79,7 +79,7 @@ fn every_clause_is_listed_once() {
 }
 
 #[test]
-fn every_test_that_is_named_exists_is_run_and_says_what_it_proves() {
+fn every_listed_test_exists_runs_and_cites_its_clause() {
     let mut sources = HashMap::new();
     let mut wrong = Vec::new();
     for clause in Clauses::read().clause {
@@ -105,7 +105,7 @@ fn every_test_that_is_named_exists_is_run_and_says_what_it_proves() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The text of a function that is a test and isn't ignored, from its name to the brace that ends it.
+/// The text of a test function that isn't ignored, from its name to its closing brace.
 fn body_of_test<'a>(source: &'a str, name: &str) -> Option<&'a str> {
     let start = source.find(&format!("fn {name}()"))?;
     let line = source[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -121,14 +121,14 @@ fn body_of_test<'a>(source: &'a str, name: &str) -> Option<&'a str> {
     Some(&source[start..start + end])
 }
 
-/// Whether the clause stands in the text as a word: `LIST-1` doesn't stand in `LIST-12`.
+/// Whether the clause occurs in the text as a word: `LIST-1` doesn't occur in `LIST-12`.
 fn mentions(text: &str, id: &str) -> bool {
     text.match_indices(id)
         .any(|(at, _)| !text[at + id.len()..].starts_with(|next: char| next.is_ascii_alphanumeric()))
 }
 
 #[test]
-fn a_test_is_found_by_what_it_is() {
+fn tests_are_found_by_their_attribute() {
     let source = "#[test]\nfn a() {\n    // X-01\n}\n\n#[test]\n#[ignore = \"slow\"]\nfn b() {\n}\nfn c() {\n}\n    #[tokio::test]\n    async fn d() {\n        // X-2\n    }\n";
     assert!(mentions(body_of_test(source, "a").unwrap(), "X-01"));
     assert!(!mentions(body_of_test(source, "a").unwrap(), "X-2"));

@@ -1,6 +1,6 @@
-//! Nothing of the contract is missing on any side, and no side has what the contract hasn't.
+//! Client, server and contract have the same operations.
 //!
-//! The command line's part of it is in `cli/tests/cli/completeness.rs`.
+//! The command line's part is in `cli/tests/cli/completeness.rs`.
 
 mod examples;
 
@@ -16,7 +16,7 @@ use crate::operations::{Document, OPERATIONS, Operation, nameless};
 
 const TABLE: &str = "tests/conformance/tests/conformance/operations/table.rs";
 
-/// Operations that the client leaves out, each with its reason.
+/// Operations that the client doesn't offer, with the reasons.
 const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
     ("send_email_by_short_path", "the same as POST /emails by another path"),
     ("send_email_by_sending_path", "the same as POST /emails by another path"),
@@ -86,10 +86,10 @@ fn the_client_has_a_method_for_every_operation() {
 }
 
 #[test]
-fn every_method_of_the_client_asks_for_its_operation_and_sends_nothing_else() {
+fn every_client_method_sends_only_the_request_of_its_operation() {
     let mut wrong = Vec::new();
     for operation in OPERATIONS {
-        // What is answered doesn't matter here.
+        // The response doesn't matter here.
         let (came, sent) = operation.run(["x", "y"], 404, &json!({}));
         let asked =
             |method: &Method, path: &str| Contract::get().operation_id(method, path) == Some(operation.id);
@@ -105,7 +105,7 @@ fn every_method_of_the_client_asks_for_its_operation_and_sends_nothing_else() {
 }
 
 #[test]
-fn every_method_of_the_client_is_shown_in_an_example() {
+fn every_client_method_has_an_example() {
     let examples = Examples::read();
     let missing: Vec<_> = OPERATIONS
         .iter()
@@ -118,7 +118,7 @@ fn every_method_of_the_client_is_shown_in_an_example() {
 }
 
 #[test]
-fn what_is_left_out_exists() {
+fn every_exemption_refers_to_an_existing_operation() {
     let document = Document::read().operations();
     for (id, reason) in NOT_IN_THE_CLIENT {
         assert!(document.iter().any(|operation| operation.id == *id), "{id} is no operation");

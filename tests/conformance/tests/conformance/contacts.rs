@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
-/// A bench with a segment and so many contacts in it; the ids newest first.
+/// A bench with a segment of `count` contacts; their IDs, newest first.
 async fn crowd(n: usize) -> (Bench, Client, SegmentId, Vec<String>) {
     let bench = Bench::start().await;
     let client = bench.client();
@@ -44,7 +44,7 @@ fn send(bench: &Bench, method: Method, path: &str, body: &Value, expect: Option<
 }
 
 #[tokio::test]
-async fn a_contact_is_addressed_by_its_id_and_by_its_address() {
+async fn a_contact_is_referred_to_by_id_or_address() {
     // CONT-01, CONT-02
     let bench = Bench::start().await;
     let client = bench.client();
@@ -78,7 +78,7 @@ async fn a_contact_is_addressed_by_its_id_and_by_its_address() {
 }
 
 #[tokio::test]
-async fn an_address_names_one_contact() {
+async fn an_address_identifies_one_contact() {
     let bench = Bench::start().await;
     let client = bench.client();
     let first =
@@ -100,7 +100,7 @@ async fn an_address_names_one_contact() {
 }
 
 #[tokio::test]
-async fn properties_are_merged_and_null_takes_one_away() {
+async fn properties_are_merged_and_null_removes_one() {
     let bench = Bench::start().await;
     let client = bench.client();
     bench.post("/contact-properties", &json!({"key": "city", "type": "string"}));
@@ -123,7 +123,7 @@ async fn properties_are_merged_and_null_takes_one_away() {
 }
 
 #[tokio::test]
-async fn what_no_contact_can_be_is_refused_by_both_sides() {
+async fn client_and_service_refuse_invalid_contacts() {
     let bench = Bench::start().await;
     refused(&bench.post_wrong("/contacts", &json!({"first_name": "Ada"})), 422, "missing_required_field");
     for (field, value) in [
@@ -194,7 +194,7 @@ async fn membership_is_the_same_from_both_sides() {
 }
 
 #[tokio::test]
-async fn segments_are_made_renamed_and_deleted_and_their_contacts_stay() {
+async fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     let (bench, client, segment, all) = crowd(2).await;
     let made = bench.post("/segments", &json!({"name": "Monthly"}));
     assert_eq!((made.status.as_u16(), keys(&made.json)), (201, vec!["id", "name", "object"]));
@@ -214,7 +214,7 @@ async fn segments_are_made_renamed_and_deleted_and_their_contacts_stay() {
 }
 
 #[tokio::test]
-async fn the_lists_come_whole_or_in_pages_forwards_and_backwards() {
+async fn the_lists_page_forwards_and_backwards() {
     // CONT-05, SEG-02, AUD-01, VER-01, LIST-B1, LIST-B2, LIST-B3, LIST-B4
     let (bench, client, segment, contacts) = crowd(5).await;
     let ada = ContactId::from(contacts[0].as_str());
@@ -251,23 +251,24 @@ async fn the_lists_come_whole_or_in_pages_forwards_and_backwards() {
         refused(&bench.get(&format!("{path}?after={NOBODY}")), 422, "validation_error");
         refused(&bench.get(&format!("{path}?after={0}&before={0}", all[0])), 422, "validation_error");
     }
-    let walked: Vec<_> = client.segments().contacts(&segment).limit(2).stream().try_collect().await.unwrap();
+    let walked: Vec<_> =
+        client.segments().contacts(&segment).page_size(2).stream().try_collect().await.unwrap();
     let walked: Vec<_> = walked.into_iter().map(|contact| contact.id.as_str().to_owned()).collect();
     assert_eq!(walked, contacts);
-    let back = client.contacts().list().before(contacts[4].as_str()).limit(2).stream();
+    let back = client.contacts().list().before(contacts[4].as_str()).page_size(2).stream();
     let back: Vec<_> = back.map_ok(|contact| contact.id.as_str().to_owned()).try_collect().await.unwrap();
     assert_eq!(back, contacts[..4].iter().rev().cloned().collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_list_that_changes_while_it_is_walked_loses_nothing_and_repeats_nothing() {
+async fn paging_through_a_changing_list_skips_and_repeats_nothing() {
     let (_bench, client, segment, all) = crowd(9).await;
-    let mut walk = client.segments().contacts(&segment).limit(3).stream();
+    let mut walk = client.segments().contacts(&segment).page_size(3).stream();
     let mut seen = Vec::new();
     for round in 0.. {
         let Some(contact) = walk.try_next().await.unwrap() else { break };
         seen.push(contact.id.as_str().to_owned());
-        // One comes, and one that was seen leaves the segment.
+        // One contact is added, and one that was already listed leaves the segment.
         let late = NewContact::new(format!("late{round}@example.com")).segment(&segment);
         client.contacts().create(&late).await.unwrap();
         client.contacts().remove_from_segment(&contact, &segment).await.unwrap();
@@ -277,7 +278,7 @@ async fn a_list_that_changes_while_it_is_walked_loses_nothing_and_repeats_nothin
 
 #[tokio::test]
 #[expect(deprecated, reason = "the clause is about the deprecated operation")]
-async fn audiences_are_the_segments_under_their_former_name() {
+async fn audiences_are_segments_under_their_former_name() {
     // AUD-01, AUD-02 (it is marked, or the expectation above would fail), AUD-03, VER-01
     let (bench, client, ..) = crowd(1).await;
     client.segments().create("Monthly").await.unwrap();
@@ -286,7 +287,7 @@ async fn audiences_are_the_segments_under_their_former_name() {
     assert_eq!(names, ["Monthly", "Weekly"]);
     assert_eq!(bench.get("/audiences").json, bench.get("/segments").json);
     assert_eq!(keys(&bench.get("/audiences").json["data"][0]), ["created_at", "id", "name"]);
-    // And one that is named by its former name in a new contact is the segment.
+    // The former name in a new contact refers to the same segment.
     let id = audiences.data[1].id.as_str();
     let made = bench.post("/contacts", &json!({"email": "old@example.com", "audience_id": id}));
     assert_eq!(made.status, 201);
@@ -297,7 +298,7 @@ async fn audiences_are_the_segments_under_their_former_name() {
 }
 
 #[tokio::test]
-async fn contacts_of_audiences_still_have_their_routes() {
+async fn the_routes_for_contacts_of_audiences_still_work() {
     // AUD-03, VER-01
     let (bench, client, audience, members) = crowd(1).await;
     let other = client.segments().create("Other").await.unwrap().id;
@@ -316,7 +317,7 @@ async fn contacts_of_audiences_still_have_their_routes() {
         );
         assert_eq!(bench.get(&one).json, bench.get(&format!("/contacts/{id}")).json);
         assert_eq!(bench.get(&one).json["last_name"], "Reader");
-        // In another audience it is not found, and not touched.
+        // In another audience it is not found, and not changed.
         let elsewhere = format!("/audiences/{other}/contacts/{name}");
         refused(&bench.get(&elsewhere), 404, "not_found");
         refused(&send(&bench, Method::PATCH, &elsewhere, &json!({}), None), 404, "not_found");

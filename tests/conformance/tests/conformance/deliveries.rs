@@ -1,4 +1,4 @@
-//! Events on their way to a real endpoint, verified and read with the client's own code.
+//! Events delivered to a real endpoint, verified and decoded with the client's own code.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::with;
 
-/// A bench whose clock stands still.
+/// A bench with a stopped clock.
 async fn bench() -> Bench {
     let noon = "2026-03-02T12:00:00Z".parse().unwrap();
     Bench::with(Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() }).await
@@ -38,7 +38,7 @@ fn after(bench: &Bench, seconds: u64) {
     bench.service().clock().advance(Duration::from_secs(seconds));
 }
 
-/// Their types, sorted: attempts run side by side, and nobody promises their order.
+/// The event types, sorted: attempts run concurrently, in no guaranteed order.
 fn kinds(events: &[WebhookPayload]) -> Vec<&str> {
     let mut kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
     kinds.sort_unstable();
@@ -46,7 +46,7 @@ fn kinds(events: &[WebhookPayload]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_subscribed_event_arrives_as_it_happens_signed_and_typed() {
+async fn subscribed_events_are_delivered_signed_and_typed() {
     // GEN-09, EVT-01, EVT-02, EVT-05, EVT-06, EVT-11
     let (bench, mut sink) = (bench().await, Sink::start().await);
     let hook = subscribe(&bench, &sink, [EventType::EmailSent, EventType::EmailDelivered]).await;
@@ -58,7 +58,7 @@ async fn a_subscribed_event_arrives_as_it_happens_signed_and_typed() {
     after(&bench, 1);
     let delivered = sink.next(1, &hook.signing_secret).await;
     assert_eq!(kinds(&delivered), ["email.delivered"]);
-    // What nobody has subscribed to stays untold.
+    // Events without a subscription are not delivered.
     let opened = with(json!({ "to": "opened@example.com" }));
     assert_eq!(bench.post("/emails", &opened).status, 200);
     after(&bench, 10);
@@ -67,7 +67,7 @@ async fn a_subscribed_event_arrives_as_it_happens_signed_and_typed() {
 }
 
 #[tokio::test]
-async fn a_disabled_webhook_gets_nothing_and_an_enabled_one_what_is_new() {
+async fn a_webhook_receives_only_events_that_occur_while_it_is_enabled() {
     // EVT-03, EVT-04, HOOK-07, HOOK-08, HOOK-09
     let (bench, mut sink, mut other) = (bench().await, Sink::start().await, Sink::start().await);
     let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
@@ -85,14 +85,14 @@ async fn a_disabled_webhook_gets_nothing_and_an_enabled_one_what_is_new() {
     update(WebhookPatch::new().events([EventType::EmailDelivered])).await;
     send(&bench);
     after(&bench, 1);
-    // Of the last email only this, and of those before it too.
+    // Only this event of the last email, and of the earlier ones too.
     let told = other.next(1, &hook.signing_secret).await;
     assert_eq!(kinds(&told), ["email.delivered"]);
     assert_eq!(sink.waiting().await, 0, "the endpoint before gets no more");
 }
 
 #[tokio::test]
-async fn mail_that_comes_in_and_domains_that_are_checked_are_told() {
+async fn received_mail_and_domain_verification_cause_events() {
     // EVT-07, EVT-08, EVT-09, DOM-37
     let (bench, mut sink) = (bench().await, Sink::start().await);
     let four =
@@ -120,7 +120,7 @@ async fn mail_that_comes_in_and_domains_that_are_checked_are_told() {
 }
 
 #[tokio::test]
-async fn a_failing_endpoint_is_tried_again_on_schedule_with_the_same_id() {
+async fn a_failed_delivery_is_retried_on_schedule_with_the_same_id() {
     // EVT-12
     let (bench, mut sink) = (bench().await, Sink::answering(503).await);
     let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
@@ -131,7 +131,7 @@ async fn a_failing_endpoint_is_tried_again_on_schedule_with_the_same_id() {
         after(&bench, pause);
         let request = sink.raw(1).await.remove(0);
         ids.push(request.headers["svix-id"].clone());
-        // The outcome is noted a moment after the endpoint has answered.
+        // The outcome is recorded shortly after the endpoint has responded.
         let tried = ids.len();
         let attempts = format!("{events}/{}/attempts", ids[0].to_str().unwrap());
         while bench.get(&attempts).json["data"].as_array().unwrap().len() < tried {
@@ -147,7 +147,7 @@ async fn a_failing_endpoint_is_tried_again_on_schedule_with_the_same_id() {
 }
 
 #[tokio::test]
-async fn every_type_is_as_the_contract_says_and_is_read_as_itself() {
+async fn every_event_type_keeps_the_contract_and_is_decoded() {
     // EVT-09, EVT-10
     let (bench, mut sink) = (bench().await, Sink::start().await);
     let types: Vec<_> = Contract::get().event_types().map(str::to_owned).collect();
@@ -159,7 +159,7 @@ async fn every_type_is_as_the_contract_says_and_is_read_as_itself() {
         assert_eq!(told.kind.as_str(), kind);
         assert!(!matches!(told.data, EventData::Other(_)), "{kind}: {:?}", told.data);
     }
-    // A type that this client has never heard of, and a payload of a known type that it can't read, are no failure.
+    // An unknown event type, and an unreadable payload of a known type, are no failures.
     for body in [
         r#"{"type":"mailbox.created","created_at":"2026-03-02T12:00:00.000Z","data":{"id":"x"}}"#,
         r#"{"type":"email.sent","created_at":"2026-03-02T12:00:00.000Z","data":[]}"#,
@@ -172,7 +172,7 @@ async fn every_type_is_as_the_contract_says_and_is_read_as_itself() {
 }
 
 #[tokio::test]
-async fn what_was_tampered_with_is_refused() {
+async fn tampered_deliveries_are_refused() {
     // EVT-11
     let (bench, mut sink) = (bench().await, Sink::start().await);
     let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
@@ -194,7 +194,7 @@ async fn what_was_tampered_with_is_refused() {
 }
 
 #[tokio::test]
-async fn a_rotation_keeps_the_former_secret_signing_for_a_day() {
+async fn a_rotated_secret_keeps_signing_for_24_hours() {
     let (bench, mut sink) = (bench().await, Sink::start().await);
     let hook = subscribe(&bench, &sink, [EventType::EmailSent]).await;
     let rotated = bench.client().webhooks().rotate_secret(&hook.id).await.unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{letters, with};
 
 #[tokio::test]
-async fn the_mail_has_the_headers_that_were_asked_for() {
+async fn the_mail_has_the_custom_headers() {
     // EMAIL-22
     let bench = Bench::start().await;
     let email = with(json!({
@@ -31,7 +31,7 @@ async fn the_mail_has_the_headers_that_were_asked_for() {
 }
 
 #[tokio::test]
-async fn text_is_derived_from_html_unless_it_is_given_or_switched_off() {
+async fn text_is_derived_from_html_unless_it_is_set_or_disabled() {
     // EMAIL-18, EMAIL-19
     let bench = Bench::start().await;
     for (text, part) in [(json!(null), Some("works")), (json!("Mine"), Some("Mine")), (json!(""), None)] {
@@ -49,7 +49,7 @@ async fn text_is_derived_from_html_unless_it_is_given_or_switched_off() {
 }
 
 #[tokio::test]
-async fn a_scheduled_email_waits_for_its_time() {
+async fn a_scheduled_email_is_sent_at_its_time() {
     // EMAIL-14, EMAIL-15, SENT-10
     for when in ["in 1 min", "2030-01-01T00:01:00Z", "2030-01-01T01:01:00+01:00"] {
         let bench = Bench::start().await;
@@ -69,7 +69,7 @@ async fn a_scheduled_email_waits_for_its_time() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_means_nothing_is_refused() {
+async fn an_invalid_schedule_is_refused() {
     let bench = Bench::start().await;
     for when in ["soonish", "2020-01-01T00:00:00Z", "2030-13-01T00:00:00Z", "yesterday"] {
         let reply = bench.post("/emails", &with(json!({ "scheduled_at": when })));

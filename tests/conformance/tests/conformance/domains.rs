@@ -29,7 +29,7 @@ fn wrong(bench: &Bench, method: Method, path: &str, body: &Value) -> Reply {
     bench.ask(request.header(EXPECT, Expect::Refusal.as_str()), body.to_string())
 }
 
-/// Has it checked; the clock runs ahead, so nobody waits.
+/// Verifies the domain; the clock is moved, so the test doesn't wait.
 async fn checked(bench: &Bench, id: &str) -> Domain {
     let client = bench.client();
     client.domains().verify(id).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_new_domain_has_its_records_and_the_defaults() {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_what_is_answered() {
+async fn the_response_echoes_the_request() {
     // DOM-06, DOM-19, DOM-23, DOM-24, DOM-25, DOM-32
     let bench = Bench::start().await;
     for (n, region) in
@@ -105,7 +105,7 @@ async fn what_was_asked_for_is_what_is_answered() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused_and_nothing_is_registered() {
+async fn an_invalid_domain_is_refused_and_not_registered() {
     // DOM-20, DOM-22, DOM-26, DOM-31
     let bench = Bench::start().await;
     let reply = bench.post_wrong("/domains", &json!({}));
@@ -139,7 +139,7 @@ async fn what_breaks_a_rule_is_refused_and_nothing_is_registered() {
         assert!(reply.message().contains(&format!("`{field}")), "{}", reply.message());
     }
     for body in [
-        // What no schema can say.
+        // Rules that a schema can't express.
         json!({ "name": "192.0.2.1" }),
         json!({ "name": "acme.test", "capabilities": { "sending": "disabled" } }),
         json!({ "name": "acme.test", "tracking_subdomain": "send" }),
@@ -152,7 +152,7 @@ async fn what_breaks_a_rule_is_refused_and_nothing_is_registered() {
 }
 
 #[tokio::test]
-async fn a_name_and_its_labels_are_as_long_as_the_dns_allows() {
+async fn names_and_labels_have_the_length_limits_of_dns() {
     let bench = Bench::start().await;
     let longest = format!("{0}.{0}.{0}.{1}", letters(63), letters(61));
     bench.client().domains().create(&NewDomain::new(&longest)).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_name_and_its_labels_are_as_long_as_the_dns_allows() {
 }
 
 #[tokio::test]
-async fn a_name_is_registered_once() {
+async fn a_registered_name_is_refused() {
     let bench = Bench::start().await;
     let client = bench.client();
     let domain = client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
@@ -185,7 +185,7 @@ async fn a_name_is_registered_once() {
 }
 
 #[tokio::test]
-async fn verify_answers_at_once_and_the_check_ends_later() {
+async fn verify_responds_before_the_verification_ends() {
     // GEN-05, DOM-03, DOM-33, DOM-34, DOM-35, DOM-36
     let bench = Bench::start().await;
     let client = bench.client();
@@ -197,7 +197,7 @@ async fn verify_answers_at_once_and_the_check_ends_later() {
         ("slow.acme.test", 60, DomainStatus::Verified),
     ] {
         let id = client.domains().create(&NewDomain::new(name)).await.unwrap().id;
-        // From not_started, from pending, and from what the check has found.
+        // From not_started, from pending, and from the result of a verification.
         for from in [DomainStatus::NotStarted, end.clone()] {
             assert_eq!(client.domains().get(&id).await.unwrap().status, Some(from));
             assert_eq!(client.domains().verify(&id).await.unwrap().id, id);
@@ -221,7 +221,7 @@ async fn verify_answers_at_once_and_the_check_ends_later() {
 }
 
 #[tokio::test]
-async fn a_wait_ends_with_the_check() {
+async fn a_wait_ends_with_the_verification() {
     // DOM-03, DOM-34
     let bench = Bench::start().await;
     let create = async |name: &str| {
@@ -247,7 +247,7 @@ async fn a_wait_ends_with_the_check() {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names() {
+async fn an_update_changes_only_the_given_fields() {
     // DOM-06, DOM-19, DOM-24, DOM-25
     let bench = Bench::start().await;
     let client = bench.client();
@@ -292,7 +292,7 @@ async fn an_update_changes_what_it_names() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_strange_leads_nowhere_else() {
+async fn an_unusual_id_never_reaches_another_route() {
     let bench = Bench::start().await;
     let client = bench.client();
     client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
@@ -324,7 +324,7 @@ async fn an_id_that_is_strange_leads_nowhere_else() {
 }
 
 #[tokio::test]
-async fn the_list_is_whole_unless_a_part_is_asked_for() {
+async fn the_list_is_one_page_by_default() {
     // LIST-B1, LIST-B2, LIST-B3, LIST-B4
     let bench = Bench::start().await;
     let client = bench.client();
@@ -340,7 +340,7 @@ async fn the_list_is_whole_unless_a_part_is_asked_for() {
     assert_eq!((all.len(), all[0].as_str(), more), (150, "n149.test", false));
     assert_eq!(names(client.domains().list().stream().try_collect().await.unwrap()), all);
     for limit in [1, 2, 100] {
-        let part = || client.domains().list().limit(limit);
+        let part = || client.domains().list().page_size(limit);
         let page = part().await.unwrap();
         assert_eq!((page.has_more, page.data.len()), (true, usize::from(limit)));
         let cursor = page.data.last().unwrap().id.clone();
@@ -362,7 +362,7 @@ async fn the_list_is_whole_unless_a_part_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_strict_service_sends_from_what_is_verified() {
+async fn a_strict_service_sends_only_from_verified_domains() {
     // GEN-05
     let bench = Bench::with(Settings { strict_domains: true, ..Settings::default() }).await;
     let send = |from: &str| bench.post("/emails", &with(json!({ "from": from }))).status.as_u16();
@@ -377,7 +377,7 @@ async fn a_strict_service_sends_from_what_is_verified() {
 }
 
 #[tokio::test]
-async fn tls_is_asked_for_or_insisted_on() {
+async fn tls_is_opportunistic_or_enforced() {
     // DOM-26, DOM-27, DOM-28
     let bench = Bench::start().await;
     let client = bench.client();
@@ -393,7 +393,7 @@ async fn tls_is_asked_for_or_insisted_on() {
 }
 
 #[tokio::test]
-async fn nothing_is_tracked_without_a_verified_subdomain() {
+async fn tracking_requires_a_verified_subdomain() {
     // DOM-04, DOM-05, DOM-24
     let bench = Bench::start().await;
     let client = bench.client();
@@ -423,7 +423,7 @@ async fn nothing_is_tracked_without_a_verified_subdomain() {
 }
 
 #[tokio::test]
-async fn a_scheduled_email_gets_another_time_or_is_taken_back() {
+async fn a_scheduled_email_is_rescheduled_or_canceled() {
     // EMAIL-14, SENT-10
     let bench = Bench::start().await;
     let client = bench.client();
@@ -530,7 +530,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_clients_check_the_contract_and_the_service_agree_on_domains(domain in domain()) {
+    fn validation_contract_and_service_agree_on_domains(domain in domain()) {
         let client = Client::new("http://127.0.0.1:1", "sb_test").unwrap();
         let service = Service::new(Settings::default());
         let body = Bytes::from(serde_json::to_vec(&domain).unwrap());

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{least, letters, with};
 
-/// Posts what has to be refused as a validation error, and says that it was.
+/// Posts a body that has to be rejected with a validation error.
 #[track_caller]
 fn refused(bench: &Bench, email: &Value, field: &str) {
     let reply = bench.post_wrong("/emails", email);
@@ -22,7 +22,7 @@ fn accepted(bench: &Bench, email: &Value) -> String {
 }
 
 #[tokio::test]
-async fn an_email_goes_from_the_client_to_the_mail_and_into_the_list() {
+async fn a_sent_email_becomes_a_captured_mail_and_is_listed() {
     // GEN-01, GEN-13, EMAIL-01, EMAIL-64, SENT-01, SENT-14
     let bench = Bench::start().await;
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
@@ -38,7 +38,7 @@ async fn an_email_goes_from_the_client_to_the_mail_and_into_the_list() {
 }
 
 #[tokio::test]
-async fn both_doors_of_the_server_serve_the_same() {
+async fn wiremock_and_hyper_serve_the_same_responses() {
     let bench = Bench::over_wiremock().await;
     let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
     let accepted = bench.client().emails().send(&email).await.unwrap();
@@ -46,7 +46,7 @@ async fn both_doors_of_the_server_serve_the_same() {
 }
 
 #[tokio::test]
-async fn every_field_of_an_email_travels() {
+async fn every_field_of_an_email_is_sent() {
     // GEN-02, GEN-16, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22
     let bench = Bench::start().await;
     let email = Email::new("Acme <hi@acme.test>", ["ada@example.com", "Grace <grace@example.com>"], "Hello")
@@ -73,7 +73,7 @@ async fn every_field_of_an_email_travels() {
 }
 
 #[tokio::test]
-async fn absent_and_empty_text_are_two_things_on_the_wire() {
+async fn absent_and_empty_text_differ_on_the_wire() {
     // EMAIL-20, EMAIL-17
     let bench = Bench::start().await;
     let client = bench.client();
@@ -101,13 +101,13 @@ async fn required_fields_are_required() {
 }
 
 #[tokio::test]
-async fn a_sender_is_an_address_alone_or_behind_a_name() {
+async fn a_sender_is_an_address_with_or_without_a_display_name() {
     // EMAIL-04, EMAIL-05
     let bench = Bench::start().await;
     for wrong in ["", " ", "<>", "a@", "@b"] {
         refused(&bench, &with(json!({ "from": wrong })), "from");
     }
-    // The contract's pattern lets these pass; the server's parser doesn't.
+    // The contract's pattern accepts these; the server's parser doesn't.
     for wrong in ["Name <a@b.test", "Name a@b.test", "a@b.test, c@d.test", "a@b@c.test"] {
         let reply = bench.post("/emails", &with(json!({ "from": wrong })));
         assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"), "{wrong}");
@@ -118,7 +118,7 @@ async fn a_sender_is_an_address_alone_or_behind_a_name() {
 }
 
 #[tokio::test]
-async fn recipients_are_one_text_or_up_to_fifty() {
+async fn to_has_one_to_fifty_addresses() {
     // EMAIL-07, EMAIL-08, EMAIL-09, LIM-02
     let bench = Bench::start().await;
     let many = |n: usize| with(json!({ "to": vec!["ada@example.com"; n] }));
@@ -133,7 +133,7 @@ async fn recipients_are_one_text_or_up_to_fifty() {
 }
 
 #[tokio::test]
-async fn copies_and_reply_addresses_are_one_text_or_several() {
+async fn cc_bcc_and_reply_to_have_one_or_several_addresses() {
     // EMAIL-12, EMAIL-13, SENT-07
     let bench = Bench::start().await;
     for field in ["cc", "bcc", "reply_to"] {
@@ -152,7 +152,7 @@ async fn copies_and_reply_addresses_are_one_text_or_several() {
 }
 
 #[tokio::test]
-async fn nothing_that_becomes_a_header_may_hold_a_line_break() {
+async fn no_header_field_may_contain_a_line_break() {
     let bench = Bench::start().await;
     let evil = "x\r\nBcc: victim@example.com";
     for (field, email) in [
@@ -172,7 +172,7 @@ async fn nothing_that_becomes_a_header_may_hold_a_line_break() {
 }
 
 #[tokio::test]
-async fn tags_have_a_name_and_a_value_of_few_characters() {
+async fn tags_have_a_restricted_character_set() {
     // EMAIL-38, EMAIL-39, EMAIL-40, LIM-06
     let bench = Bench::start().await;
     let tag = |name: &str, value: &str| with(json!({ "tags": [{ "name": name, "value": value }] }));
@@ -190,7 +190,7 @@ async fn tags_have_a_name_and_a_value_of_few_characters() {
 }
 
 #[tokio::test]
-async fn a_template_excludes_a_body_and_needs_an_id() {
+async fn a_template_excludes_a_body_and_requires_an_id() {
     // EMAIL-41, EMAIL-47, EMAIL-48, EMAIL-49, ERR-01
     let bench = Bench::start().await;
     let template = |more: Value| {
@@ -208,7 +208,7 @@ async fn a_template_excludes_a_body_and_needs_an_id() {
 }
 
 #[tokio::test]
-async fn a_template_that_doesnt_exist_is_refused() {
+async fn an_unknown_template_is_refused() {
     let bench = Bench::start().await;
     let reply = bench.post("/emails", &json!({ "to": "ada@example.com", "template": { "id": "nowhere" } }));
     assert_eq!((reply.status.as_u16(), reply.name()), (422, "validation_error"));
@@ -244,7 +244,7 @@ async fn variables_keep_their_limits() {
     ] {
         refused(&bench, &with_variable(key, value), "variables");
     }
-    // There is no template yet to send with; what is right is not among what is told.
+    // There is no template to send with yet; valid fields are not reported.
     for (key, value) in [
         ("A", json!("v")),
         ("a_1", json!("")),
@@ -261,7 +261,7 @@ async fn variables_keep_their_limits() {
 }
 
 #[tokio::test]
-async fn what_isnt_known_is_passed_over_but_told() {
+async fn unknown_fields_are_ignored_and_counted() {
     let bench = Bench::start().await;
     let reply = bench.post_odd(
         "/emails",
@@ -272,7 +272,7 @@ async fn what_isnt_known_is_passed_over_but_told() {
 }
 
 #[tokio::test]
-async fn the_other_paths_of_sending_send() {
+async fn the_aliases_of_the_send_route_send() {
     // EMAIL-66
     let bench = Bench::start().await;
     for (n, path) in ["/email", "/emails/sending", "/email/sending"].into_iter().enumerate() {
@@ -284,7 +284,7 @@ async fn the_other_paths_of_sending_send() {
 }
 
 #[tokio::test]
-async fn a_listed_email_shows_what_was_sent_and_null_for_the_rest() {
+async fn a_listed_email_has_the_fields_that_were_sent_and_null_for_the_rest() {
     // SENT-02, SENT-03, SENT-04, SENT-05, SENT-06, SENT-10, GEN-20, GEN-21, GEN-25
     let bench = Bench::start().await;
     accepted(&bench, &with(json!({ "from": "Acme <hi@acme.test>" })));
@@ -300,7 +300,7 @@ async fn a_listed_email_shows_what_was_sent_and_null_for_the_rest() {
 }
 
 #[tokio::test]
-async fn the_record_holds_the_list_item_and_the_bodies() {
+async fn the_detail_record_has_the_list_item_and_the_bodies() {
     // SENT-11, EMAIL-18, EMAIL-19
     let bench = Bench::start().await;
     let html = |text: Value| with(json!({ "html": "<p>It <b>works</b></p>", "text": text }));
@@ -319,7 +319,7 @@ async fn the_record_holds_the_list_item_and_the_bodies() {
 }
 
 #[tokio::test]
-async fn the_last_event_moves_on_with_the_emails_fate() {
+async fn last_event_follows_the_delivery() {
     // SENT-08, SENT-09
     let bench = Bench::start().await;
     bench.service().clock().freeze();
@@ -334,7 +334,7 @@ async fn the_last_event_moves_on_with_the_emails_fate() {
 }
 
 #[tokio::test]
-async fn ids_and_keys_of_answers_are_written_as_the_conventions_say() {
+async fn ids_and_field_names_of_responses_follow_the_conventions() {
     // GEN-14, GEN-17, GEN-18
     let bench = Bench::start().await;
     let id = accepted(&bench, &least());
@@ -358,7 +358,7 @@ fn keys(json: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn teams_see_their_own_emails_only() {
+async fn teams_see_only_their_own_emails() {
     // SENT-13
     let bench = Bench::start().await;
     accepted(&bench, &least());
@@ -367,7 +367,7 @@ async fn teams_see_their_own_emails_only() {
 }
 
 #[tokio::test]
-async fn optional_addresses_that_are_empty_are_absent() {
+async fn empty_optional_addresses_count_as_absent() {
     // The specification is silent here; integrations send `"cc": ""` with every email.
     let bench = Bench::start().await;
     for none in [json!(""), json!([])] {

@@ -41,7 +41,7 @@ async fn errors_have_the_names_and_statuses_of_the_table() {
 }
 
 #[tokio::test]
-async fn a_id_that_is_none_is_refused() {
+async fn an_invalid_id_is_refused() {
     let bench = Bench::start().await;
     for id in ["17", "not-a-uuid", "%20"] {
         let reply = bench.get(&format!("/emails/{id}"));
@@ -50,7 +50,7 @@ async fn a_id_that_is_none_is_refused() {
 }
 
 #[tokio::test]
-async fn the_client_tells_a_refusal_as_it_came() {
+async fn the_client_reports_error_responses_unchanged() {
     // ERR-04, ERR-07
     let bench = Bench::start().await;
     let unchecked = Email::new("nobody", "ada@example.com", "Hello").text("x");
@@ -68,7 +68,7 @@ async fn the_client_tells_a_refusal_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_strict_sandbox_lets_no_strange_domain_send() {
+async fn a_strict_sandbox_refuses_unverified_sender_domains() {
     let bench = Bench::with(Settings { strict_domains: true, ..Settings::default() }).await;
     let reply = bench.post("/emails", &least());
     assert_eq!((reply.status.as_u16(), reply.name()), (403, "validation_error"));
@@ -98,9 +98,9 @@ async fn the_limit_is_announced_counted_and_enforced() {
 }
 
 #[tokio::test]
-async fn a_client_that_learns_the_limit_hardly_meets_it() {
+async fn an_adaptive_client_rarely_exceeds_the_limit() {
     let bench = Bench::with(Settings { rate_limit: Some(20), ..Settings::default() }).await;
-    let client = bench.builder().rate_limit(RateLimit::Learn).build().unwrap();
+    let client = bench.builder().rate_limit(RateLimit::Adaptive).build().unwrap();
     for _ in 0..30 {
         client.emails().send(&email()).await.unwrap();
     }
@@ -109,7 +109,7 @@ async fn a_client_that_learns_the_limit_hardly_meets_it() {
 }
 
 #[tokio::test]
-async fn a_scripted_429_is_waited_out() {
+async fn a_scripted_429_is_retried() {
     // LIM-16
     let bench = Bench::start().await;
     bench.service().faults().next(Action::TooMany { retry_after: Some("1".into()) });
@@ -120,7 +120,7 @@ async fn a_scripted_429_is_waited_out() {
 }
 
 #[tokio::test]
-async fn a_quota_is_not_waited_for() {
+async fn an_exhausted_quota_is_not_retried() {
     let bench = Bench::start().await;
     let used_up =
         Action::error(429, "daily_quota_exceeded", "The quota is used up.").header("retry-after", "1");
@@ -130,7 +130,7 @@ async fn a_quota_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn an_outage_is_waited_out_with_one_key() {
+async fn an_outage_is_retried_with_one_key() {
     let bench = Bench::start().await;
     for _ in 0..2 {
         bench.service().faults().next(Action::error(503, "service_unavailable", "Busy."));
@@ -140,7 +140,7 @@ async fn an_outage_is_waited_out_with_one_key() {
 }
 
 #[tokio::test]
-async fn who_wants_one_attempt_gets_one() {
+async fn a_policy_of_one_attempt_is_respected() {
     let bench = Bench::start().await;
     bench.service().faults().next(Action::error(503, "service_unavailable", "Busy."));
     let error = bench.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
@@ -148,7 +148,7 @@ async fn who_wants_one_attempt_gets_one() {
 }
 
 #[tokio::test]
-async fn a_body_beyond_all_measure_is_refused_unread() {
+async fn an_oversized_body_is_refused_unread() {
     let bench = Bench::with(Settings { body_limit: 1_000, ..Settings::default() }).await;
     let long = Email::new("hi@acme.test", "ada@example.com", "Hello").text("x".repeat(2_000));
     let Error::Api(error) = bench.client().emails().send(&long).await.unwrap_err() else { panic!("sent") };

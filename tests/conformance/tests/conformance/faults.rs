@@ -1,4 +1,4 @@
-//! What the client does when the service, or the way to it, misbehaves.
+//! The client's behavior when the service or the network misbehaves.
 
 mod answers;
 mod connections;
@@ -13,13 +13,14 @@ use std::time::Duration;
 use posthaste::{Accepted, Client, Email, Error, RateLimit, RetryPolicy};
 use posthaste_conformance::peer::Peer;
 
-/// A client that tries three times and hardly pauses.
+/// A client with three attempts and minimal delays.
 fn client(base_url: &str) -> Client {
     patient(base_url).build().unwrap()
 }
 
 fn patient(base_url: &str) -> posthaste::ClientBuilder {
-    let retry = RetryPolicy::default().base(Duration::from_millis(1)).cap(Duration::from_millis(2));
+    let retry =
+        RetryPolicy::default().base_delay(Duration::from_millis(1)).max_delay(Duration::from_millis(2));
     Client::builder().base_url(base_url).api_key("sb_test").retry(retry).rate_limit(RateLimit::Off)
 }
 
@@ -33,7 +34,7 @@ async fn send(peer: &Peer) -> Result<Accepted, Error> {
     result
 }
 
-/// The idempotency keys of the requests that arrived.
+/// The idempotency keys of the received requests.
 fn keys(peer: &Peer) -> Vec<String> {
     let requests = peer.requests();
     requests.iter().map(|request| request.header("idempotency-key").unwrap_or("none").to_owned()).collect()

@@ -1,4 +1,4 @@
-//! Whatever the contract lets the service answer, the client understands; and it writes what it knows of it as it was.
+//! The client decodes every response that the contract allows, and encodes what it knows without loss.
 
 mod schema;
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use self::schema::{ADDED, Manners, Schemas};
 use crate::operations::{Document, Operation};
 
-/// What no record writes: the service's own kind of the record, what it may add later, and secrets, which only `expose()` gives.
+/// Fields that no record encodes: the record type, later additions, and secrets, which only `expose()` returns.
 const UNWRITTEN: [&str; 4] = ["object", ADDED, "token", "signing_secret"];
 
-/// The first thing that the value written again lacks or says in another way.
+/// Returns the first value that is missing or different after encoding.
 fn lost(answered: &Value, written: &Value, place: &str) -> Option<String> {
     match (answered, written) {
         (Value::Object(answered), Value::Object(written)) => answered
@@ -33,14 +33,14 @@ fn lost(answered: &Value, written: &Value, place: &str) -> Option<String> {
         }
         // 12 and 12.0 are one number.
         (Value::Number(answered), Value::Number(written)) if answered.as_f64() == written.as_f64() => None,
-        // A list that may be absent is written when it says something.
+        // An absent list is encoded only if it isn't empty.
         (Value::Array(answered), Value::Null) if answered.is_empty() => None,
         _ if answered == written => None,
         _ => Some(format!("{place}: {answered} became {written}")),
     }
 }
 
-/// Tries answers to every operation; all operations that fail are told, each with its smallest answer.
+/// Tries responses to every operation; reports all operations that fail, each with its smallest response.
 fn try_answers(manners: Manners) {
     let document = Document::read();
     let mut failures = Vec::new();
@@ -91,18 +91,18 @@ fn breaches(method: &http::Method, path: &str, status: u16, body: &Value) -> Vec
 }
 
 #[test]
-fn every_answer_that_keeps_the_contract_is_understood_and_kept() {
+fn every_response_that_keeps_the_contract_is_decoded_without_loss() {
     // GEN-32, GEN-33
     try_answers(Manners::Contract);
 }
 
 #[test]
-fn an_optional_value_may_be_null_or_missing_whatever_the_contract_says_of_it() {
+fn an_optional_value_may_be_null_or_missing() {
     // GEN-26
     try_answers(Manners::Careless);
 }
 
 #[test]
-fn scalars_of_other_types_never_fail_a_record_and_are_written_as_sent() {
+fn scalars_of_other_types_never_fail_a_record_and_are_preserved() {
     try_answers(Manners::Confused);
 }

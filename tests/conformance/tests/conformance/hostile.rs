@@ -1,4 +1,4 @@
-//! Ids that look like something else: each stays one segment of the path, or isn't sent at all.
+//! Hostile IDs: each stays one path segment, or isn't sent at all.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -39,7 +39,7 @@ const HOSTILE: &[&str] = &[
     "batch",
 ];
 
-/// What is wrong with how these ids were handled.
+/// Returns the IDs that were handled wrongly.
 fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String> {
     let operation = Operation::named(&described.id)?;
     let segments = ids.map(|id| posthaste::path_segment(id).unwrap_or_default());
@@ -47,7 +47,7 @@ fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String>
     let (came, sent) = operation.run(ids, 404, &json!({}));
     let told = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
     match (sent.as_slice(), &came) {
-        // The client may know more of an id than that it fits into a path.
+        // The client may have stricter rules for an ID than those of path segments.
         ([], Err(posthaste::Error::Invalid(_))) => None,
         _ if refused => told("is not refused"),
         ([sent], _) if sent.path == path && sent.method == described.method => None,
@@ -74,7 +74,7 @@ fn a_hostile_id_stays_one_segment() {
 }
 
 #[test]
-fn an_id_that_is_no_name_is_never_sent() {
+fn an_id_that_cannot_be_a_path_segment_is_not_sent() {
     // GEN-31
     for described in with_parameters() {
         for nothing in ["", ".", ".."] {

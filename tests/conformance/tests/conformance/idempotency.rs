@@ -33,7 +33,7 @@ async fn a_key_is_optional_for_the_service() {
 }
 
 #[tokio::test]
-async fn the_key_that_is_given_is_the_key_that_is_sent() {
+async fn a_given_key_is_sent_unchanged() {
     // IDEM-01, IDEM-10
     let bench = Bench::start().await;
     let client = bench.client();
@@ -51,7 +51,7 @@ async fn the_key_that_is_given_is_the_key_that_is_sent() {
 }
 
 #[tokio::test]
-async fn every_send_without_a_key_gets_one_of_its_own() {
+async fn every_send_without_a_key_gets_a_random_one() {
     // IDEM-05, IDEM-10
     let bench = Bench::start().await;
     let client = bench.client();
@@ -68,7 +68,7 @@ async fn every_send_without_a_key_gets_one_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_gets_its_first_answer_and_sends_nothing() {
+async fn a_repeated_request_gets_the_first_response_and_sends_nothing() {
     // IDEM-07, IDEM-10
     let bench = Bench::start().await;
     for path in ROUTES {
@@ -94,7 +94,7 @@ async fn a_key_with_another_body_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn a_key_belongs_to_its_route_and_its_team() {
+async fn a_key_is_scoped_to_route_and_team() {
     let bench = Bench::start().await;
     for path in ["/emails", "/emails/batch", "/email"] {
         assert_eq!(keyed(&bench, path, "k", least()).status, 200, "{path}");
@@ -105,7 +105,7 @@ async fn a_key_belongs_to_its_route_and_its_team() {
 }
 
 #[tokio::test]
-async fn a_key_is_forgotten_after_a_day() {
+async fn a_key_expires_after_24_hours() {
     // IDEM-04, LIM-05
     let bench = Bench::start().await;
     bench.service().clock().freeze();
@@ -142,7 +142,7 @@ async fn a_key_has_1_to_256_characters() {
 }
 
 #[tokio::test]
-async fn a_key_that_breaks_the_rules_never_leaves_the_client() {
+async fn an_invalid_key_is_not_sent() {
     // IDEM-03, and 17 of the client's inputs
     let bench = Bench::start().await;
     for key in
@@ -159,7 +159,7 @@ async fn a_key_that_breaks_the_rules_never_leaves_the_client() {
 }
 
 #[tokio::test]
-async fn a_refused_request_leaves_its_key_free() {
+async fn a_refused_request_does_not_use_up_its_key() {
     let bench = Bench::start().await;
     let request = bench.request(Method::POST, "/emails").header("content-type", "application/json");
     let request = request.header("idempotency-key", "k").header(EXPECT, Expect::Refusal.as_str());
@@ -168,7 +168,7 @@ async fn a_refused_request_leaves_its_key_free() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_fetched_again_and_the_email_is_sent_once() {
+async fn a_lost_response_is_fetched_again_and_the_email_is_sent_once() {
     // IDEM-06, IDEM-07
     let bench = Bench::start().await;
     for action in [Action::DropAfter, Action::Truncate(10)] {
@@ -184,7 +184,7 @@ async fn a_lost_answer_is_fetched_again_and_the_email_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_lost_before_it_was_served_is_sent_once() {
+async fn a_request_lost_before_execution_is_executed_once() {
     let bench = Bench::start().await;
     let lost = Rule::new(Action::DropBefore).on(Method::POST, "/emails").times(2);
     bench.service().faults().add(lost);

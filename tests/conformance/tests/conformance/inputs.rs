@@ -1,6 +1,6 @@
-//! What a user of the client can get wrong about sending: each is told with its place and its rule, and nothing is sent.
+//! Invalid input for sending: every problem is reported with its location and rule, and nothing is sent.
 //!
-//! Each right neighbour of a wrong input is sent, and the contract judges it; so the client refuses no more than it has to.
+//! The closest valid input is sent and validated against the contract, so the client rejects no more than it has to.
 
 use posthaste::{Attachment, BatchEmail, Email, Error, VariableValue, check_batch};
 use posthaste_conformance::bench::{Bench, EXPECT, Expect};
@@ -16,7 +16,7 @@ fn template() -> Email {
     Email::from_template("welcome", "ada@example.com")
 }
 
-/// Tries to send what is wrong, and what is right.
+/// Sends invalid and valid input.
 struct Trial {
     bench: Bench,
 }
@@ -26,7 +26,7 @@ impl Trial {
         Self { bench: Bench::start().await }
     }
 
-    /// Expects exactly these problems, and that no request was made.
+    /// Expects exactly these problems, and no request.
     #[track_caller]
     fn problems(&self, error: &Error, expected: &[(&str, &str)]) {
         let Error::Invalid(problems) = error else { panic!("expected {expected:?}, found {error:?}") };
@@ -42,7 +42,7 @@ impl Trial {
         assert!(email.check().is_err());
     }
 
-    /// Expects that a request is made which keeps the contract; the answer is the service's affair.
+    /// Expects a request that keeps the contract; the response doesn't matter.
     async fn right(email: Email) {
         email.check().unwrap();
         let bench = Bench::start().await;
@@ -302,7 +302,7 @@ async fn input_29_30_batches() {
 }
 
 #[tokio::test]
-async fn everything_wrong_is_said_at_once() {
+async fn all_problems_are_reported_at_once() {
     let trial = Trial::begin().await;
     let email =
         Email::new("nobody", vec!["ada@example.com", "x"], "a\nb").tag("a b", "v").scheduled_at("").cc("");
@@ -323,7 +323,7 @@ async fn everything_wrong_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn checks_can_be_switched_off_in_case_the_service_moves_a_limit() {
+async fn validation_can_be_skipped() {
     // LIM-18
     let bench = Bench::start().await;
     let email = Email::new("hi@acme.test", vec!["ada@example.com"; 51], "Hello").text("x");
@@ -333,7 +333,7 @@ async fn checks_can_be_switched_off_in_case_the_service_moves_a_limit() {
 }
 
 #[tokio::test]
-async fn settings_that_are_wrong_are_named_before_anything_is_sent() {
+async fn invalid_settings_are_reported_before_anything_is_sent() {
     // GEN-12, and 47, 48 and 51 of the client's inputs
     let settings = |builder: posthaste::ClientBuilder| match builder.build().unwrap_err() {
         Error::Settings(error) => error.setting,

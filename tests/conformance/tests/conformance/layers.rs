@@ -23,7 +23,7 @@ const LAYERS: [&str; 22] = [
     "inbox",
     "guard",
     "service",
-    "keep",
+    "persistence",
     "mount",
     "server",
 ];

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::with;
 
-/// A bench with so many emails, and their ids, newest first.
+/// A bench with `count` emails, and their IDs, newest first.
 async fn emails(n: usize) -> (Bench, Vec<String>) {
     let bench = Bench::start().await;
     for i in 0..n {
@@ -56,7 +56,7 @@ async fn a_page_has_1_to_100_items() {
 }
 
 #[tokio::test]
-async fn after_walks_to_older_items_without_a_gap_or_a_repeat() {
+async fn after_pages_to_older_items_without_gaps_or_repeats() {
     // LIST-02, LIST-05, LIST-07, LIST-11
     let (bench, all) = emails(5).await;
     for size in [1, 2, 4, 5, 6] {
@@ -75,7 +75,7 @@ async fn after_walks_to_older_items_without_a_gap_or_a_repeat() {
 }
 
 #[tokio::test]
-async fn before_walks_to_newer_items() {
+async fn before_pages_to_newer_items() {
     // LIST-03, LIST-06, LIST-07, LIST-11
     let (bench, all) = emails(5).await;
     let page = |limit: usize, before: usize| {
@@ -90,7 +90,7 @@ async fn before_walks_to_newer_items() {
 }
 
 #[tokio::test]
-async fn there_is_more_exactly_when_there_is_more() {
+async fn has_more_is_true_exactly_if_more_items_follow() {
     // LIST-11
     let (bench, _) = emails(5).await;
     for (limit, more) in [(4, true), (5, false), (6, false)] {
@@ -115,17 +115,17 @@ async fn two_cursors_and_an_unknown_one_are_refused() {
 }
 
 #[tokio::test]
-async fn the_client_asks_for_what_it_is_told_and_for_nothing_else() {
+async fn the_client_sends_only_the_given_list_parameters() {
     // LIST-04, LIST-09, LIST-10
     let (bench, all) = emails(3).await;
     let client = bench.client();
     let before = bench.requests().len();
     client.emails().list().await.unwrap();
-    client.emails().list().limit(2).await.unwrap();
-    client.emails().list().limit(2).after(&all[0]).await.unwrap();
-    // One cursor takes the other's place: there is no way to give both.
+    client.emails().list().page_size(2).await.unwrap();
+    client.emails().list().page_size(2).after(&all[0]).await.unwrap();
+    // One cursor replaces the other: both can't be set.
     client.emails().list().after(&all[0]).before(&all[2]).await.unwrap();
-    client.logs().list().limit(100).await.unwrap();
+    client.logs().list().page_size(100).await.unwrap();
     let queries: Vec<_> = bench.requests()[before..].iter().map(|request| request.query.clone()).collect();
     let text = |query: String| Some(query);
     assert_eq!(
@@ -141,16 +141,16 @@ async fn the_client_asks_for_what_it_is_told_and_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_limit_out_of_range_never_leaves_the_client() {
+async fn a_page_size_out_of_range_is_not_sent() {
     // 31 of the client's inputs; text that is no number can't be given
     let bench = Bench::start().await;
     for limit in [0, 101, 255] {
-        let error = bench.client().emails().list().limit(limit).await.unwrap_err();
+        let error = bench.client().emails().list().page_size(limit).await.unwrap_err();
         assert!(error.to_string().contains("nothing was sent"), "{error}");
     }
     assert!(bench.requests().is_empty());
     for limit in [1, 100] {
-        bench.client().emails().list().limit(limit).await.unwrap();
+        bench.client().emails().list().page_size(limit).await.unwrap();
     }
 }
 
@@ -169,20 +169,20 @@ async fn a_stream_walks_all_items_in_pages_of_a_hundred() {
     let distinct: std::collections::HashSet<_> = all.iter().map(posthaste::EmailId::as_str).collect();
     assert_eq!((all.len(), distinct.len(), bench.requests().len() - before), (201, 201, 3));
 
-    let newer = client.emails().list().before(&all[200]).limit(50).stream();
+    let newer = client.emails().list().before(&all[200]).page_size(50).stream();
     let newer: Vec<_> = newer.map_ok(|email| email.id).try_collect().await.unwrap();
     assert_eq!(newer, all[..200].iter().rev().cloned().collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn items_can_be_had_as_the_service_wrote_them() {
+async fn list_items_are_available_as_json() {
     let (bench, all) = emails(2).await;
     let page = bench.client().emails().list().as_json().await.unwrap();
     assert_eq!(page.data[0]["id"], *all[0]);
     assert_eq!(page.data[0], bench.get("/emails").json["data"][0]);
 }
 
-/// A mail with so many files.
+/// A mail with `count` attachments.
 fn mail_with_files(n: usize) -> String {
     let mut mail =
         "From: ada@example.com\r\nTo: in@acme.test\r\nSubject: Files\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n".to_owned();
@@ -280,10 +280,10 @@ async fn every_list_has_the_mode_that_the_specification_gives_it() {
 }
 
 #[tokio::test]
-async fn every_list_is_walked_both_ways_without_a_gap_or_a_repeat() {
+async fn every_list_pages_both_ways_without_gaps_or_repeats() {
     // LIST-02, LIST-03, LIST-05, LIST-06, LIST-07, LIST-11, LIST-B4
     let (bench, mode_a, mode_b) = full_bench().await;
-    // The log grows while it is read; it is walked elsewhere.
+    // The log grows while it is read, so another test pages through it.
     for path in mode_a.iter().filter(|path| *path != "/logs").chain(&mode_b) {
         let all = ids(&bench.get(&format!("{path}?limit=100")).json);
         for (towards, start) in [("after", &all[0]), ("before", all.last().unwrap())] {

@@ -4,12 +4,12 @@ use posthaste_conformance::bench::Bench;
 use serde_json::json;
 
 #[tokio::test]
-async fn every_request_is_logged_as_it_was_answered() {
+async fn every_request_is_logged_with_its_response() {
     // GEN-10, LOG-01, LOG-02, LOG-03, LOG-04, LOG-05
     let bench = Bench::start().await;
     let client = bench.builder().user_agent("acme-shop/1.2").build().unwrap();
     client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("x")).await.unwrap();
-    client.emails().list().limit(5).await.unwrap();
+    client.emails().list().page_size(5).await.unwrap();
     client.emails().get("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").await.unwrap_err();
     bench.post_wrong("/emails", &json!({}));
     let logged = client.logs().list().await.unwrap();
@@ -34,7 +34,7 @@ async fn every_request_is_logged_as_it_was_answered() {
 }
 
 #[tokio::test]
-async fn teams_see_their_own_requests_only() {
+async fn teams_see_only_their_own_requests() {
     let bench = Bench::start().await;
     bench.get("/emails");
     let other = bench.builder().api_key("sb_other").build().unwrap();
@@ -42,7 +42,7 @@ async fn teams_see_their_own_requests_only() {
 }
 
 #[tokio::test]
-async fn an_operation_without_a_type_is_reached_by_its_path() {
+async fn an_operation_without_a_typed_method_is_reached_by_path() {
     let bench = Bench::start().await;
     bench.get("/emails");
     let list = bench.client().request(Method::GET, "/logs").query("limit", "1").await.unwrap();

@@ -1,6 +1,6 @@
-//! The specification's clauses, each tried on the client and the reference server; and what happens when either misbehaves.
+//! The clauses of the specification, tested with the client and the reference server, and the behavior of either when the other fails.
 //!
-//! A comment such as `EMAIL-09` names the clause that a test proves; `clauses.toml` has the list.
+//! A comment such as `EMAIL-09` names the clause that a test proves; `clauses.toml` lists them.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails as the test does")]
 
@@ -37,12 +37,12 @@ mod webhooks;
 
 use serde_json::{Value, json};
 
-/// The least there is.
+/// The minimal email.
 fn least() -> Value {
     json!({ "from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "It works" })
 }
 
-/// The least, with some fields set; a field that is set to `null` is left out.
+/// The minimal email with some fields set; `null` removes one.
 fn with(fields: Value) -> Value {
     let mut email = least();
     let Value::Object(fields) = fields else { panic!("not an object: {fields}") };

@@ -1,4 +1,4 @@
-//! Logging in through the client, with a person who answers at the consent page.
+//! The login through the client, with a user at the consent page.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn client(bench: &Bench, record: &TokenRecord) -> Client {
 }
 
 #[tokio::test]
-async fn a_person_lets_a_program_in_for_a_while_and_for_what_was_asked() {
+async fn a_user_authorizes_a_program_for_a_limited_time_and_scope() {
     // GEN-11, AUTH-04, AUTHZ-20, SCOPE-10
     let bench = Bench::start().await;
     let (_, record) = logged_in(&bench, Scope::EmailsSend).await;
@@ -68,7 +68,7 @@ async fn a_person_says_no() {
 }
 
 #[tokio::test]
-async fn a_revoked_login_is_over_at_once() {
+async fn a_revoked_login_ends_immediately() {
     let bench = Bench::start().await;
     let (server, record) = logged_in(&bench, Scope::FullAccess).await;
     let client = client(&bench, &record);
@@ -83,7 +83,7 @@ async fn a_revoked_login_is_over_at_once() {
 #[tokio::test]
 async fn a_program_that_registers_itself_can_log_in() {
     let bench = Bench::start().await;
-    let server = AuthorizationServer::of(&bench.base_url()).unwrap();
+    let server = AuthorizationServer::new(&bench.base_url()).unwrap();
     let registered =
         server.register(&NewOAuthClient::new("Mailer", "http://127.0.0.1/callback")).await.unwrap();
     let authorization = server.authorize(&registered.client_id, REDIRECT).build().unwrap();

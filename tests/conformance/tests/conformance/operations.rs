@@ -1,4 +1,4 @@
-//! Every operation of the contract, as the client does it: a line an operation.
+//! Every operation of the contract as a call of the client, one line per operation.
 //!
 //! The lines are run, not read: what a call sends shows which operation it is. From them follow that nothing is missing
 //! (`completeness`), that whatever the service may answer is understood (`generated`), and that no id leads astray (`hostile`).
@@ -24,11 +24,11 @@ use serde_json::Value;
 pub(crate) use document::{Described, Document, nameless};
 pub(crate) use table::OPERATIONS;
 
-/// One operation as the client does it.
+/// An operation as a call of the client.
 pub(crate) struct Operation {
     /// Its `operationId`.
     pub(crate) id: &'static str,
-    /// How it is called, as it is written.
+    /// The call as source text.
     pub(crate) call: &'static str,
     run: Run,
 }
@@ -37,12 +37,12 @@ type Run = for<'a> fn(&'a Client, [&'a str; 2]) -> Came<'a>;
 type Came<'a> = Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>;
 
 impl Operation {
-    /// The operation of this name.
+    /// Returns the operation with this name.
     pub(crate) fn named(id: &str) -> Option<&'static Self> {
         OPERATIONS.iter().find(|operation| operation.id == id)
     }
 
-    /// Calls it on the things of these ids; what came of it, written as JSON again, and what was sent.
+    /// Makes the call with these IDs; returns its result as JSON, and the request.
     pub(crate) fn run(
         &self,
         ids: [&str; 2],
@@ -59,14 +59,14 @@ impl Operation {
     }
 }
 
-/// Method and path of a request.
+/// The method and path of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) method: Method,
     pub(crate) path: String,
 }
 
-/// A transport that gives one answer to everything.
+/// A transport that returns one response to every request.
 struct Line {
     status: u16,
     answer: Bytes,

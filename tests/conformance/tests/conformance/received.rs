@@ -15,7 +15,7 @@ const MAIL: &str = concat!(
     "--m\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"notes.txt\"\r\n\r\nnotes\r\n--m--\r\n",
 );
 
-/// Mail comes in for the tenant of the bench.
+/// Receives a mail for the bench's account.
 fn arrives(bench: &Bench) -> String {
     let request = bench.request(Method::POST, "/_/received").header("content-type", "message/rfc822");
     let request = request.body(MAIL.into()).unwrap();
@@ -26,7 +26,7 @@ fn arrives(bench: &Bench) -> String {
 }
 
 #[tokio::test]
-async fn received_emails_and_their_files_can_be_listed() {
+async fn received_emails_and_their_attachments_are_listed() {
     // GEN-08, GEN-23, RECV-01, RECV-02, RECV-03, RECV-04, RECV-05, RECV-06, RECV-08, RECV-09, RECV-10, RECV-11, RECV-13, RECV-14
     // RATT-01, RATT-02, RATT-03
     let bench = Bench::start().await;
@@ -64,7 +64,7 @@ async fn received_emails_and_their_files_can_be_listed() {
 }
 
 #[tokio::test]
-async fn a_download_address_works_without_a_key_until_it_expires() {
+async fn a_download_url_works_without_a_key_until_it_expires() {
     // RATT-04, RATT-05
     let bench = Bench::start().await;
     let id = arrives(&bench);
@@ -88,7 +88,7 @@ async fn a_download_address_works_without_a_key_until_it_expires() {
 }
 
 #[tokio::test]
-async fn received_emails_come_whole_or_in_pages() {
+async fn received_emails_are_listed_on_one_page_or_in_pages() {
     // RECV-12, RATT-06
     let bench = Bench::start().await;
     let mut ids: Vec<_> = (0..25).map(|_| arrives(&bench)).collect();
@@ -98,8 +98,11 @@ async fn received_emails_come_whole_or_in_pages() {
         items.into_iter().map(|email| email.id.to_string()).collect()
     };
     assert_eq!(of(client.received().list().await.unwrap().data), ids);
-    assert_eq!(of(client.received().list().limit(10).stream().try_collect().await.unwrap()), ids);
-    assert_eq!(of(client.received().list().limit(2).before(ids[5].as_str()).await.unwrap().data), ids[3..5]);
+    assert_eq!(of(client.received().list().page_size(10).stream().try_collect().await.unwrap()), ids);
+    assert_eq!(
+        of(client.received().list().page_size(2).before(ids[5].as_str()).await.unwrap().data),
+        ids[3..5]
+    );
     let list = format!("/emails/receiving/{}/attachments", ids[0]);
     let all = bench.get(&list).json["data"].as_array().unwrap().clone();
     let first = all[0]["id"].as_str().unwrap();
@@ -107,7 +110,7 @@ async fn received_emails_come_whole_or_in_pages() {
     for wrong in ["limit=0", "limit=101", "after=x", "after=00000000-0000-4000-8000-000000000000"] {
         for path in ["/emails/receiving", &list] {
             let path = format!("{path}?{wrong}");
-            // A cursor that names nothing keeps the contract.
+            // An unknown cursor keeps the contract.
             let reply = if wrong.starts_with("limit") { bench.get_wrong(&path) } else { bench.get(&path) };
             assert_eq!(reply.status, 422, "{path}");
         }
@@ -117,7 +120,7 @@ async fn received_emails_come_whole_or_in_pages() {
 }
 
 #[tokio::test]
-async fn an_email_that_was_not_received_is_not_found() {
+async fn an_unknown_received_email_is_not_found() {
     // RATT-07, RECV-14
     let bench = Bench::start().await;
     for end in ["", "/attachments", "/attachments/00000000-0000-4000-8000-000000000000"] {
@@ -128,7 +131,7 @@ async fn an_email_that_was_not_received_is_not_found() {
 }
 
 #[tokio::test]
-async fn what_came_in_since_an_email_is_streamed_oldest_first_while_more_comes_in() {
+async fn emails_received_after_a_given_one_are_streamed_oldest_first() {
     let bench = Bench::start().await;
     let last = arrives(&bench);
     let mut expected: Vec<_> = (0..3_000).map(|_| arrives(&bench)).collect();

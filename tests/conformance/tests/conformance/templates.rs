@@ -1,4 +1,4 @@
-//! Stored bodies with variables: made, changed, published, sent.
+//! Templates: created, updated, published, and used.
 
 use http::Method;
 use mail_parser::MessageParser;
@@ -37,7 +37,7 @@ fn text_of(bench: &Bench) -> String {
 }
 
 #[tokio::test]
-async fn a_template_is_made_read_listed_copied_and_deleted() {
+async fn a_template_is_created_read_listed_duplicated_and_deleted() {
     // TPL-01, TPL-04, TPL-05, TPL-21, TPL-22, TPL-23, TPL-24, TPL-28, TPL-29, TPL-30, TPL-35
     let bench = Bench::start().await;
     let templates = bench.client();
@@ -66,7 +66,7 @@ async fn a_template_is_made_read_listed_copied_and_deleted() {
 }
 
 #[tokio::test]
-async fn the_list_shows_the_most_recent_twenty_by_itself() {
+async fn the_list_shows_the_latest_twenty_by_default() {
     // LIST-A4, LIST-A1
     let bench = Bench::start().await;
     for n in 0..25 {
@@ -82,7 +82,7 @@ async fn the_list_shows_the_most_recent_twenty_by_itself() {
 }
 
 #[tokio::test]
-async fn what_a_template_lacks_or_has_wrong_is_refused() {
+async fn an_invalid_template_is_refused() {
     // TPL-09, TPL-10, TPL-11, TPL-13, TPL-19, TPL-20
     let bench = Bench::start().await;
     let variable = |variable: Value| json!({ "name": "n", "html": "h", "variables": [variable] });
@@ -140,7 +140,7 @@ async fn a_template_has_at_most_fifty_variables() {
 }
 
 #[tokio::test]
-async fn each_field_can_be_changed_alone_by_id_and_by_alias_and_cleared() {
+async fn each_field_is_updated_alone_by_id_or_alias_and_cleared() {
     // TPL-03, TPL-06, TPL-31, TPL-32, TPL-33, TPL-34
     let bench = Bench::start().await;
     let client = bench.client();
@@ -181,7 +181,7 @@ async fn each_field_can_be_changed_alone_by_id_and_by_alias_and_cleared() {
 }
 
 #[tokio::test]
-async fn an_alias_stands_for_one_template() {
+async fn an_alias_identifies_one_template() {
     let bench = Bench::start().await;
     let client = bench.client();
     client.templates().create(&welcome()).await.unwrap();
@@ -193,7 +193,7 @@ async fn an_alias_stands_for_one_template() {
 }
 
 #[tokio::test]
-async fn only_what_was_published_can_be_sent() {
+async fn only_published_templates_can_be_sent() {
     // GEN-02, GEN-04, EMAIL-43, EMAIL-44, EMAIL-45, TPL-02, TPL-36, TPL-37, TPL-38
     let bench = Bench::start().await;
     let client = bench.client();
@@ -219,7 +219,7 @@ async fn only_what_was_published_can_be_sent() {
 }
 
 #[tokio::test]
-async fn an_edit_of_a_published_template_is_a_draft_until_it_is_published() {
+async fn an_update_of_a_published_template_is_a_draft_until_it_is_published() {
     let bench = Bench::start().await;
     let client = bench.client();
     published(&bench, welcome()).await;
@@ -241,7 +241,7 @@ async fn an_edit_of_a_published_template_is_a_draft_until_it_is_published() {
 }
 
 #[tokio::test]
-async fn values_take_the_place_of_variables_and_fallbacks_of_values() {
+async fn variables_are_replaced_by_values_or_fallbacks() {
     // EMAIL-46, EMAIL-61, EMAIL-62, TPL-15, TPL-12
     let bench = Bench::start().await;
     let client = bench.client();
@@ -260,7 +260,7 @@ async fn values_take_the_place_of_variables_and_fallbacks_of_values() {
 }
 
 #[tokio::test]
-async fn a_number_may_come_as_its_text() {
+async fn a_number_may_be_given_as_a_string() {
     // EMAIL-60: "string or number"
     let bench = Bench::start().await;
     published(&bench, welcome()).await;
@@ -283,7 +283,7 @@ async fn a_number_may_come_as_its_text() {
 }
 
 #[tokio::test]
-async fn a_variable_without_a_value_and_without_a_fallback_refuses_the_send() {
+async fn a_variable_without_value_and_fallback_fails_the_send() {
     // EMAIL-63, ERR-02, TPL-12
     let bench = Bench::start().await;
     published(&bench, welcome()).await;
@@ -307,7 +307,7 @@ async fn a_variable_without_a_value_and_without_a_fallback_refuses_the_send() {
 }
 
 #[tokio::test]
-async fn the_payload_goes_before_the_template_and_what_both_lack_is_refused() {
+async fn the_email_overrides_the_template_and_missing_fields_are_refused() {
     // EMAIL-11, EMAIL-42, EMAIL-51, EMAIL-52, EMAIL-53, EMAIL-54, TPL-22, TPL-23, TPL-24
     let bench = Bench::start().await;
     let client = bench.client();
@@ -360,7 +360,7 @@ async fn the_payload_goes_before_the_template_and_what_both_lack_is_refused() {
 }
 
 #[tokio::test]
-async fn the_text_is_derived_given_or_switched_off() {
+async fn the_text_is_derived_given_or_disabled() {
     // TPL-25, TPL-26
     let bench = Bench::start().await;
     let plain =
@@ -387,8 +387,8 @@ async fn the_text_is_derived_given_or_switched_off() {
 }
 
 #[tokio::test]
-async fn a_recipient_who_is_a_contact_is_called_by_name() {
-    // The specification is silent on the recipient's placeholders outside broadcasts.
+async fn contact_placeholders_are_filled_for_a_recipient_who_is_a_contact() {
+    // The specification is silent on the recipient's placeholders outside of broadcasts.
     let bench = Bench::start().await;
     bench.client().contact_properties().create(NewContactProperty::string("city")).await.unwrap();
     let ada = NewContact::new("ada@example.com").first_name("Ada").property("city", "London");

@@ -1,4 +1,4 @@
-//! Topics, what contacts say to them, contact properties, and who gets an email that was sent under a topic.
+//! Topics, topic subscriptions, contact properties, and the recipients of an email with a topic.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -38,7 +38,7 @@ fn letter(to: impl Into<posthaste::Recipients>) -> Email {
     Email::new("Acme <hi@acme.test>", to, "Hello").text("It works")
 }
 
-/// Sends it, lets some time go by, and gives what has become of it.
+/// Sends the email, advances the clock, and returns its status.
 async fn outcome(bench: &Bench, email: &Email) -> Option<LastEvent> {
     let id = bench.client().emails().send(email).await.unwrap().id;
     bench.service().clock().advance(Duration::from_secs(10));
@@ -72,7 +72,7 @@ async fn a_topic_goes_round() {
 }
 
 #[tokio::test]
-async fn twenty_topics_and_twenty_properties_are_a_page_and_a_walk_finds_all() {
+async fn topics_and_properties_have_pages_of_twenty_by_default() {
     // PROP-03, LIST-A1
     let bench = Bench::start().await;
     let client = bench.client();
@@ -90,7 +90,7 @@ async fn twenty_topics_and_twenty_properties_are_a_page_and_a_walk_finds_all() {
     let keys: Vec<String> = client
         .contact_properties()
         .list()
-        .limit(7)
+        .page_size(7)
         .stream()
         .map_ok(|one| one.key)
         .try_collect()
@@ -106,7 +106,7 @@ async fn twenty_topics_and_twenty_properties_are_a_page_and_a_walk_finds_all() {
 }
 
 #[tokio::test]
-async fn the_limits_of_a_topic_hold_on_every_side() {
+async fn client_contract_and_service_enforce_the_limits_of_topics() {
     let bench = Bench::start().await;
     let topic_path = format!("/topics/{}", topic(&bench.client(), Subscription::OptIn).await);
     for (field, most) in [("name", 50), ("description", 200)] {
@@ -132,7 +132,7 @@ async fn the_limits_of_a_topic_hold_on_every_side() {
 }
 
 #[tokio::test]
-async fn a_topic_that_breaks_a_rule_is_refused() {
+async fn an_invalid_topic_is_refused() {
     let bench = Bench::start().await;
     assert_eq!(bench.post_wrong("/topics", &json!({})).name(), "missing_required_field");
     for (field, value) in [
@@ -204,7 +204,7 @@ async fn a_property_goes_round() {
         .await
         .unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.name == "validation_error"), "{error:?}");
-    // A key is there once, and what is deleted takes the contacts' values along.
+    // Keys are unique, and deleting a property removes the contacts' values.
     let error = client.contact_properties().create(NewContactProperty::number("city")).await.unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.status == 422), "{error:?}");
     let ada = NewContact::new("ada@example.com").property("city", "London").property("orders", 2);
@@ -215,7 +215,7 @@ async fn a_property_goes_round() {
 }
 
 #[tokio::test]
-async fn the_rules_of_a_property_hold_on_every_side() {
+async fn client_contract_and_service_enforce_the_rules_of_properties() {
     let bench = Bench::start().await;
     for (key, fits) in [
         (letters(50), true),
@@ -253,7 +253,7 @@ async fn the_rules_of_a_property_hold_on_every_side() {
 }
 
 #[tokio::test]
-async fn every_list_around_contacts_answers() {
+async fn every_list_of_contacts_works() {
     // GEN-06
     let bench = Bench::start().await;
     bench.client().contacts().create(&NewContact::new("ada@example.com")).await.unwrap();
@@ -271,7 +271,7 @@ async fn every_list_around_contacts_answers() {
 }
 
 #[tokio::test]
-async fn a_contact_says_what_it_wants() {
+async fn a_contact_updates_its_topic_subscriptions() {
     // GEN-06, TOPIC-01, TOPIC-02, TOPIC-03
     let bench = Bench::start().await;
     let client = bench.client();
@@ -281,7 +281,7 @@ async fn a_contact_says_what_it_wants() {
     let list = bench.get("/contacts/ada@example.com/topics").json;
     let keys: BTreeSet<_> = list["data"][0].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, "created_at description id name subscription".split(' ').collect());
-    // Nothing chosen: the defaults. Then the contact's own, by address and by id.
+    // Without a subscription, the default; then the contact's own, by address and by ID.
     let said = async |contact: &str| {
         let page = client.contacts().topics(contact).await.unwrap();
         assert!(!page.has_more);
@@ -323,7 +323,7 @@ async fn a_contact_says_what_it_wants() {
 }
 
 #[tokio::test]
-async fn the_topics_of_a_contact_are_all_there_without_a_limit() {
+async fn all_topics_of_a_contact_are_listed_without_a_limit() {
     let bench = Bench::start().await;
     let client = bench.client();
     for _ in 0..25 {
@@ -331,12 +331,12 @@ async fn the_topics_of_a_contact_are_all_there_without_a_limit() {
     }
     client.contacts().create(&NewContact::new("ada@example.com")).await.unwrap();
     assert_eq!(client.contacts().topics("ada@example.com").await.unwrap().data.len(), 25);
-    let list = client.contacts().topics("ada@example.com").limit(10);
+    let list = client.contacts().topics("ada@example.com").page_size(10);
     assert_eq!(list.stream().try_collect::<Vec<_>>().await.unwrap().len(), 25);
 }
 
 #[tokio::test]
-async fn who_opted_in_gets_it_and_who_opted_out_does_not() {
+async fn contacts_that_opted_in_get_the_email_and_others_do_not() {
     // GEN-02, EMAIL-23, EMAIL-24, EMAIL-67, ERR-03
     let bench = Bench::start().await;
     let client = bench.client();
@@ -359,7 +359,7 @@ async fn who_opted_in_gets_it_and_who_opted_out_does_not() {
 }
 
 #[tokio::test]
-async fn who_is_no_contact_gets_it_if_that_is_the_default() {
+async fn an_address_without_contact_gets_the_topics_default() {
     // EMAIL-25, EMAIL-26
     for (default, event, left) in
         [(Subscription::OptIn, LastEvent::Delivered, 1), (Subscription::OptOut, LastEvent::Failed, 0)]
@@ -373,7 +373,7 @@ async fn who_is_no_contact_gets_it_if_that_is_the_default() {
 }
 
 #[tokio::test]
-async fn to_cc_and_bcc_are_judged_address_by_address() {
+async fn topics_apply_to_each_address_of_to_cc_and_bcc() {
     // EMAIL-27
     let bench = Bench::start().await;
     let client = bench.client();
@@ -384,7 +384,7 @@ async fn to_cc_and_bcc_are_judged_address_by_address() {
     assert_eq!(outcome(&bench, &email).await, Some(LastEvent::Delivered));
     let mail = bench.mails().remove(0);
     assert_eq!((mail.to, mail.cc, mail.bcc), (vec!["yes@example.com".to_owned()], vec![], vec![]));
-    // Nobody is left in `to`, so nothing leaves, not even to those who are left elsewhere.
+    // No recipient remains in `to`, so nothing is sent, not even to remaining recipients in other fields.
     let email = letter("no@example.com").cc("yes@example.com").topic_id(&topic);
     assert_eq!(outcome(&bench, &email).await, Some(LastEvent::Failed));
     assert_eq!(bench.mails().len(), 1);
@@ -393,7 +393,7 @@ async fn to_cc_and_bcc_are_judged_address_by_address() {
 }
 
 #[tokio::test]
-async fn a_batch_goes_under_topics_too() {
+async fn topics_apply_to_batches() {
     let bench = Bench::start().await;
     let client = bench.client();
     let (news, offers) =
@@ -407,7 +407,7 @@ async fn a_batch_goes_under_topics_too() {
         events.push(client.emails().get(one.id).await.unwrap().last_event.unwrap());
     }
     assert_eq!(events, [LastEvent::Delivered, LastEvent::Failed]);
-    // A topic that is not there is refused like any other wrong field, at its place.
+    // An unknown topic is rejected like any invalid field, with its location.
     let missing = TopicId::from(NOBODY);
     let error = client.emails().send_batch(&[email(&news), email(&missing)]).await.unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.message.contains("topic_id")), "{error:?}");
@@ -415,7 +415,7 @@ async fn a_batch_goes_under_topics_too() {
 }
 
 #[tokio::test]
-async fn a_schedule_is_judged_when_it_is_due() {
+async fn topics_are_checked_when_a_scheduled_email_is_due() {
     let bench = Bench::start().await;
     let client = bench.client();
     let topic = topic(&client, Subscription::OptIn).await;
@@ -430,7 +430,7 @@ async fn a_schedule_is_judged_when_it_is_due() {
 }
 
 #[test]
-fn values_that_nobody_knows_yet_pass_through() {
+fn unknown_values_are_preserved() {
     // TOPIC-02, PROP-02, GEN-33
     let subscription = json!({ "id": "t", "name": "News", "description": null, "subscription": "weekly",
         "created_at": null });
@@ -448,14 +448,14 @@ fn values_that_nobody_knows_yet_pass_through() {
     let read: posthaste::ContactProperty = serde_json::from_value(property.clone()).unwrap();
     assert!(matches!(read.kind, Some(PropertyType::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), property);
-    // What the service may leave out, it may leave out.
+    // The service may omit optional fields.
     let least: TopicSubscription = serde_json::from_value(json!({ "id": "t", "name": "News" })).unwrap();
     assert_eq!((least.description, least.subscription), (None, None));
     serde_json::from_value::<Topic>(json!({ "id": "t", "name": "News", "new": 1 })).unwrap();
     serde_json::from_value::<posthaste::ContactProperty>(json!({ "id": "p", "key": "vip" })).unwrap();
 }
 
-/// What somebody has said: a contact's choice, a contact without one, or no contact at all.
+/// The subscription of a recipient: explicit, by default, or none because it is no contact.
 #[derive(Clone, Copy, Debug)]
 enum Person {
     In,
@@ -499,7 +499,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_mail_goes_to_exactly_those_who_want_it(
+    fn only_recipients_who_want_the_topic_get_the_email(
         default in select(&["opt_in", "opt_out"][..]),
         to in vec(person(), 1..4),
         cc in vec(person(), 0..4),
@@ -547,7 +547,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// What the client would send, judged by the contract and by the service.
+/// Validates the client's request against the contract and the service.
 fn judged(path: &'static str, body: &Value) -> (bool, bool, String) {
     let service = Service::new(Settings::default());
     let mut headers = HeaderMap::new();

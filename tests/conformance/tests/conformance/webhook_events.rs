@@ -1,4 +1,4 @@
-//! What a webhook has told, walked, shown and told again with the client's own code.
+//! The events of a webhook: listed, shown and replayed with the client.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use posthaste_conformance::bench::Bench;
 use posthaste_conformance::sink::Sink;
 
 #[tokio::test]
-async fn what_was_told_is_walked_shown_and_told_again() {
+async fn events_are_listed_shown_and_replayed() {
     // EVT-10, EVT-12
     let (bench, mut sink) = (Bench::start().await, Sink::start().await);
     let client = bench.client();
@@ -27,7 +27,7 @@ async fn what_was_told_is_walked_shown_and_told_again() {
 
     let page = webhooks.events(&hook.id).await.unwrap();
     assert_eq!((page.data.len(), page.has_more), (20, true));
-    let walked: Vec<_> = webhooks.events(&hook.id).limit(7).stream().try_collect().await.unwrap();
+    let walked: Vec<_> = webhooks.events(&hook.id).page_size(7).stream().try_collect().await.unwrap();
     let ids: BTreeSet<_> = walked.iter().map(|event| event.id.to_string()).collect();
     assert_eq!((walked.len(), ids), (23, sent), "the id is the one that the receiver sees");
     let newest = &walked[0];
@@ -46,7 +46,7 @@ async fn what_was_told_is_walked_shown_and_told_again() {
     let again = sink.raw(1).await.remove(0);
     assert_eq!((&again.headers["svix-id"], &again.body), (&first.headers["svix-id"], &first.body));
     let attempts = loop {
-        // An outcome is noted a moment after the endpoint has answered.
+        // An outcome is recorded shortly after the endpoint has responded.
         let attempts = webhooks.attempts(&hook.id, &newest.id).await.unwrap().data;
         if attempts.len() == 2 {
             break attempts;

@@ -9,7 +9,7 @@ fn hook() -> NewWebhook {
 }
 
 #[tokio::test]
-async fn a_webhook_is_made_listed_changed_and_deleted() {
+async fn a_webhook_is_created_listed_updated_and_deleted() {
     // HOOK-01, HOOK-02, HOOK-03, HOOK-06, HOOK-07, HOOK-08, HOOK-09, HOOK-10, HOOK-11, HOOK-14
     let bench = Bench::start().await;
     let client = bench.client();
@@ -34,7 +34,7 @@ async fn a_webhook_is_made_listed_changed_and_deleted() {
         let path = format!("/webhooks/{}", made.id);
         let mut expected = bench.get(&path).json;
         expected[field] = value;
-        let answer = client.webhooks().update(&made.id, &patch).raw().await.unwrap();
+        let answer = client.webhooks().update(&made.id, &patch).with_response().await.unwrap();
         assert_eq!(answer.body, json!({ "object": "webhook", "id": made.id }).to_string());
         assert_eq!(bench.get(&path).json, expected);
     }
@@ -45,7 +45,7 @@ async fn a_webhook_is_made_listed_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn webhooks_that_break_a_rule_are_refused() {
+async fn invalid_webhooks_are_refused() {
     // HOOK-04, HOOK-05
     let bench = Bench::start().await;
     for (body, name) in [
@@ -63,7 +63,7 @@ async fn webhooks_that_break_a_rule_are_refused() {
 }
 
 #[tokio::test]
-async fn webhooks_and_keys_come_whole_or_in_pages() {
+async fn webhooks_and_keys_are_listed_on_one_page_or_in_pages() {
     // HOOK-13
     let bench = Bench::start().await;
     let client = bench.client();
@@ -73,8 +73,8 @@ async fn webhooks_and_keys_come_whole_or_in_pages() {
     }
     assert_eq!(client.webhooks().list().await.unwrap().data.len(), 25);
     assert_eq!(client.api_keys().list().await.unwrap().data.len(), 25);
-    let hooks: Vec<_> = client.webhooks().list().limit(10).stream().try_collect().await.unwrap();
-    let keys: Vec<_> = client.api_keys().list().limit(10).stream().try_collect().await.unwrap();
+    let hooks: Vec<_> = client.webhooks().list().page_size(10).stream().try_collect().await.unwrap();
+    let keys: Vec<_> = client.api_keys().list().page_size(10).stream().try_collect().await.unwrap();
     assert_eq!((hooks.len(), keys.len()), (25, 25));
     for path in ["/webhooks", "/api-keys"] {
         for wrong in ["limit=0", "limit=101"] {
@@ -85,7 +85,7 @@ async fn webhooks_and_keys_come_whole_or_in_pages() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_made_works_until_it_is_deleted() {
+async fn a_created_key_works_until_it_is_deleted() {
     let bench = Bench::start().await;
     let client = bench.client();
     let made = client.api_keys().create(&NewApiKey::new("CI").sending_access()).await.unwrap();

@@ -1,19 +1,19 @@
 //! Placeholders in bodies and subjects: `{{{KEY}}}` and `{{{contact.property|fallback}}}` (`SPEC.md`, Template).
 //!
-//! Three braces put a value in as it is. The specification is silent on what is no placeholder: braces around something that is no name, or
-//! that are never closed, stay as they were written.
+//! Three braces insert a value without escaping. The specification doesn't define malformed placeholders: braces around an invalid name, or
+//! unclosed braces, stay unchanged.
 
 use std::borrow::Cow;
 
 const OPEN: &str = "{{{";
 const CLOSE: &str = "}}}";
 
-/// One placeholder.
+/// A placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placeholder<'a> {
     /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
     pub(crate) name: &'a str,
-    /// What stands behind a `|`, without white space around it.
+    /// The text behind a `|`, without surrounding white space.
     pub(crate) fallback: Option<&'a str>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Placeholder<'a> {
     }
 }
 
-/// Every placeholder of a text, in order.
+/// Lists the placeholders of a text, in order.
 pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> {
     Pieces { rest: text }.filter_map(|piece| match piece {
         Piece::Text(_) => None,
@@ -37,8 +37,8 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = Placeholder<'_>> 
     })
 }
 
-/// The text with values in place of its placeholders; one for which there is no value stays as it was written. None if it would take more than
-/// `most` bytes: a short text can use a long value very often.
+/// Replaces the placeholders of a text with values; those without a value stay unchanged. `None` if the result exceeds `max` bytes: a short
+/// text can repeat a long value.
 pub(crate) fn fill_within<'v>(
     text: &str,
     most: usize,
@@ -58,11 +58,11 @@ pub(crate) fn fill_within<'v>(
     Some(filled)
 }
 
-/// How large a text becomes with values in it, without making it.
+/// Predicts the size of a filled text without creating it.
 pub(crate) struct Outline<'a> {
     /// The bytes between the placeholders.
     literal: usize,
-    /// Each with the bytes that it takes as it was written.
+    /// The placeholders, each with its length in the source text.
     placeholders: Vec<(Placeholder<'a>, usize)>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Outline<'a> {
         outline
     }
 
-    /// The bytes that [`fill_within`] would make with these values.
+    /// The size of the result of [`fill_within`] with these values, in bytes.
     pub(crate) fn filled<'v>(&self, value: impl Fn(Placeholder<'_>) -> Option<Cow<'v, str>>) -> usize {
         let parts = self.placeholders.iter();
         let values =
@@ -89,15 +89,15 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A filled text as a line of a header. A line break in a value would begin another header: control characters become spaces. The
-/// specification is silent here.
+/// A filled text as a header line. A line break in a value would start another header, so control characters become spaces. The
+/// specification doesn't define this.
 pub(crate) fn line(filled: &str) -> String {
     filled.replace(char::is_control, " ")
 }
 
 enum Piece<'a> {
     Text(&'a str),
-    /// A placeholder, and how it was written.
+    /// A placeholder, and its source text.
     Placeholder(Placeholder<'a>, &'a str),
 }
 
@@ -115,7 +115,7 @@ impl<'a> Iterator for Pieces<'a> {
         let mut from = 0;
         while let Some(first) = self.rest[from..].find(OPEN).map(|at| from + at) {
             let Some(close) = self.rest[first..].find(CLOSE).map(|at| first + at) else { break };
-            // Of several that open, the last one is closed: `{{{{NAME}}}` is a brace and a placeholder.
+            // The last opening braces count: `{{{{NAME}}}` is a brace and a placeholder.
             let open = self.rest[first..close].rfind(OPEN).map_or(first, |at| first + at);
             let Some(placeholder) = Placeholder::read(&self.rest[open + OPEN.len()..close]) else {
                 from = close;
@@ -134,7 +134,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// The most bytes that a subject or a body may have with its values. The specification is silent on it; it is what attachments may have.
+/// The maximum size of a filled subject or body, in bytes. The specification doesn't define it; it equals the limit of attachments.
 pub(crate) const LARGEST: usize = 40 << 20;
 
 #[cfg(test)]
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_hostile_text_costs_no_more_than_its_length() {
-        // Each brace might open a placeholder, and none does: the end must not be looked for again and again.
+        // Each brace might open a placeholder, and none does: the search for the end must not repeat.
         for text in [
             "{".repeat(300_000),
             "{".repeat(300_000) + " }}}",
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(line("Hi Ada\r\nBcc: eve@x.test\u{85}!"), "Hi Ada  Bcc: eve@x.test !");
     }
 
-    /// Texts made of what placeholders are made of, so that nearly every way to write one wrong comes up.
+    /// Texts of placeholder syntax, so that nearly every malformed variant occurs.
     fn hostile() -> impl Strategy<Value = String> {
         let token = prop::sample::select(vec![
             "{",

@@ -1,12 +1,11 @@
-//! The text body that is derived from an HTML body.
+//! Derives the text body from an HTML body.
 
-/// As wide as a mail's lines usually are, in characters.
+/// The usual width of an email's lines, in characters.
 const WIDTH: usize = 78;
-/// How deep a body may nest. The time to lay out nested elements grows with the square
-/// of their depth; this many take a tenth of a second.
+/// The maximum nesting depth of a body. The rendering time grows with the square of the depth; this depth takes a tenth of a second.
 const DEEPEST: usize = 5_000;
 
-/// The HTML as text: headings, lists and tables laid out, links as footnotes.
+/// Renders HTML as text: headings, lists and tables laid out, links as footnotes.
 pub(crate) fn derive(html: &str) -> String {
     if depth(html) > DEEPEST {
         return without_tags(html);
@@ -14,11 +13,11 @@ pub(crate) fn derive(html: &str) -> String {
     html2text::config::plain()
         .allow_width_overflow()
         .string_from_read(html.as_bytes(), WIDTH)
-        // The only failure left is one of reading, and there is nothing to read from but memory.
+        // Only I/O could fail, and the input is in memory.
         .unwrap_or_default()
 }
 
-/// How deep its elements nest at most, were every open tag closed by the next closing one.
+/// The maximum nesting depth, if every open tag were closed by the next closing one.
 fn depth(html: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     for pair in html.as_bytes().windows(2).filter(|pair| pair[0] == b'<') {

@@ -1,34 +1,34 @@
-//! A broadcast goes out: one mail for each contact of its segment.
+//! Sends a broadcast: one email per contact of its segment.
 //!
-//! Who is in the segment is looked up when it leaves, and each contact is judged when its turn comes: one that has unsubscribed, or doesn't
-//! want the topic, gets nothing. A mail of a broadcast is an email like any other: it is listed with the sent ones, and has their fates.
+//! The members of the segment are determined when the broadcast starts, and each contact is checked when its email is sent: unsubscribed
+//! contacts, and those that opted out of the topic, get none. The emails are listed like any other, with the same simulated outcomes.
 //!
-//! A large segment takes its time. So many mails leave at once and as many a step later, on the service's clock, so that nobody waits for
-//! a hundred thousand of them; until the last has left the broadcast is `queued`, and can be stopped.
+//! A large segment is sent in steps on the service's clock, so that no request waits for a hundred thousand emails. Until the last email is
+//! sent, the broadcast is `queued` and can be canceled.
 
 pub(crate) mod audience;
-pub(crate) mod personal;
+pub(crate) mod message;
 
 use std::sync::{Arc, Weak};
 
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-use self::personal::Letter;
+use self::message::MessageBuilder;
 use crate::clock::plus;
 use crate::delivery::accept;
 use crate::model::broadcast::Status;
 use crate::model::email::personal::Common;
 use crate::state::State;
+use crate::state::job::{BroadcastJob, Job};
 use crate::state::tenant::Tenant;
-use crate::state::work::{Departure, Work};
 use crate::wire::problem::Problem;
 
-/// How many mails leave in one step.
+/// The number of emails per step.
 const STEP: usize = 1_000;
-/// How many of a step are made at a time.
+/// The number of emails that are created at a time within a step.
 const SLICE: usize = 25;
-/// How much later the next step is.
+/// The delay between two steps.
 const PAUSE: SignedDuration = SignedDuration::from_millis(100);
 
 /// Sends a draft, now or when it is due.
@@ -43,11 +43,11 @@ pub(crate) fn send(
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
     if let Some(due) = due {
-        let work = Work::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-        state.agenda.note(due, work);
+        let work = Job::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+        state.scheduler.schedule(due, work);
         return Ok(());
     }
-    // The first step is the request's own work.
+    // The first step is part of the request.
     let mut rest = depart(state, tenant, id, now);
     while let Some(departure) = rest {
         rest = go_on(state, departure, now);
@@ -55,21 +55,26 @@ pub(crate) fn send(
     Ok(())
 }
 
-/// The schedule of a broadcast is due, unless it was taken back or changed.
-pub(crate) fn fall_due(state: &State, tenant: &Weak<Tenant>, id: Uuid, due: Timestamp) -> Option<Departure> {
+/// Sends a scheduled broadcast, unless it was canceled or rescheduled.
+pub(crate) fn fall_due(
+    state: &State,
+    tenant: &Weak<Tenant>,
+    id: Uuid,
+    due: Timestamp,
+) -> Option<BroadcastJob> {
     let tenant = tenant.upgrade()?;
     let is_due = tenant.broadcasts.change(id, |broadcast| broadcast.fall_due(due))?;
     is_due.then(|| depart(state, &tenant, id, due)).flatten()
 }
 
-fn depart(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<Departure> {
+fn depart(state: &State, tenant: &Arc<Tenant>, id: Uuid, at: Timestamp) -> Option<BroadcastJob> {
     let broadcast = tenant.broadcasts.get(id)?;
     let contacts = audience::members(tenant, broadcast.message.segment);
-    go_on(state, Departure::new(tenant, id, contacts), at)
+    go_on(state, BroadcastJob::new(tenant, id, contacts), at)
 }
 
-/// Lets the next mails leave, and answers what else leaves in the same step.
-pub(crate) fn go_on(state: &State, mut departure: Departure, at: Timestamp) -> Option<Departure> {
+/// Sends the next emails, and returns the remainder of the same step.
+pub(crate) fn go_on(state: &State, mut departure: BroadcastJob, at: Timestamp) -> Option<BroadcastJob> {
     let tenant = departure.tenant.upgrade()?;
     let broadcast = tenant.broadcasts.get(departure.broadcast)?;
     if broadcast.status != Status::Queued {
@@ -87,12 +92,12 @@ pub(crate) fn go_on(state: &State, mut departure: Departure, at: Timestamp) -> O
         return Some(departure);
     }
     departure.left = 0;
-    state.agenda.note(plus(at, PAUSE), Work::GoOnWithBroadcast(departure));
+    state.scheduler.schedule(plus(at, PAUSE), Job::ContinueBroadcast(departure));
     None
 }
 
 fn leave(state: &State, tenant: &Arc<Tenant>, common: &Arc<Common>, turn: &[Uuid], at: Timestamp) {
-    let letter = Letter::of(tenant, common);
+    let letter = MessageBuilder::of(tenant, common);
     for contact in turn.iter().rev() {
         let Some(contact) = audience::addressee(tenant, *contact, common.topic()) else { continue };
         if let Some(draft) = letter.to(contact, state) {

@@ -1,5 +1,5 @@
-//! Changes of contacts, told to webhooks as `contact.…` events. Whatever changes a contact by itself does it here; what a deleted segment or topic takes from
-//! all its contacts is no news of theirs.
+//! Changes of contacts, with the `contact.…` events of webhooks. Every change of a single contact is made here; deleting a segment or topic
+//! sends no events for its contacts.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Contact, blank};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
-/// Who tells of whom, and when.
+/// Changes a tenant's contacts and notifies its webhooks.
 #[derive(Clone, Copy)]
-pub(crate) struct Teller<'a> {
+pub(crate) struct ContactService<'a> {
     pub(crate) state: &'a State,
     pub(crate) tenant: &'a Arc<Tenant>,
     pub(crate) at: Timestamp,
 }
 
-impl Teller<'_> {
-    /// Writes into the contact with this address, made if there is none. Answers its id.
+impl ContactService<'_> {
+    /// Creates or updates the contact with this address. Returns its ID.
     pub(crate) fn put(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
         let made = Cell::new(false);
         let mut known = None;
@@ -45,7 +45,7 @@ impl Teller<'_> {
         Ok(id)
     }
 
-    /// Changes a contact, unless it would take the address of another. None if there is no such contact.
+    /// Updates a contact, unless the new address belongs to another. Returns `None` if there is no such contact.
     pub(crate) fn change<R>(
         self,
         id: Uuid,
@@ -64,7 +64,7 @@ impl Teller<'_> {
         Some(made)
     }
 
-    /// Takes a contact away.
+    /// Deletes a contact.
     pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Contact>> {
         let contact = self.tenant.contacts.remove(id)?;
         self.tell_with("contact.deleted", &contact);
@@ -98,13 +98,13 @@ impl Teller<'_> {
 
     fn tell_with(self, kind: &'static str, contact: &Contact) {
         let data = || payload::contact(contact, self.tenant.default_audience());
-        tell(self.state, self.tenant, self.at, kind, None, data);
+        notify(self.state, self.tenant, self.at, kind, None, data);
     }
 
     fn tell_of_topics(self, id: Uuid, changed: impl FnOnce(&Contact) -> bool) {
         if let Some(contact) = self.tenant.contacts.get(id).filter(|contact| changed(contact)) {
             let kind = "contact.topics.updated";
-            tell(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));
+            notify(self.state, self.tenant, self.at, kind, None, || payload::contact_topics(&contact));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Events on their way to the webhooks that want them (`SPEC.md`, Events).
+//! Delivery of events to webhooks (`SPEC.md`, Events).
 //!
-//! An event is written once, for each webhook that is enabled and subscribed to its type when it happens, and those bytes are what every attempt
-//! sends. The first attempt is made at once; one that fails is repeated after the pauses of [`PAUSES`], each counted from the failure before it, on the
-//! service's clock. Every attempt goes where the webhook points by then; one that is disabled or gone by then gets no more of them.
+//! An event is serialized once for each webhook that is enabled and subscribed to its type, and every attempt sends those bytes. The first
+//! attempt is made at once; a failed one is retried after the delays of [`RETRY_DELAYS`], each counted from the previous failure, on the
+//! service's clock. Every attempt uses the webhook's current endpoint; a webhook that is disabled or deleted gets no further attempts.
 //!
-//! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay leaves it as it is. (The
-//! specification is silent here.)
+//! A replay is an attempt outside this schedule. A success ends the schedule, whichever attempt it was; a failed replay doesn't change it.
+//! (The specification doesn't define this.)
 //!
-//! The service itself opens no connection: what is to be sent waits in the [`outbox`], and the mounts [`post`] it.
+//! The service itself opens no connection: attempts wait in the [`outbox`], and the mounts [`post`] them.
 
 pub(crate) mod payload;
 pub(crate) mod post;
@@ -23,16 +23,18 @@ use uuid::Uuid;
 
 use self::post::{Posted, WebhookPost};
 use crate::model::webhook::Subscribed;
-use crate::model::webhook_event::{Attempt, Told};
+use crate::model::webhook_delivery::{Attempt, WebhookDelivery};
 use crate::state::State;
-use crate::state::news::What;
-use crate::state::outbox::Job;
+use crate::state::event_bus::BusEventKind;
+use crate::state::job::Job;
+use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
+use crate::store::size::Size as _;
 use crate::wire::timestamp::iso;
 
-/// Tells an event to every webhook of the tenant that wants it; answers which, and under which id. `data` is made only if there is one.
-pub(crate) fn tell(
+/// Sends an event to every subscribed webhook of the tenant. Returns the webhooks, each with the ID of its event. `data` is called only if
+/// there are any.
+pub(crate) fn notify(
     state: &State,
     tenant: &Arc<Tenant>,
     at: Timestamp,
@@ -49,31 +51,40 @@ pub(crate) fn tell(
     }
     let payload = json!({ "type": kind, "created_at": iso(at), "data": data() }).to_string();
     let payload = Bytes::from(payload.into_bytes());
-    let told = wanted.into_iter().map(|webhook| {
+    let delivery = wanted.into_iter().map(|webhook| {
         let id = state.next_id();
-        let told = Arc::new(Told::new(id, webhook, kind, at, email, payload.clone()));
-        tenant.told.add(Arc::clone(&told));
-        enqueue(state, Job { tenant: Arc::downgrade(tenant), told, planned: true });
-        state.news.tell(&tenant.name, What::WebhookEvent { webhook, event: id });
+        let delivery = Arc::new(WebhookDelivery::new(id, webhook, kind, at, email, payload.clone()));
+        state.tenants.forget_events(&tenant.deliveries.add(Arc::clone(&delivery)));
+        state.tenants.hold_event(tenant, id, delivery.size());
+        enqueue(state, PendingAttempt { tenant: Arc::downgrade(tenant), delivery, planned: true });
+        state.event_bus.publish(&tenant.name, BusEventKind::WebhookEvent { webhook, event: id });
         (webhook, id)
     });
-    told.collect()
+    delivery.collect()
 }
 
-/// A pause is over.
-pub(crate) fn fall_due(state: &State, tenant: &Weak<Tenant>, told: &Weak<Told>, number: usize) {
-    if let Some(told) = told.upgrade().filter(|told| told.awaits(number)) {
-        enqueue(state, Job { tenant: Weak::clone(tenant), told, planned: true });
+/// Makes the next scheduled attempt.
+pub(crate) fn fall_due(
+    state: &State,
+    tenant: &Weak<Tenant>,
+    delivery: &Weak<WebhookDelivery>,
+    number: usize,
+) {
+    if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.awaits(number)) {
+        enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
     }
 }
 
-/// Sends an event once more, at once, whatever came of it before.
-pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, told: &Arc<Told>) {
-    enqueue(state, Job { tenant: Arc::downgrade(tenant), told: Arc::clone(told), planned: false });
+/// Sends an event again at once, whatever the outcome of earlier attempts.
+pub(crate) fn replay(state: &State, tenant: &Arc<Tenant>, delivery: &Arc<WebhookDelivery>) {
+    enqueue(
+        state,
+        PendingAttempt { tenant: Arc::downgrade(tenant), delivery: Arc::clone(delivery), planned: false },
+    );
 }
 
 /// Adds an attempt to the queue of its webhook.
-pub(crate) fn enqueue(state: &State, job: Job) {
+pub(crate) fn enqueue(state: &State, job: PendingAttempt) {
     if let Some(displaced) = state.outbox.push(job)
         && let Some(tenant) = displaced.tenant.upgrade()
     {
@@ -81,34 +92,34 @@ pub(crate) fn enqueue(state: &State, job: Job) {
     }
 }
 
-/// Drops an attempt that won't be made. If it was a scheduled one, no other follows.
-fn drop_attempt(state: &State, tenant: &Tenant, job: &Job) {
+/// Drops an attempt that won't be made. If it was a scheduled one, no further attempt follows.
+fn drop_attempt(state: &State, tenant: &Tenant, job: &PendingAttempt) {
     if job.planned {
-        job.told.give_up();
-        tenant.told.touch(job.told.id);
+        job.delivery.give_up();
+        tenant.deliveries.touch(job.delivery.id);
     }
-    let news = What::WebhookEvent { webhook: job.told.webhook, event: job.told.id };
-    state.news.tell(&tenant.name, news);
+    let news = BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id };
+    state.event_bus.publish(&tenant.name, news);
 }
 
-/// Makes a job into what is to be posted. None if the webhook is disabled or gone, or the attempt no longer needed.
-pub(crate) fn prepare(state: &State, job: Job) -> Option<WebhookPost> {
+/// Creates the request of an attempt. Returns `None` if the webhook is disabled or deleted, or the attempt is no longer needed.
+pub(crate) fn prepare(state: &State, job: PendingAttempt) -> Option<WebhookPost> {
     let tenant = job.tenant.upgrade()?;
-    let webhook = tenant.webhooks.get(job.told.webhook).filter(|webhook| webhook.enabled);
+    let webhook = tenant.webhooks.get(job.delivery.webhook).filter(|webhook| webhook.enabled);
     let Some(webhook) = webhook else {
         drop_attempt(state, &tenant, &job);
         return None;
     };
-    if !job.told.begin(job.planned) {
+    if !job.delivery.begin(job.planned) {
         return None;
     }
-    tenant.told.touch(job.told.id);
+    tenant.deliveries.touch(job.delivery.id);
     let now = state.clock.now();
-    let headers = sign::headers(&job.told, &webhook.secrets_at(now));
+    let headers = sign::headers(&job.delivery, &webhook.secrets_at(now));
     Some(WebhookPost::new(webhook.endpoint.clone(), headers, job, now))
 }
 
-/// Takes up what came of an attempt, and answers of which webhook.
+/// Records the outcome of an attempt. Returns the ID of the webhook.
 pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
     let (job, sent_at) = post.into_job();
     let attempt = Attempt {
@@ -118,14 +129,20 @@ pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
         sent_at,
     };
     let now = state.clock.now();
-    let next = job.told.finish(attempt, job.planned, now);
+    let next = job.delivery.finish(attempt, job.planned, now);
     if let Some((number, due)) = next {
-        let told = Arc::downgrade(&job.told);
-        state.agenda.note(due, Work::TellWebhook { tenant: Weak::clone(&job.tenant), told, number });
+        let delivery = Arc::downgrade(&job.delivery);
+        state
+            .scheduler
+            .schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery, number });
     }
     if let Some(tenant) = job.tenant.upgrade() {
-        tenant.told.touch(job.told.id);
-        state.news.tell(&tenant.name, What::WebhookEvent { webhook: job.told.webhook, event: job.told.id });
+        tenant.deliveries.touch(job.delivery.id);
+        state.tenants.resize_event(job.delivery.id, job.delivery.size());
+        state.event_bus.publish(
+            &tenant.name,
+            BusEventKind::WebhookEvent { webhook: job.delivery.webhook, event: job.delivery.id },
+        );
     }
-    job.told.webhook
+    job.delivery.webhook
 }

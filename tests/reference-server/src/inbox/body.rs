@@ -1,5 +1,5 @@
-//! Bodies of the sandbox's own routes. Here a client is told everything that is wrong at once, in words, and a field that nobody
-//! knows is a mistake: nothing newer than this sandbox ever talks to it.
+//! Bodies of the sandbox's own routes. All problems are reported at once, in words, and unknown fields are errors, since no client is newer
+//! than this sandbox.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::validation::well_formed;
 
-/// The longest list of mistakes that is told.
+/// The maximum number of reported problems.
 const MOST: usize = 20;
 
-/// The fields of a body, and what is wrong with them.
+/// The fields of a body, and its problems.
 pub(super) struct Body {
     fields: Map<String, Value>,
     problems: Vec<String>,
@@ -25,22 +25,22 @@ impl Body {
             Ok(other) => {
                 Err(Problem::validation(format!("The body must be an object; found {}.", kind(&other))))
             }
-            // Nested deeper than anything that is asked for here.
+            // Nested deeper than any valid body.
             Err(error) => Err(Problem::unreadable(format!("The body can't be read: {error}."))),
         }
     }
 
-    /// A whole sentence that names the field, the rule and what was found.
+    /// Reports a problem: a complete sentence with the field, the rule and what was found.
     pub(super) fn wrong(&mut self, message: impl Into<String>) {
         self.problems.push(message.into());
     }
 
-    /// Whether a field is there and not `null`.
+    /// Whether a field is present and not `null`.
     pub(super) fn has(&self, field: &str) -> bool {
         self.fields.get(field).is_some_and(|value| !value.is_null())
     }
 
-    /// Takes a field. Absent and `null` are the same.
+    /// Takes a field. `null` counts as absent.
     pub(super) fn take(&mut self, field: &str) -> Option<Value> {
         self.fields.shift_remove(field).filter(|value| !value.is_null())
     }
@@ -52,7 +52,7 @@ impl Body {
         }
     }
 
-    /// Takes a whole number within these bounds.
+    /// Takes an integer within these bounds.
     pub(super) fn whole(&mut self, field: &str, least: u64, most: u64) -> Option<u64> {
         let value = self.take(field)?;
         match value.as_u64().filter(|number| (least..=most).contains(number)) {
@@ -61,7 +61,7 @@ impl Body {
         }
     }
 
-    /// Takes a field that can only say yes: `true`. Without it, and with `false`, the answer is no.
+    /// Takes an optional boolean, false by default.
     pub(super) fn yes(&mut self, field: &str) -> bool {
         match self.take(field) {
             None => false,
@@ -75,7 +75,7 @@ impl Body {
         None
     }
 
-    /// All that was found wrong as one answer; fields that nobody has taken are wrong, too.
+    /// Reports all problems as one response, including fields that were never taken.
     pub(super) fn finish(mut self, known: &str) -> Result<(), Problem> {
         for field in self.fields.keys() {
             self.problems.push(format!("{} is not a field here; these are: {known}.", quoted(field)));
@@ -87,14 +87,14 @@ impl Body {
         self.problems.truncate(MOST);
         let mut message = self.problems.join(" ");
         if more > 0 {
-            // Writing to a string does not fail.
+            // Writing to a string can't fail.
             let _ = write!(message, " (And {more} more problems.)");
         }
         Err(Problem::validation(message))
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),

@@ -1,6 +1,6 @@
-//! The service's clock over HTTP: `GET /_/clock` reads it, `POST` moves, stops or speeds it up.
+//! The service's clock over HTTP: `GET /_/clock` reads it, `POST` moves, stops or accelerates it.
 //!
-//! There is one clock for the whole service. What falls due on the way of a move has happened, in order, when the answer comes.
+//! There is one clock for the whole service. The jobs that become due by a move have run, in order, when the response arrives.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -15,7 +15,7 @@ use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::iso;
 
 const KNOWN: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
-/// The fastest that a clock runs: a day in less than a second.
+/// The maximum speed: a day in less than a second.
 const FASTEST: f64 = 100_000.0;
 const SLOWEST: f64 = 0.001;
 
@@ -27,7 +27,7 @@ pub(super) fn show(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &clock)
 }
 
-/// Does all that is asked for, in the order in which it makes sense together: first the time, then whether and how fast it runs on.
+/// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
 pub(super) fn change(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
     let mut body = Body::read(body)?;
     let clock = &state.clock;
@@ -81,7 +81,7 @@ fn instant(text: &str, body: &mut Body) -> Option<Timestamp> {
     within("set", instant?, body)
 }
 
-/// So much later by the calendar: a month from the 31st of January is the 28th of February.
+/// Adds a duration by the calendar: a month after January 31 is February 28.
 fn later(now: Timestamp, text: &str, body: &mut Body) -> Option<Timestamp> {
     let words =
         text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit()) && !text.ends_with("ago");
@@ -94,13 +94,13 @@ fn later(now: Timestamp, text: &str, body: &mut Body) -> Option<Timestamp> {
         return None;
     };
     let Ok(then) = now.to_zoned(TimeZone::UTC).checked_add(span) else {
-        body.wrong(format!("`advance` leads to a time that nobody can write; found {}.", quoted(text)));
+        body.wrong(format!("`advance` exceeds the range of valid timestamps; found {}.", quoted(text)));
         return None;
     };
     within("advance", then.timestamp(), body)
 }
 
-/// Timestamps have to stay such as every client can read.
+/// Restricts timestamps to those that every client can parse.
 fn within(field: &str, instant: Timestamp, body: &mut Body) -> Option<Timestamp> {
     let year = instant.to_zoned(TimeZone::UTC).year();
     if !(1970..=2999).contains(&year) {

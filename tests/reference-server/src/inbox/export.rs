@@ -1,8 +1,8 @@
-//! Captured mails as one file: `GET /_/export?format=mbox|json`, oldest first, with the filters of `GET /_/messages`, or those that `id` names,
-//! as often as it is given.
+//! Captured emails as one file: `GET /_/export?format=mbox|json`, oldest first, with the filters of `GET /_/messages`, or those that
+//! repeated `id` parameters name.
 //!
-//! An answer holds at most [`MOST`] bytes of mail, so that an export can't take the memory of a sandbox that others use; who wants more asks for
-//! it by ids, piece by piece, as `posthaste sandbox export` does.
+//! A response contains at most [`MAX_BYTES`] of messages, so that an export can't use up the memory of a shared sandbox; larger exports
+//! request IDs in batches, as `posthaste sandbox export` does.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::wire::cancel::Cancellation;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
-/// How many bytes of mail one answer may hold.
+/// The maximum number of bytes of messages per response.
 const MOST: usize = 64 << 20;
-/// How many mails may be named.
+/// The maximum number of IDs per request.
 const MOST_IDS: usize = 1_000;
 
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
     }
     if ids.len() > MOST_IDS {
         return Err(Problem::validation(format!(
-            "At most {MOST_IDS} messages may be named; found {}.",
+            "At most {MOST_IDS} messages can be requested by id; found {}.",
             ids.len()
         )));
     }
@@ -97,7 +97,7 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
     let mut mails: Vec<_> = if ids.is_empty() {
         captured.oldest_first().cloned().collect()
     } else {
-        // One that was forgotten meanwhile is left out: who walks a long list does not start again because of it.
+        // Skips evicted emails, so that a client with a long list needn't start again.
         ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
@@ -108,14 +108,14 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
 
 fn too_large(mails: usize) -> Problem {
     Problem::validation(format!(
-        "These {mails} mails have more than {MOST} bytes, the most that one answer holds; narrow the choice, or use `posthaste sandbox export`.",
+        "These {mails} mails exceed the limit of {MOST} bytes per response; narrow the filter, or use `posthaste sandbox export`.",
     ))
 }
 
-/// Adds a mail to an mbox (RFC 4155), lines ended by LF. Lines that look like the separator are quoted reversibly, as readers of `mboxrd` expect.
+/// Appends an email to an mbox (RFC 4155) with LF line ends. Lines that look like the separator are quoted reversibly (`mboxrd`).
 fn mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
     let at = mail.captured_at.to_zoned(TimeZone::UTC).strftime("%a %b %e %H:%M:%S %Y");
-    // Writing to memory does not fail.
+    // Writing to memory can't fail.
     let _ = writeln!(written, "From {} {at}", sender(mail.from()));
     for line in raw.strip_suffix(b"\n").unwrap_or(raw).split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -129,7 +129,7 @@ fn mbox(written: &mut Vec<u8>, mail: &Mail, raw: &[u8]) {
     written.push(b'\n');
 }
 
-/// The address of a sender as the separator takes it: without a name, and in one piece.
+/// The sender's address for the separator: without a name or spaces.
 fn sender(from: &str) -> String {
     let address = Mailbox::parse(from).map(|mailbox| mailbox.address).unwrap_or_default();
     let one_piece =
@@ -137,7 +137,7 @@ fn sender(from: &str) -> String {
     if one_piece { address } else { "MAILER-DAEMON".to_owned() }
 }
 
-/// Adds a mail to an array, which has to be closed.
+/// Appends an email to a JSON array that is still open.
 fn json(written: &mut Vec<u8>, place: usize, mail: &Whole<'_>) -> Result<(), Problem> {
     written.extend_from_slice(if place == 0 { b"[\n" } else { b",\n" });
     serde_json::to_writer(written, mail).map_err(|error| Problem::application(error.to_string()))

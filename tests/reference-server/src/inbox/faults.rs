@@ -1,7 +1,7 @@
-//! The script of faults over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` takes all back, and
-//! `/_/faults/{id}` is one rule.
+//! The fault script over HTTP: `GET /_/faults` lists it, `POST` adds a rule, `DELETE` removes all, and `/_/faults/{id}` is one rule.
 //!
-//! The script belongs to the whole service: a rule that one key adds is met by the requests of all. The sandbox's own routes never meet a fault.
+//! The script belongs to the whole service: a rule added with one key applies to the requests of all keys. The sandbox's own routes are
+//! exempt.
 
 mod client_gets;
 
@@ -19,9 +19,9 @@ use crate::state::faults::{Action, Rule, Scripted, Share};
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
-/// How many rules may wait.
+/// The maximum number of rules.
 const MOST: usize = 1_000;
-/// The longest that an answer is held back.
+/// The maximum delay of a response, in milliseconds.
 const LONGEST: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
 const KNOWN: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
@@ -36,7 +36,7 @@ pub(super) fn add(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem
     let rule = read(body)?;
     if state.faults.pending() >= MOST {
         return Err(Problem::validation(format!(
-            "At most {MOST} rules may wait; take some back with DELETE /_/faults."
+            "At most {MOST} rules can be scripted; remove some with DELETE /_/faults."
         )));
     }
     let id = state.faults.add(rule.clone());
@@ -63,10 +63,10 @@ pub(super) fn clear(state: &State) -> Response<Bytes> {
 }
 
 fn unknown(id: &str) -> Problem {
-    Problem::not_found(format!("There is no fault {}, or it has been used up.", quoted(id)))
+    Problem::not_found(format!("There is no fault {}, or it was used up.", quoted(id)))
 }
 
-/// A rule as the list shows it: what was given to add it, what is left of it, and what the client of a request that meets it will get.
+/// A rule in the list: its input, its remaining counts, and what the client of an affected request gets.
 fn shown(one: &Scripted) -> Value {
     let rule = &one.rule;
     let mut shown = Map::new();
@@ -122,10 +122,10 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     if let (Some(method), Some(path)) = (&method, &path)
         && !routes::all().any(|(known, pattern)| known == *method && overlaps(path, pattern))
     {
-        body.wrong(format!("No route of the service is {method} {path}, so nothing would ever meet this."));
+        body.wrong(format!("No route of the service is {method} {path}, so this rule would never apply."));
     }
     body.finish(KNOWN)?;
-    // Without an action there was a problem.
+    // Without an action there is a problem already.
     let action = action.ok_or_else(|| Problem::validation("Missing `action` field."))?;
     let mut rule = Rule::new(action).after(usize::try_from(after).unwrap_or(usize::MAX));
     if let Some(method) = method {
@@ -164,7 +164,7 @@ fn path(text: String, body: &mut Body) -> Option<String> {
     Some(text)
 }
 
-/// Whether there is a path that fits both patterns.
+/// Whether any path matches both patterns.
 fn overlaps(one: &str, other: &str) -> bool {
     let segments = |path: &str| path.trim_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
     let (one, other) = (segments(one), segments(other));
@@ -214,7 +214,7 @@ fn action(body: &mut Body) -> Option<Action> {
     action
 }
 
-/// The header's value: seconds, or any text that a header can hold, so that it may also be garbage.
+/// The header's value: seconds, or any text that is a valid header value, so that it may be malformed.
 fn retry_after(body: &mut Body) -> Option<String> {
     let value = body.take("retry_after")?;
     let text = match &value {
@@ -225,7 +225,7 @@ fn retry_after(body: &mut Body) -> Option<String> {
     Some(text)
 }
 
-/// An answer instead of acting. What is not given is as the service itself would say it.
+/// A scripted response. Missing fields have the service's own values.
 fn answer(body: &mut Body) -> Option<Action> {
     let status = if body.has("status") { body.whole("status", 200, 599) } else { Some(500) };
     let name = body.text("name");
@@ -239,7 +239,7 @@ fn answer(body: &mut Body) -> Option<Action> {
     let name = name.unwrap_or_else(|| usual_name(status).to_owned());
     let bytes = match whole {
         None => json!({"statusCode": status.as_u16(), "name": name, "message": message}).to_string(),
-        // Any text, also one that is no JSON.
+        // Any text, not necessarily JSON.
         Some(Value::String(text)) => text,
         Some(json) => json.to_string(),
     };
@@ -255,7 +255,7 @@ fn answer(body: &mut Body) -> Option<Action> {
     Some(Action::Answer { status, headers, body: bytes.into() })
 }
 
-/// What the service calls an error of this status.
+/// The service's error name for this status.
 fn usual_name(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "invalid_access_token",

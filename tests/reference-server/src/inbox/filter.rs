@@ -1,4 +1,4 @@
-//! Which mails are asked for, of those that left, those that came in, and the emails that have not left.
+//! Filters of captured, received and unsent emails.
 
 use url::form_urlencoded;
 
@@ -8,17 +8,17 @@ use crate::model::received::Received;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
-/// The most words of `query` and the most tags: each is looked for in every mail.
+/// The maximum number of words in `query` and of tags: each is searched in every email.
 const MAX_TERMS: usize = 32;
 
-/// What a mail is looked for by.
+/// The searchable parts of an email.
 pub(super) trait Mail {
     fn from(&self) -> &str;
-    /// All of them, blind ones too.
+    /// All recipients, including bcc.
     fn recipients(&self) -> impl Iterator<Item = &str>;
     fn subject(&self) -> &str;
     fn tags(&self) -> &[Tag];
-    /// Whether the text has this word in lower case, whatever its own case.
+    /// Whether the text contains this word, ignoring case; the word is in lower case.
     fn has_in_text(&self, word: &str) -> bool;
 }
 
@@ -68,7 +68,7 @@ impl Mail for Email {
 }
 
 impl Mail for Received {
-    /// With the display name, which only the header has.
+    /// Including the display name, which only the header has.
     fn from(&self) -> &str {
         self.headers.get("from").unwrap_or(&self.from)
     }
@@ -91,20 +91,20 @@ impl Mail for Received {
     }
 }
 
-/// Which mails a request asks for. All that is given has to fit.
+/// A filter for emails. All given conditions must match.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Filter {
     to: Option<String>,
     from: Option<String>,
     subject: Option<String>,
     tags: Vec<(String, String)>,
-    /// Words that are in the mail somewhere.
+    /// Words that occur anywhere in the email.
     words: Vec<String>,
 }
 
 impl Filter {
-    /// `to`, `from`, `subject` match a part, whatever its case; `tag=name=value` matches whole; each word of `query` is in one of the
-    /// addresses, the subject, the tags or the text.
+    /// `to`, `from` and `subject` match a substring, ignoring case; `tag=name=value` matches exactly; each word of `query` must occur in an
+    /// address, the subject, the tags or the text.
     pub(super) fn read(query: &str) -> Result<Self, Problem> {
         let mut filter = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -134,7 +134,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Whether it lets everything through.
+    /// Whether it matches all emails.
     pub(super) fn is_open(&self) -> bool {
         *self == Self::default()
     }
@@ -161,4 +161,11 @@ fn has(mail: &impl Mail, word: &str) -> bool {
         || mail.recipients().any(holds)
         || mail.tags().iter().any(|tag| format!("{}={}", tag.name, tag.value).to_lowercase().contains(word))
         || mail.has_in_text(word)
+}
+
+/// The query with `before` in place of `after_id`, its name for clients that request what was captured since.
+pub(super) fn renamed(query: &str) -> String {
+    let pairs = form_urlencoded::parse(query.as_bytes())
+        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }

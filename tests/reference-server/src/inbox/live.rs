@@ -1,7 +1,7 @@
-//! What happens, as it happens: `GET /_/stream`, server-sent events for the page.
+//! Live events: `GET /_/stream`, server-sent events for the page.
 //!
-//! The stream begins with `hello`, upon which the page loads what there is; all that comes later is in the stream. So nothing is missed between
-//! the two, and a page whose connection was lost or that was too slow is told `hello` again and loads afresh.
+//! The stream starts with `hello`, upon which the page loads the current state; everything later is in the stream. So nothing is missed
+//! between the two, and a page that reconnects or was too slow receives another `hello` and reloads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use crate::inbox::letter::ReceivedItem;
+use crate::inbox::mail::ReceivedItem;
 use crate::inbox::{account, messages, unsent};
 use crate::lock::lock;
 use crate::model::email::Email;
 use crate::state::State;
-use crate::state::news::{News, What};
+use crate::state::event_bus::{BusEvent, BusEventKind};
 use crate::wire::timestamp::database;
 
-/// How long after a message the next one may come at the earliest: a sandbox that takes thousands of mails a second tells of them in handfuls.
+/// The minimum delay between two messages: a sandbox that captures thousands of emails per second reports them in batches.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How often something is said while nothing happens, so that a connection that is gone is noticed.
+/// The interval of keep-alive messages, which detect closed connections.
 const PULSE: Duration = Duration::from_secs(15);
-/// How many mails one message brings; of more the page is told to load afresh.
+/// The maximum number of emails per message; beyond it the page reloads.
 const MOST: usize = 60;
 
-/// Marks an answer that goes on; the mount that can do so takes it up. (Where none does, it ends after `hello`, and the page asks again.)
+/// Marks a streaming response, for mounts that support it. (Otherwise the response ends after `hello`, and the page reconnects.)
 #[derive(Clone, Debug)]
 pub(crate) struct Live {
     tenant: Arc<str>,
 }
 
-/// The answer as far as it is known at once.
+/// The response with its initial message.
 pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
     let mut response = Response::new(hello(state, tenant).0);
     let headers = response.headers_mut();
@@ -49,11 +49,11 @@ pub(super) fn answer(state: &State, tenant: &str) -> Response<Bytes> {
 }
 
 impl Live {
-    /// Follows the news until the client is gone or the mount stops.
+    /// Streams events until the client disconnects or the mount stops.
     pub(crate) fn follow(self, state: Arc<State>, stopped: watch::Receiver<bool>) -> mpsc::Receiver<Bytes> {
         let (sender, receiver) = mpsc::channel(4);
-        // Before the first message is written, so that nothing is lost between the two.
-        let news = state.news.listen();
+        // Subscribes before the first message is written, so that no event is lost in between.
+        let news = state.event_bus.listen();
         tokio::spawn(async move {
             let mut stopped = stopped;
             tokio::select! {
@@ -65,7 +65,7 @@ impl Live {
         receiver
     }
 
-    async fn tell(&self, state: &State, mut news: Receiver<News>, sender: &mpsc::Sender<Bytes>) {
+    async fn tell(&self, state: &State, mut news: Receiver<BusEvent>, sender: &mpsc::Sender<Bytes>) {
         let (mut next, mut unsent) = hello(state, &self.tenant);
         loop {
             if sender.send(next).await.is_err() {
@@ -86,8 +86,8 @@ impl Live {
         }
     }
 
-    /// Waits for something, and takes all that is there by then. None: there will never be anything more.
-    async fn gather(&self, news: &mut Receiver<News>) -> Option<Gathered> {
+    /// Waits for events, and takes all that are available then. Returns `None` when there will be no more.
+    async fn gather(&self, news: &mut Receiver<BusEvent>) -> Option<Gathered> {
         let mut gathered = Gathered::default();
         match news.recv().await {
             Ok(one) => gathered.add(one, &self.tenant),
@@ -104,44 +104,44 @@ impl Live {
     }
 }
 
-/// Some news of one tenant.
+/// Some events of one tenant.
 #[derive(Default)]
 struct Gathered {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
     emails: HashSet<Uuid>,
-    told: Vec<(Uuid, Uuid)>,
+    deliveries: Vec<(Uuid, Uuid)>,
     requests: bool,
     clock: bool,
-    /// Too much to be told one by one.
+    /// Too many events to report individually.
     afresh: bool,
 }
 
 impl Gathered {
-    fn add(&mut self, news: News, tenant: &str) {
+    fn add(&mut self, news: BusEvent, tenant: &str) {
         if news.tenant.is_some_and(|concerned| *concerned != *tenant) {
             return;
         }
         match news.what {
-            What::Mail { id, email } => {
+            BusEventKind::Mail { id, email } => {
                 self.mails.push(id);
                 self.emails.insert(email);
             }
-            What::Received { id } => self.received.push(id),
-            What::EmailEvent { email, .. } => drop(self.emails.insert(email)),
-            What::WebhookEvent { webhook, event } => self.told.push((webhook, event)),
-            What::Request => self.requests = true,
-            What::Clock => self.clock = true,
-            What::Forgotten => self.afresh = true,
+            BusEventKind::Received { id } => self.received.push(id),
+            BusEventKind::EmailEvent { email, .. } => drop(self.emails.insert(email)),
+            BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
+            BusEventKind::Request => self.requests = true,
+            BusEventKind::Clock => self.clock = true,
+            BusEventKind::Forgotten => self.afresh = true,
         }
     }
 
     fn has_anything(&self) -> bool {
-        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.told.len();
+        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.deliveries.len();
         lists > 0 || self.requests || self.clock
     }
 
-    /// What the page is told. `unsent` are the emails that had not left by the last message, and is brought up to date.
+    /// The message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
     fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.afresh || self.mails.len() + self.received.len() > MOST || self.emails.len() > 4 * MOST {
             let (hello, all) = hello(state, name);
@@ -163,8 +163,10 @@ impl Gathered {
             let found = found.as_deref();
             self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
         };
-        let touched =
-            self.told.iter().filter_map(|(webhook, event)| tenant?.told.get(*webhook, *event)?.email);
+        let touched = self
+            .deliveries
+            .iter()
+            .filter_map(|(webhook, event)| tenant?.deliveries.get(*webhook, *event)?.email);
         let touched: HashSet<_> = self.emails.iter().copied().chain(touched).take(4 * MOST).collect();
         let touched = {
             let known = tenant.map(|tenant| lock(&tenant.emails));
@@ -205,20 +207,20 @@ impl Gathered {
 #[derive(Serialize)]
 struct Message<'a> {
     now: String,
-    /// Oldest first, as they came.
+    /// Oldest first, in the order of their capture.
     mails: Vec<messages::Item<'a>>,
     received: Vec<ReceivedItem<'a>>,
-    /// To which something has happened, or of which a webhook was told.
+    /// Those with new events or delivery attempts.
     emails: Vec<Value>,
-    /// Those of them that have not left, in the order in which they were accepted.
+    /// Those of them that are unsent, in the order of their acceptance.
     unsent: Vec<unsent::Item<'a>>,
-    /// How many emails have not left.
+    /// The number of all unsent emails.
     unsent_count: usize,
     requests: bool,
     clock: bool,
 }
 
-/// How things stand, and the emails that have not left.
+/// The current state, and the unsent emails.
 fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
     let count = |count: fn(&crate::state::tenant::Tenant) -> usize| tenant.as_deref().map_or(0, count);
@@ -236,7 +238,7 @@ fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
 }
 
 fn event(name: &str, data: &impl Serialize) -> Bytes {
-    // JSON is written on one line; only a map with keys that are no strings can't be.
+    // JSON has no line breaks; only a map with non-string keys could fail.
     let data = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
     format!("event: {name}\ndata: {data}\n\n").into()
 }

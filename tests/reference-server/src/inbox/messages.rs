@@ -1,5 +1,5 @@
-//! Captured mails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`,
-//! `DELETE /_/messages`. With `state` the list is one of emails that have not left (see [`unsent`]).
+//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`, `DELETE /_/messages`. With `state` the
+//! list contains unsent emails (see [`unsent`]).
 
 use std::sync::Arc;
 
@@ -7,16 +7,15 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
-use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
+use crate::inbox::filter::{self, Filter};
 use crate::inbox::unsent::{self, Wanted};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Window, list};
@@ -33,18 +32,11 @@ pub(super) fn index(
         return unsent::index(tenant, wanted, query, canceled);
     }
     let filter = Filter::read(query)?;
-    let query = renamed(query);
+    let query = filter::renamed(query);
     let window = Window::read(Some(&query), Mode::A)?;
     let page = crate::inbox::filtered(&tenant.captured, &window, &filter, canceled)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
     Ok(list(&crate::wire::paging::Page { items, has_more: page.has_more }))
-}
-
-/// `after_id` asks for what came after that mail: newer ones, which the list calls `before`.
-pub(super) fn renamed(query: &str) -> String {
-    let pairs = form_urlencoded::parse(query.as_bytes())
-        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
-    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
@@ -52,14 +44,14 @@ pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem
     Ok(problem::json(StatusCode::OK, &whole(tenant, &mail)))
 }
 
-/// All that is known of a mail.
+/// All details of an email.
 fn whole<'a>(tenant: &Tenant, mail: &'a Mail) -> Whole<'a> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
     whole_of(tenant, mail, bodies, &raw)
 }
 
-/// The same for who has its bodies and its source.
+/// Like [`detail`], for a caller that has the bodies and the source.
 pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Whole<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
@@ -68,7 +60,7 @@ pub(super) fn whole_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, 
     Whole { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
 }
 
-/// A header's value on one line (RFC 5322, 2.2.3).
+/// Unfolds a header's value (RFC 5322, 2.2.3).
 pub(super) fn unfolded(value: &str) -> String {
     value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -85,11 +77,11 @@ pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
     let deleted = captured.len();
     captured.clear();
     drop(captured);
-    state.news.tell(&tenant.name, What::Forgotten);
+    state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
     problem::json(StatusCode::OK, &json!({"deleted": deleted}))
 }
 
-/// The mail with this id, or that of the email with it.
+/// Finds an email by its ID or by its sent email's ID.
 pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
     let id = Uuid::try_parse(id).ok();
     let of_email = |id| lock(&tenant.emails).get(id).and_then(|email| email.captured());
@@ -98,7 +90,7 @@ pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
         .ok_or_else(|| Problem::not_found("Message not found."))
 }
 
-/// A captured mail in a list.
+/// A captured email in a list.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
     id: String,
@@ -109,7 +101,7 @@ pub(super) struct Item<'a> {
     bcc: Vec<&'a str>,
     subject: &'a str,
     created_at: String,
-    /// Of the whole message, in bytes.
+    /// The size of the complete message, in bytes.
     size: usize,
     last_event: Option<&'static str>,
     tags: &'a [Tag],

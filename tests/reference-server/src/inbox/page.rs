@@ -1,7 +1,7 @@
-//! The inbox as a page: `GET /_/`, and the files that it is made of under `/_/assets/`.
+//! The inbox page: `GET /_/`, and its files under `/_/assets/`.
 //!
-//! The files are part of the program and are sent as they are; everything that the page shows comes later, as JSON, and is put into it as
-//! text. So the page may run its own scripts and nothing else, and what it shows of a mail's HTML is in a frame with a policy of its own.
+//! The files are part of the program and are sent unchanged; all data is loaded later as JSON, and inserted as text. So the page may run
+//! its own scripts and nothing else, and an email's HTML is shown in a frame with a policy of its own.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
@@ -20,7 +20,7 @@ macro_rules! assets {
     };
 }
 
-/// Every file: its name, its type, itself.
+/// All files: name, type and content.
 const ASSETS: &[(&str, &str, &str)] = assets![
     "actions.js" SCRIPT,
     "api.js" SCRIPT,
@@ -64,7 +64,7 @@ fn file(kind: &'static str, text: &'static str) -> Response<Bytes> {
         (header::CONTENT_TYPE, kind),
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::REFERRER_POLICY, "no-referrer"),
-        // Another version of the program may stand behind the same address a minute later.
+        // Another version of the program may serve the same URL later.
         (header::CACHE_CONTROL, "no-cache"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     ] {

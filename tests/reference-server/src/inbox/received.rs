@@ -1,4 +1,4 @@
-//! Mail that comes in: `POST /_/received` brings it, `GET /_/received/{word}` hands out what is attached to it.
+//! Reception of emails: `POST /_/received` receives one, `GET /_/received/{word}` downloads its attachments.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::state::tenant::Tenant;
 use crate::wire::problem::{self, Problem};
 use crate::wire::validation::{Ignored, Problems, well_formed};
 
-/// Takes a mail in, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=` names the recipients of the envelope, as often as there are
-/// some; without it they are those that the mail names.
+/// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
+/// by default they are those of the message's headers.
 pub(super) fn arrive(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -48,7 +48,7 @@ pub(super) fn arrive(
     Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
 }
 
-/// Writes the mail that a JSON body describes, and says for whom it is.
+/// Renders the message that a JSON body describes, and returns its recipients.
 fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
     let body = well_formed(body)?;
     let (mut problems, mut ignored) = (Problems::default(), Ignored::default());
@@ -57,12 +57,10 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
         (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("A mail was refused without a reason.")),
+        (None, None) => return Err(Problem::application("A mail was rejected without a reason.")),
     };
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
-        return Err(Problem::validation(
-            "A mail that comes in brings its files with it; send their `content`.",
-        ));
+        return Err(Problem::validation("A received mail contains its files; send their `content`."));
     }
     let all = [Some(&draft.to), draft.cc.as_ref(), draft.bcc.as_ref()];
     let recipients = all.into_iter().flatten().flatten().map(|one: &Mailbox| one.address.clone()).collect();
@@ -71,7 +69,7 @@ fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<St
     Ok((mail.mime(), recipients))
 }
 
-/// The addresses that a mail names as its recipients.
+/// The recipients in a message's headers.
 fn named(raw: &[u8]) -> Vec<String> {
     let Some(message) = crate::mime::headers(raw) else { return Vec::new() };
     let all = [message.to(), message.cc(), message.bcc()];
@@ -79,7 +77,7 @@ fn named(raw: &[u8]) -> Vec<String> {
     all.filter_map(|one| one.address()).map(str::to_owned).collect()
 }
 
-/// Hands a file out. It was written by a stranger, so a browser must save it and not show it.
+/// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
 pub(super) fn download(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
     let file = attachments::open(state, word)?;
     let mut response = Response::new(file.bytes);
@@ -92,7 +90,7 @@ pub(super) fn download(state: &State, word: &str) -> Result<Response<Bytes>, Pro
         headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
-    // The address is the permission.
+    // The URL grants access.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     Ok(response)

@@ -1,7 +1,7 @@
-//! The recorded requests as the page shows them: `GET /_/requests`, `GET /_/requests/{number}`, and the one that made a mail.
+//! Recorded requests on the page: `GET /_/requests`, `GET /_/requests/{number}`, and the request of an email.
 //!
-//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant whose key it carried; one whose key names no
-//! tenant is shown to all, since whoever looks for it wants to know why it failed.
+//! Credentials are never shown, neither in headers nor in bodies. A request belongs to the tenant of its key; one with an invalid key is
+//! shown to all, to help find out why it failed.
 
 mod curl;
 
@@ -21,15 +21,15 @@ use crate::state::requests::RecordedRequest;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-/// How much of a body is shown, in bytes.
+/// The maximum size of a shown body, in bytes.
 const LONGEST: usize = 256 << 10;
-/// The most requests of one page, and how many there are when nothing is said.
+/// The maximum and default number of requests per page.
 const MOST: usize = 100;
 const HIDDEN: &str = "[hidden]";
-/// Headers whose values let somebody in.
+/// Headers with credentials.
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
-/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is a whole one or its first digits.
+/// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is complete or its first digits.
 pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query.unwrap_or_default())?;
     let mut whose = Whose::new(state, tenant);
@@ -44,18 +44,18 @@ pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<
 pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
     let request = request.filter(|request| Whose::new(state, tenant).is(request));
-    let request = request.ok_or_else(|| Problem::not_found("The request is not kept (any more)."))?;
+    let request = request.ok_or_else(|| Problem::not_found("The request does not exist (any more)."))?;
     Ok(problem::json(StatusCode::OK, &Whole::of(state, &request)))
 }
 
-/// `GET /_/messages/{id}/request`: the request that was answered with this mail's email.
+/// `GET /_/messages/{id}/request`: the request that created this email.
 pub(super) fn that_made(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
     let mut whose = Whose::new(state, tenant);
     let id = email.to_string();
     let id = id.as_bytes();
     let all = state.tenants.requests.shared();
     let made = all.iter().find(|request| {
-        // Anything that lists an email is longer than an answer to who sent it, and came by another method.
+        // Lists of emails contain the ID as well, but their method differs.
         request.method == http::Method::POST
             && request.status.is_success()
             && request.answer_body.len() < LONGEST
@@ -63,7 +63,7 @@ pub(super) fn that_made(state: &State, tenant: &str, email: Uuid) -> Result<Resp
             && whose.is(request)
     });
     let made = made.ok_or_else(|| {
-        Problem::not_found("No request is kept that was answered with this email: a broadcast or an automation sent it, or it was long ago.")
+        Problem::not_found("No recorded request created this email: a broadcast or an automation sent it, or the request was evicted.")
     })?;
     Ok(problem::json(StatusCode::OK, &Whole::of(state, made)))
 }
@@ -104,7 +104,7 @@ impl Filter {
     }
 }
 
-/// Whether requests belong to a tenant. What a credential says is remembered: to read a token takes long.
+/// Checks whether requests belong to a tenant. Results are cached per credential, since verifying a token is slow.
 struct Whose<'a> {
     state: &'a State,
     tenant: &'a str,
@@ -143,11 +143,11 @@ struct Item<'a> {
     path: &'a str,
     query: Option<&'a str>,
     status: u16,
-    /// How long the service took to answer, in microseconds of real time, without a scripted delay.
+    /// The service's processing time in microseconds of real time, without a scripted delay.
     duration_us: u64,
-    /// The scripted delay that the answer was held back for after that, in milliseconds.
+    /// The additional scripted delay, in milliseconds.
     delay_ms: u64,
-    /// Of the request's body, in bytes.
+    /// The size of the request's body, in bytes.
     size: usize,
 }
 
@@ -175,9 +175,9 @@ struct Whole<'a> {
     body: Body,
     answer_headers: Vec<Header<'a>>,
     answer_body: Body,
-    /// The exchange was too large to be kept with its bodies.
+    /// The exchange was recorded without its bodies because of their size.
     bodies_dropped: bool,
-    /// The same request once more, for a shell; none if its body is not known whole.
+    /// A shell command that repeats the request; `None` if its body wasn't recorded completely.
     curl: Option<String>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Whole<'a> {
     fn of(state: &State, request: &'a Arc<RecordedRequest>) -> Self {
         let body = Body::of(&request.path, &request.body);
         let known = !request.bodies_dropped && !body.shortened && !is_secret(request);
-        // What was hidden in the body stays hidden.
+        // Hidden parts of the body stay hidden.
         let bytes = if log::tells_secrets(&request.path) { body.text.as_bytes() } else { &request.body };
         let curl = known.then(|| curl::command(&state.links.address(), request, bytes));
         Self {
@@ -210,7 +210,7 @@ fn headers(headers: &HeaderMap) -> Vec<Header<'_>> {
     let shown = headers.iter().map(|(name, value)| {
         let name = name.as_str();
         let value = if CREDENTIALS.contains(&name) {
-            // How somebody was let in is worth seeing, what let them in is not.
+            // The authentication scheme is useful, the credential is hidden.
             let scheme = value.to_str().ok().filter(|_| name.ends_with("authorization"));
             let scheme = scheme.and_then(|value| value.split_once(' ')).map(|(scheme, _)| scheme);
             scheme.map_or_else(|| HIDDEN.to_owned(), |scheme| format!("{scheme} {HIDDEN}"))
@@ -226,14 +226,14 @@ fn is_oauth(path: &str) -> bool {
     path.starts_with("/oauth/")
 }
 
-/// Whether its body is hidden as a whole.
+/// Whether the complete body is hidden.
 fn is_secret(request: &RecordedRequest) -> bool {
     is_oauth(&request.path) && !request.body.is_empty()
 }
 
 #[derive(Serialize)]
 struct Body {
-    /// In bytes, of all of it.
+    /// The complete size in bytes.
     size: usize,
     text: String,
     shortened: bool,
@@ -243,7 +243,7 @@ impl Body {
     fn of(path: &str, body: &Bytes) -> Self {
         let size = body.len();
         if is_oauth(path) && size > 0 {
-            return Self { size, text: format!("{HIDDEN}: it may hold credentials"), shortened: false };
+            return Self { size, text: format!("{HIDDEN}: it may contain credentials"), shortened: false };
         }
         let told = log::tells_secrets(path).then(|| serde_json::from_slice::<Value>(body));
         if let Some(Ok(mut value)) = told {

@@ -1,8 +1,8 @@
-//! Templates with values in them, before anything is sent: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and its HTML alone
-//! under `/_/templates/{id_or_alias}/preview.html`.
+//! Previews of templates with values: `GET /_/templates`, `GET /_/templates/{id_or_alias}/preview`, and the HTML alone under
+//! `/_/templates/{id_or_alias}/preview.html`.
 //!
-//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills what speaks of the recipient, and
-//! `?version=published` asks for the version that is sent in place of the newest one.
+//! `?variables=` is a JSON object of strings and numbers, `?to=` an address whose contact fills in the recipient placeholders, and
+//! `?version=published` requests the published version instead of the latest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use crate::inbox::letter::defused;
+use crate::inbox::mail::sanitized;
 use crate::model::contact::PropertyValue;
 use crate::model::template::Template;
 use crate::model::template::version::{Rendered, Type, Version};
@@ -32,11 +32,11 @@ pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Byt
     Ok(list(&Page { items: data, has_more: page.has_more }))
 }
 
-/// `GET /_/templates/{id_or_alias}/preview`: all but the HTML.
+/// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
 pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
-    let (version, wish) = asked(tenant, id, query)?;
-    let missing = version.missing(&wish.variables);
-    let rendered = wish.render(tenant, &version)?;
+    let (version, input) = asked(tenant, id, query)?;
+    let missing = version.missing(&input.variables);
+    let rendered = input.render(tenant, &version)?;
     let preview = Preview {
         object: "preview",
         from: version.from.as_ref().map(|from| from.text.as_str()),
@@ -48,51 +48,51 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<
     Ok(problem::json(StatusCode::OK, &preview))
 }
 
-/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as a document that can do nothing.
+/// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
 pub(super) fn html(
     tenant: &Tenant,
     id: &str,
     query: Option<&str>,
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
-    let (version, wish) = asked(tenant, id, query)?;
-    let rendered = wish.render(tenant, &version)?;
+    let (version, input) = asked(tenant, id, query)?;
+    let rendered = input.render(tenant, &version)?;
     let page =
-        defused::document(&rendered.bodies.html().unwrap_or_default(), defused::Pictures::new, canceled);
-    page.map(defused::response).ok_or_else(|| Problem::application("The client has gone."))
+        sanitized::document(&rendered.bodies.html().unwrap_or_default(), sanitized::Pictures::new, canceled);
+    page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 
-fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, Wish), Problem> {
-    let wish = Wish::read(query.unwrap_or_default())?;
+fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
+    let input = PreviewInput::read(query.unwrap_or_default())?;
     let id = percent_decode_str(id).decode_utf8_lossy();
     let template = templates::find(tenant, &id).ok_or_else(|| Problem::not_found("Template not found."))?;
-    let version = match (&template.published, wish.published) {
+    let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),
         (_, false) => &template.newest,
     };
-    Ok((Arc::clone(version), wish))
+    Ok((Arc::clone(version), input))
 }
 
 #[derive(Default)]
-struct Wish {
+struct PreviewInput {
     variables: BTreeMap<String, PropertyValue>,
     to: Option<String>,
     published: bool,
 }
 
-impl Wish {
+impl PreviewInput {
     fn read(query: &str) -> Result<Self, Problem> {
-        let mut wish = Self::default();
+        let mut input = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
-                "variables" => wish.variables = variables(&value)?,
-                "to" => wish.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
-                "version" => wish.published = value == "published",
+                "variables" => input.variables = variables(&value)?,
+                "to" => input.to = Some(value.into_owned()).filter(|to| !to.is_empty()),
+                "version" => input.published = value == "published",
                 _ => {}
             }
         }
-        Ok(wish)
+        Ok(input)
     }
 
     fn render(&self, tenant: &Tenant, version: &Version) -> Result<Rendered, Problem> {
@@ -128,7 +128,7 @@ struct Preview<'a> {
     subject: Option<String>,
     text: Option<Arc<str>>,
     html_size: usize,
-    /// The variables for which a send would have to bring a value.
+    /// The variables for which a send must provide a value.
     missing: Vec<String>,
 }
 
@@ -137,9 +137,9 @@ struct Item<'a> {
     id: String,
     name: &'a str,
     alias: Option<&'a str>,
-    /// There is a version that is sent.
+    /// Whether it has a published version.
     published: bool,
-    /// There is a newer one.
+    /// Whether it has a newer version.
     edited: bool,
     variables: Vec<Variable<'a>>,
 }

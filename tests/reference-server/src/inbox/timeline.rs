@@ -1,4 +1,4 @@
-//! What has happened to a mail, and what webhooks were told of it: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
+//! The events of an email and their webhook deliveries: `GET /_/messages/{id}/timeline`, `GET /_/received/{id}/timeline`.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::inbox::letter::Letter;
+use crate::inbox::mail::MailView;
 use crate::lock::lock;
 use crate::model::email::Event::Failed;
-use crate::model::webhook_event::{Attempt, Told, message_id};
+use crate::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
 use crate::state::tenant::Tenant;
 use crate::wire::problem::json;
 use crate::wire::timestamp::database;
@@ -27,12 +27,12 @@ struct Timeline {
 struct Entry {
     at: String,
     event: &'static str,
-    /// Why the email could not leave.
+    /// Why the email was not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Arc<str>>,
 }
 
-/// One event, as one webhook was told it.
+/// The delivery of an event to one webhook.
 #[derive(Serialize)]
 struct Delivery {
     id: String,
@@ -52,16 +52,16 @@ struct Try {
     response: String,
 }
 
-/// The timeline of a mail.
-pub(super) fn of(tenant: &Tenant, letter: &Letter) -> Response<Bytes> {
+/// The timeline of an email.
+pub(super) fn of(tenant: &Tenant, letter: &MailView) -> Response<Bytes> {
     let (email, events) = match letter {
-        Letter::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
-        Letter::Unsent(email) => (email.id, of_email(tenant, email.id)),
-        Letter::Received(mail) => {
+        MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
+        MailView::Unsent(email) => (email.id, of_email(tenant, email.id)),
+        MailView::Received(mail) => {
             (mail.id, vec![Entry { at: database(mail.created_at), event: "received", reason: None }])
         }
     };
-    let webhooks = tenant.told.of_email(email).iter().map(|told| delivery(tenant, told)).collect();
+    let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
     json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
 }
 
@@ -77,15 +77,15 @@ fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     std::iter::once(accepted).chain(later).collect()
 }
 
-fn delivery(tenant: &Tenant, told: &Told) -> Delivery {
-    let progress = told.progress();
+fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {
+    let progress = delivery.progress();
     Delivery {
-        id: message_id(told.id),
-        webhook_id: told.webhook.to_string(),
-        endpoint: tenant.webhooks.get(told.webhook).map(|webhook| webhook.endpoint.clone()),
-        r#type: told.kind,
+        id: message_id(delivery.id),
+        webhook_id: delivery.webhook.to_string(),
+        endpoint: tenant.webhooks.get(delivery.webhook).map(|webhook| webhook.endpoint.clone()),
+        r#type: delivery.kind,
         status: progress.status().as_str(),
-        created_at: database(told.created_at),
+        created_at: database(delivery.created_at),
         next_attempt_at: progress.next_attempt_at.map(database),
         attempts: progress.attempts.iter().map(attempt).collect(),
     }

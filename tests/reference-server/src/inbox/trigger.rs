@@ -1,4 +1,4 @@
-//! Events on demand: `POST /_/events` makes one up, `POST /_/messages/{id}/events` makes something happen to a captured mail.
+//! Events on demand: `POST /_/events` sends a sample event, `POST /_/messages/{id}/events` records an event of a captured email.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::delivery::happen;
-use crate::delivery::webhooks::{sample, tell};
+use crate::delivery::record_event;
+use crate::delivery::webhooks::{notify, sample};
 use crate::inbox::body::Body;
 use crate::inbox::messages;
 use crate::lock::lock;
 use crate::model::email::Event;
 use crate::model::webhook::EVENTS;
-use crate::model::webhook_event::message_id;
+use crate::model::webhook_delivery::message_id;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
-/// What can be made to happen to a mail that has left.
+/// The events that can be triggered for a sent email.
 const HAPPENS: [(&str, Event); 8] = [
     ("delivered", Event::Delivered),
     ("delivery_delayed", Event::DeliveryDelayed),
@@ -31,12 +31,12 @@ const HAPPENS: [(&str, Event); 8] = [
     ("suppressed", Event::Suppressed),
 ];
 
-/// `GET /_/events`: the types that there are.
+/// `GET /_/events`: the available types.
 pub(super) fn types() -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({ "object": "list", "data": EVENTS }))
 }
 
-/// Tells the tenant's webhooks an event that has not happened. `data` is laid over what such an event usually says (RFC 7396).
+/// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
 pub(super) fn make_up(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -45,12 +45,12 @@ pub(super) fn make_up(
     let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = state.clock.now();
-    let told = tell(state, tenant, now, kind, None, || {
+    let delivery = notify(state, tenant, now, kind, None, || {
         let mut data = sample::data(state, kind, now);
         sample::merge(&mut data, &Value::Object(patch));
         data
     });
-    let deliveries = told
+    let deliveries = delivery
         .into_iter()
         .map(|(webhook, event)| json!({ "webhook_id": webhook.to_string(), "event_id": message_id(event) }));
     let answer =
@@ -58,7 +58,7 @@ pub(super) fn make_up(
     Ok(problem::json(StatusCode::CREATED, &answer))
 }
 
-/// Makes something happen to a mail, which its id or its email's id names. `detail` is laid over what such an event usually says of itself, as
+/// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
 pub(super) fn happens(
     state: &State,
@@ -70,13 +70,13 @@ pub(super) fn happens(
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
     let (event, detail) = read(request, &HAPPENS, "detail")?;
-    happen(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
+    record_event(state, tenant, &email, state.clock.now(), event, Some(&Value::Object(detail)));
     let answer =
         json!({ "object": "email", "id": email.id.to_string(), "last_event": email.last_event().as_str() });
     Ok(problem::json(StatusCode::CREATED, &answer))
 }
 
-/// Reads a body that names a type and may have an object beside it.
+/// Reads a body with a type and an optional object.
 fn read<T: Copy>(
     request: &Request<Bytes>,
     words: &[(&str, T)],
@@ -100,5 +100,5 @@ fn read<T: Copy>(
         Some(other) => body.refuse(beside, "an object", &other).unwrap_or_default(),
     };
     body.finish(&format!("`type`, `{beside}`"))?;
-    Ok((kind.ok_or_else(|| Problem::application("A type was lost."))?, object))
+    Ok((kind.ok_or_else(|| Problem::application("A type is missing."))?, object))
 }

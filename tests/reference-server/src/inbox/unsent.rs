@@ -1,6 +1,6 @@
-//! Emails that no mail has come of: they wait, or they failed or were canceled before they left. `GET /_/messages?state=…` lists them.
+//! Unsent emails: waiting, failed or canceled. `GET /_/messages?state=…` lists them.
 //!
-//! An email is here from its acceptance until its mail leaves. Then its address (`/_/messages/{email_id}/…`) is the mail's.
+//! An email is listed here from its acceptance until it is sent. Then its URL (`/_/messages/{email_id}/…`) is that of the captured email.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
-use crate::inbox::messages;
+use crate::inbox::filter::{self, Filter};
 use crate::lock::lock;
 use crate::model::email::tags::Tag;
 use crate::model::email::{Email, Event};
@@ -22,11 +21,11 @@ use crate::wire::paging::{Mode, Page, Window, list, quoted};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 
-/// Why an email has not left.
+/// Why an email is unsent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// It waits for its time.
+    /// It waits for its schedule.
     Scheduled,
     /// It waits for its hosted attachments.
     Queued,
@@ -36,7 +35,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// None if the email has left.
+    /// `None` if the email was sent.
     pub(super) fn of(email: &Email) -> Option<Self> {
         match email.last_event() {
             _ if email.captured().is_some() => None,
@@ -51,14 +50,14 @@ impl State {
     }
 }
 
-/// The emails that a list asks for with `state`.
+/// The unsent emails that `state` selects.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted {
     All,
     In(State),
 }
 
-/// The values of `state` besides `sent`, which asks for mails.
+/// The values of `state` besides `sent`, which selects captured emails.
 const STATES: [(&str, Wanted); 6] = [
     ("unsent", Wanted::All),
     ("scheduled", Wanted::In(State::Scheduled)),
@@ -69,7 +68,7 @@ const STATES: [(&str, Wanted); 6] = [
 ];
 
 impl Wanted {
-    /// Reads `state` of a query; none asks for mails.
+    /// Reads `state` from a query; absent, it selects captured emails.
     pub(super) fn read(query: &str) -> Result<Option<Self>, Problem> {
         let state = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "state").last();
         let Some((_, state)) = state.filter(|(_, state)| state != "sent") else { return Ok(None) };
@@ -89,7 +88,7 @@ impl Wanted {
     }
 }
 
-/// `GET /_/messages?state=unsent`, mode A, newest first by when they were accepted. It looks through the emails without their lock.
+/// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
 pub(super) fn index(
     tenant: &Tenant,
     wanted: Wanted,
@@ -97,7 +96,7 @@ pub(super) fn index(
     canceled: &Cancellation,
 ) -> Result<Response<Bytes>, Problem> {
     let filter = Filter::read(query)?;
-    let walk = Window::read(Some(&messages::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
+    let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
     let page = walk
         .look(|email| canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email));
     canceled.check()?;
@@ -105,18 +104,18 @@ pub(super) fn index(
     Ok(list(&Page { items, has_more: page.has_more }))
 }
 
-/// The IDs of all of them.
+/// The IDs of all unsent emails.
 pub(super) fn ids(tenant: &Tenant) -> impl Iterator<Item = Uuid> + use<> {
     let emails: Vec<_> = lock(&tenant.emails).newest_first().cloned().collect();
     emails.into_iter().filter(|email| State::of(email).is_some()).map(|email| email.id)
 }
 
-/// The one with this ID.
+/// Finds an unsent email by ID.
 pub(super) fn find(emails: &Ledger<Arc<Email>>, id: Uuid) -> Option<Arc<Email>> {
     emails.get(id).filter(|email| State::of(email).is_some()).cloned()
 }
 
-/// An unsent email in a list, with the fields of a mail as far as it has them.
+/// An unsent email in a list, with the fields of a captured one as far as it has them.
 #[derive(Serialize)]
 pub(super) struct Item<'a> {
     id: String,
@@ -127,9 +126,9 @@ pub(super) struct Item<'a> {
     bcc: &'a [String],
     subject: &'a str,
     created_at: String,
-    /// `None` if it has left meanwhile.
+    /// `None` if it was sent meanwhile.
     state: Option<State>,
-    /// Why it failed, as the event of webhooks has it.
+    /// The reason of its failure, as in webhook events.
     reason: Option<Arc<str>>,
     scheduled_at: Option<String>,
     last_event: &'static str,

@@ -1,12 +1,12 @@
-//! Where the links of broadcasts lead: `GET /_/unsubscribe/{word}` asks, `POST` unsubscribes.
+//! The unsubscribe page: `GET /_/unsubscribe/{word}` asks for confirmation, `POST` unsubscribes.
 //!
-//! Looking must not unsubscribe: mail programs and scanners follow links. What is posted is the one click of RFC 8058, or the page's own
-//! button. No key is needed; the link itself proves that it came with the mail.
+//! A GET must not unsubscribe: mail clients and scanners follow links. The POST is the one click of RFC 8058, or the page's own button. No
+//! key is needed; the signed link proves that it came with the email.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 
-use crate::delivery::unsubscribe::{self, Leaving};
+use crate::delivery::unsubscribe::{self, UnsubscribeRequest};
 use crate::state::State;
 use crate::wire::escape::escaped;
 use crate::wire::problem::Problem;
@@ -24,7 +24,7 @@ pub(super) fn ask(state: &State, word: &str) -> Result<Response<Bytes>, Problem>
     )))
 }
 
-/// Unsubscribes, once or again.
+/// Unsubscribes; repeating it has no further effect.
 pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
     let leaving = read(state, word)?;
     let (address, what) = words(&leaving)?;
@@ -32,17 +32,17 @@ pub(super) fn end(state: &State, word: &str) -> Result<Response<Bytes>, Problem>
     Ok(page(&format!("<h1>Unsubscribed</h1><p>{address} gets no more {what}.</p>")))
 }
 
-fn read(state: &State, word: &str) -> Result<Leaving, Problem> {
+fn read(state: &State, word: &str) -> Result<UnsubscribeRequest, Problem> {
     unsubscribe::open(state, word).ok_or_else(|| {
         Problem::new(
             StatusCode::FORBIDDEN,
             "invalid_link",
-            "This link is not one that this service has written, or it has forgotten whom it was for.",
+            "This link is not signed by this service, or its account no longer exists.",
         )
     })
 }
 
-fn words(leaving: &Leaving) -> Result<(String, String), Problem> {
+fn words(leaving: &UnsubscribeRequest) -> Result<(String, String), Problem> {
     let address = leaving.address().ok_or_else(|| Problem::not_found("Contact not found."))?;
     let what = match leaving.topic() {
         Some(topic) => format!("mail about <b>{}</b>", escaped(&topic)),
@@ -65,7 +65,7 @@ fn page(body: &str) -> Response<Bytes> {
             "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         ),
     );
-    // The address of the page is the permission to unsubscribe.
+    // The page's URL authorizes the request.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

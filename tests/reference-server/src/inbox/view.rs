@@ -1,7 +1,7 @@
-//! Whose mails the page looks at, and lists of them. Looking makes no tenant.
+//! The viewer's account, and lists of its emails. Viewing creates no tenant.
 //!
-//! A frame, a download and a stream of events can't send a header, so here the key may also be `?key=`. That makes no difference to others: a page from
-//! elsewhere is refused before (see [`guard`](crate::guard)).
+//! Frames, downloads and event streams can't send a header, so here the key may also be `?key=`. Other origins can't exploit that: their
+//! requests are rejected before (see [`guard`](crate::guard)).
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use http::{Request, Response, StatusCode};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::inbox::filter::Filter;
-use crate::inbox::letter::{Letter, ReceivedItem};
+use crate::inbox::filter::{self, Filter};
+use crate::inbox::mail::{MailView, ReceivedItem};
 use crate::inbox::{Outcome, account, filtered, messages, name_of};
 use crate::lock::lock;
 use crate::state::tenant::Tenant;
@@ -20,7 +20,7 @@ use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Page, Window, list};
 use crate::wire::problem::{self, Problem};
 
-/// The viewer's account, by the key or the account ID in the header or in the query.
+/// The viewer's account, by the key or account ID in the header or the query.
 pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tenant>, Problem> {
     let query = request.uri().query().unwrap_or_default();
     let key = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "key");
@@ -28,13 +28,13 @@ pub(super) fn viewer(state: &State, request: &Request<Bytes>) -> Result<Arc<Tena
     if let Some(tenant) = account::named(state, word) {
         return tenant;
     }
-    let credential = keys::credential(word, &state.tenants.key_book);
+    let credential = keys::credential(word, &state.tenants.api_key_index);
     let name = credential.ok_or_else(Problem::invalid_api_key)?.tenant;
     Ok(state.tenants.look(&name))
 }
 
-/// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks the account of
-/// that as current.
+/// `GET /_/tenants`: all accounts, most recently used first. It needs no credential, so it shows no keys; with a credential it marks that
+/// account as current.
 pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let current = name_of(state, request).ok();
     let tenants = state.tenants.all();
@@ -54,22 +54,22 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-/// `GET /_/received`, mode A: what came in, with the filters of `GET /_/messages`.
+/// `GET /_/received`, mode A: received emails, with the filters of `GET /_/messages`.
 pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
-    let query = messages::renamed(query);
+    let query = filter::renamed(query);
     let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter, canceled)?;
     let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))
 }
 
-/// `GET /_/latest.html?to=…`: the newest captured mail that fits, for a test that has a browser and nothing else.
+/// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
 pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Outcome {
     let filter = Filter::read(query.unwrap_or_default())?;
     let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
     let mail = page.items.into_iter().next();
-    let letter = mail.map(Letter::Sent).ok_or_else(|| Problem::not_found("No captured mail fits."))?;
+    let letter = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
     match name {
         "latest.html" => letter.html_page(canceled),
         "latest.txt" => letter.text_page(),

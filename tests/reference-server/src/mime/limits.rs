@@ -1,11 +1,12 @@
 //! Limits of header fields.
 
-/// The longest word that stands unencoded, with the spaces before it, in bytes: a line has at most 998, and the field's name is on the first.
+/// The maximum length of an unencoded word, with the spaces before it, in bytes: a line has at most 998, and the first one includes the
+/// field's name.
 pub(crate) const MAX_WORD: usize = 690;
-/// The longest name of a field, in bytes.
+/// The maximum length of a field name, in bytes.
 pub(crate) const MAX_NAME: usize = 300;
 
-/// Whether a value can stand as it is: a parser gives it back unchanged, and no line is too long.
+/// Whether a value needs no encoding: parsers return it unchanged, and no line is too long.
 pub(crate) fn is_plain(value: &str) -> bool {
     value.is_ascii() && !value.starts_with(' ') && !value.ends_with(' ') && has_short_words(value)
 }

@@ -1,7 +1,7 @@
-//! The parts of a mail, counted without a tree.
+//! Counts the parts of a message without building a tree.
 //!
-//! This follows `mail_parser`'s own walk, step by step and with its own functions, so that both see the same parts wherever a mail is malformed.
-//! What differs: nothing is kept, nothing is recursive, and it stops at the first limit.
+//! This follows the walk of `mail_parser` step by step, with its own functions, so that both find the same parts in malformed messages. The
+//! differences: it stores nothing, doesn't recurse, and stops at the first limit.
 
 use mail_parser::decoders::DecodeFnc;
 use mail_parser::parsers::MessageStream;
@@ -9,21 +9,21 @@ use mail_parser::{ContentType, GetHeader as _, Header, HeaderName, HeaderValue, 
 
 use crate::mime::{MAX_LEVELS, MAX_PARTS, MAX_REREAD, NotParsed};
 
-/// How many encoded messages inside one another the parser decodes.
+/// The maximum nesting of encoded messages that the parser decodes.
 const MAX_ENCODED: usize = 3;
-/// The parts of a rendered mail around its attachments: `mixed`, `alternative`, `related`, text and HTML.
+/// The parts of a rendered email around its attachments: `mixed`, `alternative`, `related`, text and HTML.
 const BODIES: usize = 5;
-/// Their levels.
+/// The nesting depth of those parts.
 const BODY_LEVELS: usize = 3;
 
-/// Walks through a whole mail.
+/// Walks through a complete message.
 pub(super) fn check(raw: &[u8]) -> Result<(), NotParsed> {
     let mut walk = Walk::default();
     walk.message(raw, 0, MAX_ENCODED)?;
     walk.decoded()
 }
 
-/// What has been counted so far, and which decoded messages are still to be walked through.
+/// The counts so far, and the decoded messages that remain to be walked.
 #[derive(Default)]
 pub(super) struct Walk {
     parts: usize,
@@ -31,15 +31,15 @@ pub(super) struct Walk {
     pending: Vec<Encoded>,
 }
 
-/// A message that was encoded.
+/// A decoded message.
 struct Encoded {
     raw: Vec<u8>,
     level: usize,
-    /// How many more levels of encoding are decoded.
+    /// The number of further encodings that are decoded.
     encodings: usize,
 }
 
-/// What the parser's next part is inside of.
+/// The container of the parser's next part.
 struct Level {
     kind: Kind,
     boundary: Option<Vec<u8>>,
@@ -54,12 +54,12 @@ enum Kind {
 }
 
 impl Walk {
-    /// Around the attachments of a mail that is yet to be rendered.
+    /// Starts with the parts around the attachments of an email to be rendered.
     pub(super) fn below_bodies() -> Self {
         Self { parts: BODIES, ..Self::default() }
     }
 
-    /// Counts an attachment, which is rendered in Base64.
+    /// Counts an attachment, which is rendered as Base64.
     pub(super) fn attachment(&mut self, content_type: &str, bytes: &[u8]) -> Result<(), NotParsed> {
         self.part()?;
         let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -120,7 +120,7 @@ impl Walk {
             let decode = decoder(&headers);
             if kind == Kind::Message && decode.is_none() {
                 if encodings < MAX_ENCODED {
-                    // The parser copies the whole decoded buffer for each message in it.
+                    // The parser copies the complete decoded buffer for each message in it.
                     self.reread(raw.len())?;
                 }
                 let next = Level { kind, boundary: level.boundary.take() };
@@ -145,13 +145,13 @@ impl Walk {
     }
 }
 
-/// Goes one level down.
+/// Enters a nested level.
 fn enter(outer: &mut Vec<Level>, level: &mut Level, next: Level, base: usize) -> Result<(), NotParsed> {
     outer.push(std::mem::replace(level, next));
     if base + outer.len() > MAX_LEVELS { Err(NotParsed::LEVELS) } else { Ok(()) }
 }
 
-/// Goes up from the levels that end here. Whether another part may follow.
+/// Leaves the levels that end here. Returns whether another part may follow.
 fn leave(outer: &mut Vec<Level>, level: &mut Level, stream: &mut MessageStream<'_>) -> bool {
     if level.boundary.is_none() {
         return stream.remaining() > 0;
@@ -173,11 +173,11 @@ fn leave(outer: &mut Vec<Level>, level: &mut Level, stream: &mut MessageStream<'
     }
 }
 
-/// What a part is, by its headers.
+/// The kind of a part, by its headers.
 enum Inner {
-    /// Its first part comes next.
+    /// Its first part follows.
     Multipart(Level),
-    /// A `multipart` whose boundary is nowhere: text.
+    /// A `multipart` whose boundary doesn't occur: text.
     Undelimited,
     Leaf(Kind),
 }
@@ -199,7 +199,7 @@ fn inner(content_type: Option<&ContentType<'_>>, parent: Kind, stream: &mut Mess
     }
 }
 
-/// How a part is decoded; none if it is not encoded.
+/// The decoder of a part; `None` if it isn't encoded.
 fn decoder<'x>(headers: &[Header<'x>]) -> Option<DecodeFnc<'x>> {
     let encoding = headers.iter().rfind(|header| header.name == HeaderName::ContentTransferEncoding)?;
     let HeaderValue::Text(encoding) = &encoding.value else { return None };
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// How many parts the parser finds, and how many levels of messages.
+    /// The number of parts that the parser finds, and of levels of messages.
     fn parsed(message: &Message<'_>) -> (usize, usize) {
         message.parts.iter().fold((0, 0), |(parts, levels), part| {
             let (more, below) = match &part.body {
@@ -231,13 +231,22 @@ mod tests {
         })
     }
 
+    /// How many messages there are, inside one another or not.
+    fn messages(message: &Message<'_>) -> usize {
+        let inner = message.parts.iter().map(|part| match &part.body {
+            PartType::Message(inner) => messages(inner),
+            _ => 0,
+        });
+        1 + inner.sum::<usize>()
+    }
+
     fn walked(raw: &[u8]) -> usize {
         let mut walk = Walk::default();
         walk.message(raw, 0, MAX_ENCODED).and_then(|()| walk.decoded()).unwrap();
         walk.parts
     }
 
-    /// Lines of which mails are made, in any order.
+    /// Lines of messages in any order.
     fn lines() -> impl Strategy<Value = Vec<u8>> {
         let line = prop::sample::select(vec![
             "",
@@ -275,10 +284,11 @@ mod tests {
         #[test]
         fn the_walk_sees_every_part_that_the_parser_sees(raw in lines()) {
             let Ok(message) = crate::mime::parse(&raw) else { return Ok(()) };
-            let found = message.map_or((0, 0), |message| parsed(&message));
+            let found = message.as_ref().map_or(0, |message| parsed(message).0);
+            let messages = message.as_ref().map_or(1, messages);
             let walked = walked(&raw);
-            // Headers that end with the mail are a part for the parser only if there is no other one.
-            prop_assert!((found.0..=found.0 + 1).contains(&walked), "{walked} against {found:?}");
+            // The parser counts headers at the end of a message as a part only if the message has no other one.
+            prop_assert!((found..=found + messages).contains(&walked), "{walked} against {found} in {messages} messages");
         }
     }
 
@@ -296,7 +306,7 @@ mod tests {
         let twice = encoded(&encoded(&deep(MAX_LEVELS - 2)));
         for mail in [deep(MAX_LEVELS), encoded(&deep(MAX_LEVELS - 1)), twice] {
             let run = move || crate::mime::parse(mail.as_bytes()).map(|message| parsed(&message.unwrap()).1);
-            // A quarter of what a thread has.
+            // A quarter of a thread's usual stack.
             let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(run).unwrap();
             assert_eq!(thread.join().unwrap(), Ok(MAX_LEVELS));
         }

@@ -1,15 +1,16 @@
-//! API keys that were made.
+//! API keys created through the API.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::credential::{Credential, Made, Permission};
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One key that was made.
+/// A created API key.
 #[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct ApiKey {
     pub(crate) id: Uuid,
@@ -22,8 +23,10 @@ pub(crate) struct ApiKey {
     pub(crate) domain: Option<Uuid>,
 }
 
+heap_size!(ApiKey { id, name, token, created_at, last_used_at, permission, domain });
+
 impl ApiKey {
-    /// The key itself, and what it may do.
+    /// The key itself, with its permissions.
     pub(crate) fn credential(&self, tenant: &str) -> (&str, Credential<'static>) {
         let credential = Credential {
             tenant: tenant.to_owned().into(),

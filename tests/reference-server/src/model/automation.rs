@@ -1,4 +1,4 @@
-//! Automations: what triggers them, and the steps that follow.
+//! Automations: their triggers and steps.
 
 pub(crate) mod definition;
 pub(crate) mod duration;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::definition::Definition;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -24,17 +25,28 @@ pub(crate) struct Automation {
     pub(crate) enabled: bool,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
-    /// Shared with the runs that go by it, also when the automation has another one by then.
+    /// Shared with its runs, which keep it when the automation changes.
     pub(crate) definition: Arc<Definition>,
 }
+
+heap_size!(Automation { id, name, enabled, created_at, updated_at, definition });
 
 /// The groups of automations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
-    /// The enabled or the disabled ones.
+    /// The enabled or the disabled automations.
     Enabled(bool),
-    /// The enabled ones that an event of this name triggers.
+    /// The enabled automations that an event of this name triggers.
     Trigger(String),
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Enabled(_) => 0,
+            Self::Trigger(name) => name.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Automation {
@@ -50,7 +62,7 @@ impl table::Record for Automation {
     }
 }
 
-/// Whether an automation is enabled, as it is written.
+/// The wire values of `enabled`.
 pub(crate) const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 
 impl Automation {

@@ -1,4 +1,4 @@
-//! What the service remembers of a broadcast, and how far it has come.
+//! Broadcasts and their progress.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::email::recipients::{Mailbox, texts};
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One email for all contacts of a segment.
+/// One email to all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Broadcast {
     pub(crate) id: Uuid,
@@ -24,13 +25,17 @@ pub(crate) struct Broadcast {
     pub(crate) sent_at: Option<Timestamp>,
 }
 
+heap_size!(Broadcast { id, created_at, message, status, scheduled_at, sent_at });
+heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text, name, topic });
+no_heap!(Status);
+
 impl table::Record for Broadcast {
     const PLURAL: &'static str = "broadcasts";
 
     type Group = NoGroup;
 }
 
-/// What can be changed until it goes out.
+/// The content, which can be changed until the broadcast is sent.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Message {
     pub(crate) segment: Uuid,
@@ -39,29 +44,29 @@ pub(crate) struct Message {
     pub(crate) reply_to: Option<Vec<Mailbox>>,
     pub(crate) preview_text: Option<String>,
     pub(crate) html: Option<Arc<str>>,
-    /// None: derived from the HTML of each mail. Empty: there is none.
+    /// `None`: derived from the HTML of each email. Empty: no text.
     pub(crate) text: Option<Arc<str>>,
     pub(crate) name: Option<String>,
     pub(crate) topic: Option<Uuid>,
 }
 
 impl Message {
-    /// Its name; without one its subject, or `Untitled`. (The specification is silent here; official clients take the name for text.)
+    /// The name; without one the subject, or `Untitled`. (The specification doesn't define this; official clients expect a string.)
     pub(crate) fn shown_name(&self) -> &str {
         let names = [self.name.as_deref(), Some(self.subject.as_str())];
         names.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or("Untitled")
     }
 }
 
-/// How far a broadcast has come. The specification has seen `draft` and `sent`.
+/// The status of a broadcast. The specification names `draft` and `sent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     Draft,
     Scheduled,
-    /// Its mails are leaving.
+    /// Its emails are being sent.
     Queued,
     Sent,
-    /// It was stopped while its mails were leaving.
+    /// It was canceled while its emails were being sent.
     Canceled,
 }
 
@@ -92,7 +97,7 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Its schedule is due at `due`: whether it goes out now. One that was taken back, or is scheduled for another time, doesn't.
+    /// Starts sending a broadcast whose schedule was due at `due`. Returns false if it was canceled or rescheduled.
     pub(crate) fn fall_due(&mut self, due: Timestamp) -> bool {
         let goes = self.status == Status::Scheduled && self.scheduled_at == Some(due);
         if goes {
@@ -101,7 +106,7 @@ impl Broadcast {
         goes
     }
 
-    /// Its last mail has left. One that was stopped meanwhile stays stopped.
+    /// Completes the broadcast after its last email. A canceled one stays canceled.
     pub(crate) fn finish(&mut self, at: Timestamp) {
         if self.status == Status::Queued {
             self.status = Status::Sent;
@@ -109,7 +114,7 @@ impl Broadcast {
         }
     }
 
-    /// Takes it back.
+    /// Cancels the broadcast.
     pub(crate) fn cancel(&mut self) -> Result<(), Problem> {
         match self.status {
             Status::Scheduled => {
@@ -124,7 +129,7 @@ impl Broadcast {
         Ok(())
     }
 
-    /// Refuses what is done to a broadcast that has gone out already; `done` says what: `updated`.
+    /// Rejects a change of a broadcast that was already sent; `done` names the change: `updated`.
     pub(crate) fn check_open(&self, done: &str) -> Result<(), Problem> {
         match self.status {
             Status::Draft | Status::Scheduled => Ok(()),
@@ -142,7 +147,7 @@ impl Broadcast {
 }
 
 view! {
-    /// `SPEC.md`, Broadcast (list item), and the topic. `audience_id` is the segment's former name.
+    /// `SPEC.md`, Broadcast (list item), with the topic. `audience_id` is the deprecated name of the segment.
     pub(crate) Item of broadcast: Broadcast {
         id: broadcast.id,
         name: broadcast.message.shown_name(),

@@ -1,4 +1,4 @@
-//! What the service remembers of a contact.
+//! Contacts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// A contact of whom nothing is known but the address.
+/// A new contact with nothing but an address.
 pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
     Contact {
         id,
@@ -30,22 +31,22 @@ pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
     }
 }
 
-/// One contact.
+/// A contact.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Contact {
     pub(crate) id: Uuid,
-    /// `local@domain`, as it was given. Two contacts never share one, however it is capitalised.
+    /// `local@domain` as given. It is unique, ignoring case.
     pub(crate) email: String,
     pub(crate) first_name: Option<String>,
     pub(crate) last_name: Option<String>,
-    /// Gets no broadcast at all.
+    /// Receives no broadcasts at all.
     pub(crate) unsubscribed: bool,
     pub(crate) properties: BTreeMap<String, PropertyValue>,
     pub(crate) segments: Vec<Uuid>,
-    /// The segments that it has left: a walk over the members goes on from a member that leaves meanwhile.
+    /// Former segments, so that a list of members can continue after a member that leaves meanwhile.
     #[serde(default)]
     pub(crate) left_segments: BTreeSet<Uuid>,
-    /// The topics that the contact has made a choice about.
+    /// The topics for which the contact has made a choice.
     pub(crate) topics: BTreeMap<Uuid, Subscription>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -58,10 +59,43 @@ pub(crate) enum Group {
     Member(Uuid),
     /// The contacts that have left a segment.
     FormerMember(Uuid),
-    /// The contacts that have made a choice about a topic.
+    /// The contacts that have made a choice for a topic.
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
     Property(String),
+}
+
+heap_size!(Contact {
+    id,
+    email,
+    first_name,
+    last_name,
+    unsubscribed,
+    properties,
+    segments,
+    left_segments,
+    topics,
+    created_at,
+    updated_at
+});
+no_heap!(Subscription);
+
+impl Size for PropertyValue {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.heap_size(),
+            Self::Number(_) => 0,
+        }
+    }
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Member(_) | Self::FormerMember(_) | Self::Topic(_) => 0,
+            Self::Property(key) => key.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Contact {
@@ -95,7 +129,7 @@ impl table::Record for Contact {
 }
 
 impl Contact {
-    /// Makes it a member; adding a member again changes nothing.
+    /// Adds the contact to a segment; adding it again has no effect.
     pub(crate) fn join(&mut self, segment: Uuid) {
         self.left_segments.remove(&segment);
         if !self.segments.contains(&segment) {
@@ -103,7 +137,7 @@ impl Contact {
         }
     }
 
-    /// Ends the membership. False if it is no member.
+    /// Removes the contact from a segment. Returns false if it isn't a member.
     pub(crate) fn leave(&mut self, segment: Uuid) -> bool {
         let before = self.segments.len();
         self.segments.retain(|one| *one != segment);
@@ -114,19 +148,19 @@ impl Contact {
         left
     }
 
-    /// Forgets a segment that is deleted.
+    /// Removes all traces of a deleted segment.
     pub(crate) fn forget_segment(&mut self, segment: Uuid) {
         self.leave(segment);
         self.left_segments.remove(&segment);
     }
 
-    /// Whether it is or was a member, so that lists of the membership have a place for it.
+    /// Whether it is or was a member, so that a cursor of the member list can point to it.
     pub(crate) fn has_joined(&self, segment: Uuid) -> bool {
         self.segments.contains(&segment) || self.left_segments.contains(&segment)
     }
 }
 
-/// What a property can hold.
+/// The value of a contact property.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum PropertyValue {
@@ -135,7 +169,7 @@ pub(crate) enum PropertyValue {
 }
 
 impl PropertyValue {
-    /// The name of its type on the wire.
+    /// The wire name of its type.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "string",
@@ -153,7 +187,7 @@ impl std::fmt::Display for PropertyValue {
     }
 }
 
-/// Whether somebody wants the emails of a topic.
+/// Whether a contact receives the emails of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subscription {

@@ -1,17 +1,18 @@
-//! Contact properties: what else can be known of a contact, and put into a broadcast.
+//! Contact properties: custom fields of contacts, for use in broadcasts.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::PropertyValue;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One property that contacts can have. Its key and its type never change.
+/// A custom field of contacts. Its key and type never change.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct ContactProperty {
     pub(crate) id: Uuid,
@@ -20,6 +21,9 @@ pub(crate) struct ContactProperty {
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
+no_heap!(Type);
 
 impl table::Record for ContactProperty {
     const PLURAL: &'static str = "contact properties";
@@ -38,7 +42,7 @@ impl table::Record for ContactProperty {
     }
 }
 
-/// What a property holds. The specification has seen `string`.
+/// The type of a property. The specification names `string`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Type {

@@ -1,4 +1,4 @@
-//! What a credential may do, and of whom.
+//! Credentials: their tenants and permissions.
 
 use std::borrow::Cow;
 
@@ -6,29 +6,32 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::oauth::jwt::Claims;
+use crate::store::size::no_heap;
 use crate::wire::problem::Problem;
 
-/// What a credential may do (`SPEC.md`, Authentication).
+/// The permission of a credential (`SPEC.md`, Authentication).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Permission {
-    /// `full_access`: every route.
+    /// `full_access`: all routes.
     FullAccess,
-    /// `emails:send`: the routes that send, and no other.
+    /// `emails:send`: only the routes that send.
     SendOnly,
 }
 
-/// A credential that was understood.
+no_heap!(Permission);
+
+/// A valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Credential<'a> {
     pub(crate) tenant: Cow<'a, str>,
     pub(crate) permission: Permission,
-    /// The key's record, if `POST /api-keys` made it.
+    /// The key's record, if `POST /api-keys` created it.
     pub(crate) made: Option<Made>,
     /// Whether it is an access token.
     pub(crate) token: bool,
 }
 
-/// What the service knows of a key that it has made.
+/// The record of a created key, as far as requests need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) id: Uuid,
@@ -36,17 +39,17 @@ pub(crate) struct Made {
     pub(crate) domain: Option<Uuid>,
 }
 
-/// What a route asks of a credential (`SPEC.md`, Authentication, Scopes).
+/// The scope that a route requires (`SPEC.md`, Authentication, Scopes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// `emails:send` is enough.
+    /// Requires `emails:send`.
     Send,
-    /// Needs `full_access`.
+    /// Requires `full_access`.
     Full,
 }
 
 impl Credential<'static> {
-    /// That of an access token.
+    /// The credential of an access token.
     pub(crate) fn of_token(claims: &Claims, tenant: String) -> Self {
         let full = claims.scope.split(' ').any(|scope| scope == "full_access");
         let permission = if full { Permission::FullAccess } else { Permission::SendOnly };
@@ -55,7 +58,7 @@ impl Credential<'static> {
 }
 
 impl Credential<'_> {
-    /// Refuses a send-only credential on a route that needs more.
+    /// Rejects a send-only credential on a route that requires full access.
     pub(crate) fn check(&self, scope: Scope) -> Result<(), Problem> {
         match (self.permission, scope) {
             (Permission::SendOnly, Scope::Full) if self.token => Err(Problem::invalid_permission()),

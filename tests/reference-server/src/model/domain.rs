@@ -1,4 +1,4 @@
-//! What the service remembers of a domain: how it is set up, its DNS records, and how their verification stands.
+//! Domains: their settings, DNS records and verification status.
 
 pub(crate) mod dns;
 pub(crate) mod verification;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::dns::{DnsRecord, RecordStatus};
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
@@ -24,11 +25,24 @@ pub(crate) struct Domain {
     pub(crate) setup: Setup,
     pub(crate) status: Status,
     pub(crate) records: Vec<DnsRecord>,
-    /// The number of the check that was begun last; what an earlier one finds doesn't count.
+    /// The number of the latest check; results of earlier ones are ignored.
     pub(crate) check: u64,
-    /// The last check that ended has found what sending needs. It stays so while another one runs.
+    /// The latest completed check found the records for sending. It stays set during the next check.
     pub(crate) proven: bool,
 }
+
+heap_size!(Domain { id, created_at, setup, status, records, check, proven });
+heap_size!(Setup {
+    name,
+    region,
+    return_path,
+    open_tracking,
+    click_tracking,
+    tracking_subdomain,
+    tls,
+    capabilities
+});
+no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
     const PLURAL: &'static str = "domains";
@@ -52,7 +66,7 @@ impl table::Record for Domain {
     }
 }
 
-/// What the caller decides.
+/// The settings that the caller chooses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Setup {
     /// In lower case.
@@ -78,13 +92,13 @@ impl Default for Capabilities {
     }
 }
 
-/// What happens where the recipient's server offers no TLS.
+/// The behavior if the recipient's server doesn't offer TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Tls {
-    /// The mail goes unencrypted.
+    /// Send unencrypted.
     #[default]
     Opportunistic,
-    /// The mail doesn't go.
+    /// Don't send.
     Enforced,
 }
 
@@ -110,8 +124,8 @@ impl Region {
     }
 }
 
-/// The specification has seen the first two. Of the others that are known, `temporary_failure` doesn't occur here: no record of a
-/// sandbox vanishes after it was found.
+/// The specification names the first two. Of the other known ones, `temporary_failure` doesn't occur here: no record of a sandbox disappears
+/// after it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Status {
     NotStarted,
@@ -141,7 +155,7 @@ impl Domain {
         Self { id, created_at, setup, status: Status::NotStarted, records, check: 0, proven: false }
     }
 
-    /// Sets it up anew. Records that it had already keep their status.
+    /// Replaces the settings. Existing records keep their status.
     pub(crate) fn set_up(&mut self, setup: Setup) {
         let known = std::mem::replace(&mut self.records, dns::records(self.id, &setup));
         for record in &mut self.records {
@@ -152,17 +166,17 @@ impl Domain {
         self.setup = setup;
     }
 
-    /// Whether it is verified for sending, also while it is checked again.
+    /// Whether it is verified for sending, even while it is checked again.
     pub(crate) fn may_send(&self) -> bool {
         self.proven && self.setup.capabilities.sending
     }
 
-    /// Whether it is verified for receiving, also while it is checked again.
+    /// Whether it is verified for receiving, even while it is checked again.
     pub(crate) fn may_receive(&self) -> bool {
         self.proven && self.setup.capabilities.receiving
     }
 
-    /// The host that stands in tracked links, if it is verified. Without one, neither opens nor clicks are tracked.
+    /// The host of tracked links, if it is verified. Without one, neither opens nor clicks are tracked.
     pub(crate) fn tracking_host(&self) -> Option<String> {
         let label = self.setup.tracking_subdomain.as_ref()?;
         let verified = |record: &DnsRecord| record.is_tracking() && record.status == RecordStatus::Verified;

@@ -1,4 +1,4 @@
-//! What the service remembers of an email, and what has happened to it.
+//! Sent emails and their events.
 
 pub(crate) mod attachments;
 pub(crate) mod bodies;
@@ -23,15 +23,17 @@ use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// How many events of an email are remembered.
+/// The maximum number of events per email.
 const LONGEST_HISTORY: usize = 200;
+/// The number of events of an email that was delivered and never opened.
+const USUAL_HISTORY: usize = 2;
 
-/// A sent email. What was sent never changes; when it leaves and what happened to it does.
+/// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
     pub(crate) id: Uuid,
-    /// With its angle brackets.
-    pub(crate) message_id: String,
+    /// Including its angle brackets.
+    pub(crate) message_id: Arc<str>,
     pub(crate) created_at: Timestamp,
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
@@ -41,16 +43,16 @@ pub(crate) struct Email {
     pub(crate) subject: String,
     #[serde(flatten)]
     pub(crate) bodies: Bodies,
-    /// The custom headers; not those that the service adds to the mails of a broadcast.
+    /// The custom headers, without those that the service adds to the emails of a broadcast.
     #[serde(default)]
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) tags: Vec<Tag>,
+    pub(crate) tags: Arc<[Tag]>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) origin: Origin,
     progress: Mutex<Progress>,
 }
 
-/// A copy of its own, with what has happened so far. The bodies are shared.
+/// A separate copy with the current progress. The bodies are shared.
 impl Clone for Email {
     fn clone(&self) -> Self {
         let Self {
@@ -90,23 +92,23 @@ impl Clone for Email {
     }
 }
 
-/// What has happened to an email so far.
+/// The progress of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Progress {
     last_event: (Timestamp, Event),
-    /// All of them, oldest first.
+    /// All events, oldest first.
     history: Vec<(Timestamp, Event)>,
     scheduled_at: Option<Timestamp>,
-    /// All that is needed to send it, until it has been sent.
+    /// The content to send, until it has been sent.
     waiting: Option<Box<Draft>>,
-    /// The mail that left, in the inbox.
+    /// The captured email in the inbox.
     captured: Option<Uuid>,
-    /// Why it could not leave.
+    /// Why it was not sent.
     #[serde(default)]
     failure: Option<Arc<str>>,
 }
 
-/// An event of an email. The specification has seen two; these are the twelve that are known.
+/// An event of an email. The specification names two of these twelve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub(crate) enum Event {
     Queued,
@@ -150,7 +152,7 @@ impl Email {
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
             id,
-            message_id: format!("<{id}@{}>", draft.from.message_id_domain()),
+            message_id: format!("<{id}@{}>", draft.from.message_id_domain()).into(),
             created_at,
             from: draft.from.text.clone(),
             to: texts(&draft.to),
@@ -160,12 +162,12 @@ impl Email {
             subject: draft.subject.clone(),
             bodies: draft.bodies.clone(),
             headers,
-            tags: draft.tags.clone(),
+            tags: Arc::clone(&draft.tags),
             topic: draft.topic,
             origin: draft.origin,
             progress: Mutex::new(Progress {
                 last_event: (created_at, Event::Queued),
-                history: Vec::new(),
+                history: Vec::with_capacity(USUAL_HISTORY),
                 scheduled_at: draft.scheduled_at,
                 waiting: Some(draft),
                 captured: None,
@@ -178,12 +180,12 @@ impl Email {
         lock(&self.progress).last_event.1
     }
 
-    /// All that has happened to it, oldest first. Of an email that is opened again and again the last times are forgotten.
+    /// All events, oldest first. Beyond the limit, the latest are dropped.
     pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
         lock(&self.progress).history.clone()
     }
 
-    /// Notes an event. It is the last one unless a later one is known already.
+    /// Adds an event. It becomes the last one unless a later one is recorded already.
     pub(crate) fn note(&self, at: Timestamp, event: Event) {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
@@ -199,17 +201,17 @@ impl Email {
         lock(&self.progress).scheduled_at
     }
 
-    /// Hands out what is needed to send it, to whoever asks first once its time has come.
+    /// Takes the content to send, once, if it is due.
     pub(crate) fn take_waiting(&self, at: Timestamp) -> Option<Box<Draft>> {
         let mut progress = lock(&self.progress);
         if progress.scheduled_at.is_some_and(|due| due > at) {
-            // It was put off after this departure had been noted.
+            // It was rescheduled after this job was scheduled.
             return None;
         }
         progress.waiting.take()
     }
 
-    /// Gives it another time, if it still waits for its own. The error is what has happened to it instead.
+    /// Reschedules the email if it still waits. The error is its last event.
     pub(crate) fn reschedule(&self, to: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         if progress.waiting.is_none() || progress.scheduled_at.is_none() {
@@ -219,7 +221,7 @@ impl Email {
         Ok(())
     }
 
-    /// Takes it back, if it still waits for its time or was taken back before. The error is what has happened to it instead.
+    /// Cancels the email if it still waits; repeating it succeeds. The error is its last event.
     pub(crate) fn cancel(&self, at: Timestamp) -> Result<(), Event> {
         let mut progress = lock(&self.progress);
         let scheduled = progress.scheduled_at.is_some();
@@ -243,7 +245,7 @@ impl Email {
         lock(&self.progress).captured
     }
 
-    /// Why it could not leave, if it failed before.
+    /// Why it was not sent, if it failed before.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         lock(&self.progress).failure.clone()
     }
@@ -257,15 +259,16 @@ impl Email {
     }
 }
 
-/// With all that is needed to send it, as long as it waits. The bodies are shared with that.
+/// Includes the content to send, as long as it waits. The bodies are shared with that.
 impl Size for Email {
     fn heap_size(&self) -> usize {
         let progress = lock(&self.progress);
         let history = progress.history.capacity() * size_of::<(Timestamp, Event)>();
         let waiting = progress.waiting.as_ref().map_or(0, |draft| size_of::<Draft>() + draft.heap_size());
         let mailboxes = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();
-        let texts = [&self.message_id, &self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
+        let texts = [&self.from, &self.subject].map(Size::heap_size).iter().sum::<usize>();
         texts
+            + self.message_id.heap_size()
             + mailboxes
             + self.to.heap_size()
             + self.bodies.size()

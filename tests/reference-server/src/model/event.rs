@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::schema::Schema;
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// A kind of event.
+/// An event definition.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Event {
     pub(crate) id: Uuid,
@@ -22,6 +23,8 @@ pub(crate) struct Event {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Option<Timestamp>,
 }
+
+heap_size!(Event { id, name, schema, created_at, updated_at });
 
 impl table::Record for Event {
     const PLURAL: &'static str = "events";

@@ -1,63 +1,62 @@
-//! The API log: what is recorded of each exchange, and what is redacted from it.
+//! The API log: the recorded part of each exchange, with secrets redacted.
 
 use bytes::Bytes;
+use http::Method;
 use jiff::Timestamp;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// The largest body that is kept, in bytes. What is larger is shown as null.
+/// The maximum size of a recorded body, in bytes. Larger ones are shown as null.
 const LARGEST: usize = 64 << 10;
-/// Fields whose values open something. They are handed out once, and the log is not the second time.
+/// Fields with secrets. They are returned once, and the log must not repeat them.
 const SECRETS: &[&str] = &["token", "signing_secret", "download_url"];
 /// Paths on which such fields occur.
 const TOLD_ON: &[&str] = &["/api-keys", "/webhooks", "/emails/receiving"];
 
-/// One request of a tenant.
+/// A logged request of a tenant.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
     pub(crate) endpoint: String,
-    pub(crate) method: String,
+    pub(crate) method: Method,
     pub(crate) response_status: u16,
     pub(crate) user_agent: Option<String>,
-    /// JSON, or none.
+    /// The bodies, with secrets redacted; shown if they are JSON.
     pub(crate) request_body: Option<Bytes>,
     pub(crate) response_body: Option<Bytes>,
 }
 
 impl Size for Entry {
     fn heap_size(&self) -> usize {
-        let texts = self.endpoint.heap_size() + self.method.heap_size() + self.user_agent.heap_size();
+        let texts = self.endpoint.heap_size() + self.user_agent.heap_size();
         texts + self.request_body.heap_size() + self.response_body.heap_size()
     }
 }
 
-/// What the log keeps of a body: nothing of an empty or large one or of one that isn't JSON, and no secrets.
+/// The recorded part of a body: nothing if it is empty or too large, and no secrets. Whether it is JSON is determined on access.
 pub(crate) fn kept(path: &str, body: &Bytes) -> Option<Bytes> {
     if body.is_empty() || body.len() > LARGEST {
         return None;
     }
     if !tells_secrets(path) {
-        // A body that is a part of something larger would keep all of that.
-        return serde_json::from_slice::<&RawValue>(body).is_ok().then(|| Bytes::copy_from_slice(body));
+        return Some(body.clone());
     }
     let mut value: Value = serde_json::from_slice(body).ok()?;
     hide(&mut value);
     serde_json::to_vec(&value).ok().map(Bytes::from)
 }
 
-/// Whether bodies on this path may hold what opens something.
+/// Whether bodies on this path may contain secrets.
 pub(crate) fn tells_secrets(path: &str) -> bool {
     TOLD_ON.iter().any(|told| path.starts_with(told))
 }
 
-/// Takes the values out of a body that open something.
+/// Removes the secrets from a body.
 pub(crate) fn hide(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -79,7 +78,7 @@ view! {
         id: entry.id,
         created_at: database(entry.created_at),
         endpoint: entry.endpoint,
-        method: entry.method,
+        method: entry.method.as_str(),
         response_status: entry.response_status,
         user_agent: entry.user_agent,
     }

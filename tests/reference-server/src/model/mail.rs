@@ -1,10 +1,10 @@
-//! The mail that left, as the inbox keeps it.
+//! Captured emails, as the inbox stores them.
 //!
-//! It is stored as its parts: the MIME message, and a text derived from the HTML, are rendered when they are read.
+//! An email is stored as its parts: the MIME message, and a text derived from the HTML, are rendered on access.
 
 pub(crate) mod lazy;
 pub(crate) mod mime;
-pub(crate) mod outcome;
+pub(crate) mod simulation;
 pub(crate) mod tracking;
 
 use std::sync::{Arc, OnceLock};
@@ -24,73 +24,74 @@ use crate::store::size::Size;
 pub(crate) use crate::model::email::tags::Tag;
 pub(crate) use crate::model::mail::lazy::Lazy;
 
-/// A mail as it would have left: its envelope, its bytes, and when.
+/// An email as it would have been sent: its envelope, its message, and the time.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CapturedMail {
-    /// The mail's own identifier, as the inbox uses it.
+    /// The ID of the captured email in the inbox.
     pub id: String,
-    /// The identifier of the email that `POST /emails` answered.
+    /// The ID of the email that `POST /emails` returned.
     pub email_id: String,
-    /// The sender as given, with its friendly name.
+    /// The sender as given, with its display name.
     pub from: String,
-    /// The recipients it left for, as given. Those it could not leave for (`suppressed@`, `failed@`) are not among them.
+    /// The recipients as given, without those whose simulated outcome prevents sending (`suppressed@`, `failed@`).
     pub to: Vec<String>,
-    /// As [`to`](Self::to).
+    /// Like [`to`](Self::to).
     pub cc: Vec<String>,
-    /// As [`to`](Self::to). In the mail itself they do not appear.
+    /// Like [`to`](Self::to). The message itself doesn't contain them.
     pub bcc: Vec<String>,
     /// The subject as given.
     pub subject: String,
-    /// The whole message as it would travel (RFC 5322), rendered when it is first read.
+    /// The complete message (RFC 5322), rendered on first access.
     pub mime: Lazy<Bytes>,
-    /// When it left, by the service's clock.
+    /// The time of sending, by the service's clock.
     pub captured_at: Timestamp,
     /// The email's tags.
     pub tags: Vec<Tag>,
-    /// What was attached, without its content.
+    /// The attachments, without their content.
     pub attachments: Vec<CapturedAttachment>,
     /// The HTML body.
     pub html: Lazy<Option<Arc<str>>>,
-    /// The text body, given or derived; derived when it is first read.
+    /// The text body, given or derived from the HTML on first access.
     pub text: Lazy<Option<Arc<str>>>,
-    /// About how many bytes it holds, read or not.
+    /// The approximate number of bytes that it holds, rendered or not.
     pub held_bytes: usize,
 }
 
-/// What a captured mail says of an attachment.
+/// An attachment of a captured email.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CapturedAttachment {
-    /// Its file name without folders.
+    /// The file name, without folders.
     pub filename: String,
-    /// Its media type, given or derived from the file name.
+    /// The media type, given or derived from the file name.
     pub content_type: String,
     /// In bytes, before Base64.
     pub size: usize,
-    /// What the HTML refers to as `cid:<content_id>`.
+    /// The ID that the HTML refers to as `cid:<content_id>`.
     pub content_id: Option<String>,
 }
 
-/// A mail in the inbox.
+/// A captured email in the inbox.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Mail {
     pub(crate) id: Uuid,
     pub(crate) email_id: Uuid,
     pub(crate) captured_at: Timestamp,
-    message_id: String,
+    message_id: Arc<str>,
     draft: Box<Draft>,
     /// Whether the sender's domain enforces TLS.
     enforced: bool,
-    tracking: Option<Tracking>,
+    /// Boxed, since few emails have it.
+    tracking: Option<Box<Tracking>>,
     /// The size of the rendered message in bytes, once it has been rendered.
     #[serde(skip)]
     size: OnceLock<usize>,
 }
 
-/// The bodies of a mail as it travels.
+/// The bodies of an email as sent.
 pub(crate) struct MailBodies {
-    /// With what the sender's domain tracks.
+    /// Including open and click tracking, if the sender's domain uses it.
     pub(crate) html: Option<Arc<str>>,
     pub(crate) text: Option<Arc<str>>,
 }
@@ -104,7 +105,7 @@ impl Mail {
         tracking: Option<Tracking>,
         at: Timestamp,
     ) -> Self {
-        let message_id = email.message_id.clone();
+        let message_id = Arc::clone(&email.message_id);
         Self {
             id,
             email_id: email.id,
@@ -112,17 +113,17 @@ impl Mail {
             message_id,
             draft,
             enforced,
-            tracking,
+            tracking: tracking.map(Box::new),
             size: OnceLock::new(),
         }
     }
 
-    /// The sender as given, with its friendly name.
+    /// The sender as given, with its display name.
     pub(crate) fn from(&self) -> &str {
         &self.draft.from.text
     }
 
-    /// The recipients it left for, as given.
+    /// The recipients as given.
     pub(crate) fn to(&self) -> Vec<&str> {
         self.left_for(&self.draft.to)
     }
@@ -136,7 +137,7 @@ impl Mail {
     }
 
     fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
-        let left = mailboxes.iter().filter(|one| !outcome::is_refused(one, self.enforced));
+        let left = mailboxes.iter().filter(|one| !simulation::is_refused(one, self.enforced));
         left.map(|one| one.text.as_str()).collect()
     }
 
@@ -152,7 +153,7 @@ impl Mail {
         self.draft.attachments.iter().map(CapturedAttachment::of).collect()
     }
 
-    /// Whether its text has this word in lower case, whatever its own case.
+    /// Whether its text contains this word, ignoring case; the word is in lower case.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         self.draft.bodies.has_word(word)
     }
@@ -173,29 +174,29 @@ impl Mail {
         MailBodies { html: self.html(), text: self.text() }
     }
 
-    /// The whole message as it would travel (RFC 5322).
+    /// Renders the complete message (RFC 5322).
     pub(crate) fn mime(&self) -> Bytes {
         self.render(&self.bodies())
     }
 
-    /// The same for a reader that has the bodies.
+    /// Like [`mime`](Self::mime), for a caller that has the bodies.
     pub(crate) fn render(&self, bodies: &MailBodies) -> Bytes {
         let rendered = mime::render(&self.draft, bodies, self.email_id, &self.message_id, self.captured_at);
         let _ = self.size.set(rendered.len());
         rendered.into()
     }
 
-    /// How large the message is as it would travel, in bytes.
+    /// The size of the rendered message, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size.get().copied().unwrap_or_else(|| self.mime().len())
     }
 
-    /// How many bytes it holds besides its email, which shares the bodies.
+    /// The number of bytes that it holds besides its email, which shares the bodies and the message ID.
     pub(crate) fn held(&self) -> usize {
-        size_of::<Self>() + self.message_id.heap_size() + self.draft.size()
+        size_of::<Self>() + self.draft.size()
     }
 
-    /// The mail as the library's public type.
+    /// Converts to the public type.
     pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
@@ -219,12 +220,12 @@ impl Mail {
 }
 
 impl CapturedMail {
-    /// The address that it was sent from, without the friendly name: the sender of the envelope.
+    /// The envelope sender: the address without the display name.
     pub fn sender(&self) -> &str {
         address(&self.from)
     }
 
-    /// The addresses that it left for, hidden ones too: the recipients of the envelope.
+    /// The envelope recipients, including bcc.
     pub fn recipients(&self) -> impl Iterator<Item = &str> {
         [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(|one| address(one))
     }
@@ -245,7 +246,7 @@ impl CapturedAttachment {
     }
 }
 
-/// Of `email` or `Name <email>`.
+/// The address of `email` or `Name <email>`.
 fn address(text: &str) -> &str {
     let bracketed = text.rsplit_once('<').and_then(|(_, rest)| rest.split_once('>'));
     bracketed.map_or(text, |(address, _)| address).trim()

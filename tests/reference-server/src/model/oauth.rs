@@ -1,4 +1,4 @@
-//! OAuth clients and tokens, and how long each is valid.
+//! OAuth clients and tokens, and their lifetimes.
 
 pub(crate) mod clients;
 pub(crate) mod events;
@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// The scopes of the service (`SPEC.md`, Authentication 3).
 pub(crate) const SCOPES: [&str; 2] = ["full_access", "emails:send"];
-/// How long an access token lives (`SPEC.md`, Limits).
+/// The lifetime of an access token (`SPEC.md`, Limits).
 pub(crate) const ACCESS_TOKEN: Duration = Duration::from_mins(15);
-/// How long a refresh token lives from its issue (`SPEC.md`, Limits).
+/// The lifetime of a refresh token from its issue (`SPEC.md`, Limits).
 pub(crate) const REFRESH_TOKEN: Duration = Duration::from_hours(60 * 24);
-/// How long a code lives (`SPEC.md`, Limits). The specification is silent on how long a person may think; it is as long.
+/// The lifetime of a code (`SPEC.md`, Limits). The specification doesn't limit the time for consent; the same limit applies.
 pub(crate) const CODE: Duration = Duration::from_mins(10);

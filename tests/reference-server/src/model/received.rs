@@ -1,7 +1,6 @@
-//! A received email, read from the mail as it came.
+//! Received emails.
 //!
-//! The mail itself is kept, and the files in it are taken out of it each time that they are asked for: decoded beside it they would take the
-//! memory twice.
+//! The raw message is stored, and its attachments are extracted on each request: storing them decoded as well would double the memory.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +17,14 @@ use crate::store::size::Size;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
 
-/// One received email.
+/// A received email.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Received {
     pub(crate) id: Uuid,
     pub(crate) created_at: Timestamp,
-    /// The recipients of the envelope.
+    /// The envelope recipients.
     pub(crate) recipients: Vec<String>,
-    /// The address alone; the display name stays in the header.
+    /// The address only; the display name stays in the header.
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
     pub(crate) cc: Vec<String>,
@@ -35,14 +34,14 @@ pub(crate) struct Received {
     pub(crate) message_id: String,
     pub(crate) html: Option<String>,
     pub(crate) text: Option<String>,
-    /// By lower-case name; the values of a repeated one in one line, with `, ` between them.
+    /// By lower-case name; repeated values are joined with `, `.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) attachments: Vec<Attachment>,
-    /// The mail as it came.
+    /// The raw message.
     pub(crate) raw: Bytes,
 }
 
-/// What is known of a file in it.
+/// The metadata of an attachment.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Attachment {
     pub(crate) id: Uuid,
@@ -52,15 +51,15 @@ pub(crate) struct Attachment {
     pub(crate) inline: bool,
     /// In bytes, decoded.
     pub(crate) size: usize,
-    /// Its place among the mail's attachments.
+    /// The index among the message's attachments.
     place: u32,
 }
 
 impl Received {
-    /// Reads a mail. None if it has no headers at all.
+    /// Parses a message. Returns `None` if it has no headers at all.
     ///
     /// # Errors
-    /// If it is over a limit of the parser.
+    /// If it exceeds a limit of the parser.
     pub(crate) fn read(
         id: Uuid,
         created_at: Timestamp,
@@ -83,7 +82,7 @@ impl Received {
             reply_to: addresses(message.reply_to()),
             subject: message.subject().unwrap_or_default().to_owned(),
             message_id: message.message_id().map_or_else(
-                // Every item has one (`SPEC.md`), and a mail without it is still a mail.
+                // Every item has one (`SPEC.md`), and a message without it is still valid.
                 || format!("<{id}@received.invalid>"),
                 |id| format!("<{}>", id.trim_matches(['<', '>'])),
             ),
@@ -103,7 +102,7 @@ impl Received {
         Ok(Some(Self { raw, ..received }))
     }
 
-    /// The bytes of a file in it.
+    /// Extracts the content of an attachment.
     pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
         content_of(&self.raw, attachment)
     }
@@ -125,12 +124,12 @@ impl Size for Attachment {
     }
 }
 
-/// The files in a mail, in its order.
+/// The attachments of a message, in order.
 pub(crate) fn attachments(raw: &[u8]) -> Result<Vec<Attachment>, NotParsed> {
     Ok(mime::parse(raw)?.map(|message| all(&message, &mut Uuid::nil)).unwrap_or_default())
 }
 
-/// The files in a mail with their bytes, read at one go.
+/// The attachments of a message with their content, parsed once.
 pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed> {
     let Some(message) = mime::parse(raw)? else { return Ok(Vec::new()) };
     let files = all(&message, &mut Uuid::nil);
@@ -148,7 +147,7 @@ fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> 
         .collect()
 }
 
-/// The bytes of a file in this mail.
+/// Extracts the content of an attachment from this message.
 pub(crate) fn content_of(raw: &[u8], attachment: &Attachment) -> Result<Bytes, NotParsed> {
     let message = mime::parse(raw)?;
     let bytes = message.as_ref().and_then(|message| {
@@ -166,7 +165,7 @@ impl Attachment {
         let content_id = part.content_id().map(|id| id.trim_matches(['<', '>']).to_owned());
         let inline = match part.content_disposition() {
             Some(disposition) => disposition.is_inline(),
-            // What the HTML shows is not for the list of files below it.
+            // Inline images aren't listed as files.
             None => content_id.is_some() && !part.is_message(),
         };
         let filename = part
@@ -179,13 +178,13 @@ impl Attachment {
     }
 }
 
-/// Without its parameters: a boundary or a file name is nobody's business.
+/// Without parameters: the boundary and file name are not part of the media type.
 fn media_type(content_type: &ContentType<'_>) -> String {
     let subtype = content_type.subtype().unwrap_or("plain");
     format!("{}/{subtype}", content_type.ctype()).to_ascii_lowercase()
 }
 
-/// `SPEC.md` has every attachment named, and mail has some without names.
+/// `SPEC.md` requires a name for every attachment, which messages may lack.
 fn unnamed(place: u32, content_type: &str) -> String {
     let extension = match content_type {
         "message/rfc822" => Some("eml"),
@@ -204,7 +203,7 @@ fn unnamed(place: u32, content_type: &str) -> String {
     }
 }
 
-/// A file's bytes as they were before they were packed for the way. The parser turns text into UTF-8; a file stays what it was.
+/// The decoded content of a file. The parser converts text to UTF-8; a file keeps its bytes.
 fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borrow::Cow<'a, [u8]> {
     let text = matches!(part.body, PartType::Text(_) | PartType::Html(_));
     let charset = part.content_type().and_then(|kind| kind.attribute("charset")).unwrap_or("utf-8");
@@ -225,7 +224,7 @@ pub(crate) fn addresses(address: Option<&Address<'_>>) -> Vec<String> {
     all.filter_map(|one| Some(mailbox(one.name().map(str::trim), one.address()?.trim()))).collect()
 }
 
-/// `email` or `Name <email>`, so that the name can't be taken for another address.
+/// `email` or `Name <email>`, quoted so that the name can't be parsed as another address.
 pub(crate) fn mailbox(name: Option<&str>, address: &str) -> String {
     let Some(name) = name.filter(|name| !name.is_empty()) else { return address.to_owned() };
     let name: String = name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();

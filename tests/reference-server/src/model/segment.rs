@@ -4,17 +4,20 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One segment.
+/// A segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Segment {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) created_at: Timestamp,
 }
+
+heap_size!(Segment { id, name, created_at });
 
 impl table::Record for Segment {
     const PLURAL: &'static str = "segments";

@@ -11,25 +11,36 @@ use uuid::Uuid;
 use self::version::{Variable, Version};
 use crate::content::text::derive;
 use crate::model::email::recipients::texts;
+use crate::store::size::Size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One template.
+/// A template.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Template {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) alias: Option<String>,
-    /// The newest version.
+    /// The latest version.
     pub(crate) newest: Arc<Version>,
     /// The version that is sent.
     pub(crate) published: Option<Arc<Version>>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) published_at: Option<Timestamp>,
+}
+
+/// A version that is both latest and published counts once.
+impl Size for Template {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, name, alias, newest, published, created_at: _, updated_at: _, published_at: _ } =
+            self;
+        let published = published.as_ref().filter(|version| !Arc::ptr_eq(version, newest));
+        name.heap_size() + alias.heap_size() + newest.heap_size() + published.map_or(0, Size::heap_size)
+    }
 }
 
 impl table::Record for Template {
@@ -41,7 +52,7 @@ impl table::Record for Template {
         self.alias.as_deref()
     }
 
-    /// Two templates never share an alias. The specification is silent on it; a send has to find one.
+    /// Aliases are unique. The specification doesn't define this, but a send must resolve one.
     fn conflict(&self, _: &Self) -> Problem {
         Problem::validation(format!(
             "`alias` must be a new one; there is a template with the alias {} already.",

@@ -1,26 +1,30 @@
-//! Topics: what contacts can subscribe to.
+//! Topics, which contacts can subscribe to.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::Subscription;
+use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// One topic.
+/// A topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Topic {
     pub(crate) id: Uuid,
     pub(crate) name: String,
     pub(crate) description: Option<String>,
-    /// What holds for who has made no choice. It never changes.
+    /// The subscription of contacts without a choice. It never changes.
     pub(crate) default_subscription: Subscription,
     pub(crate) visibility: Visibility,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
+
+heap_size!(Topic { id, name, description, default_subscription, visibility, created_at, updated_at });
+no_heap!(Visibility);
 
 impl table::Record for Topic {
     const PLURAL: &'static str = "topics";
@@ -28,7 +32,7 @@ impl table::Record for Topic {
     type Group = NoGroup;
 }
 
-/// Who sees a topic where contacts choose.
+/// Where a topic is shown to contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Visibility {

@@ -1,4 +1,4 @@
-//! Webhooks: endpoints that events are posted to.
+//! Webhooks: endpoints that events are delivered to.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::clock::plus;
+use crate::store::size::{Size, heap_size};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
-/// What can be subscribed to. The specification names four and says that there are more; these are the ones that the public service has.
-/// Others are refused: a misspelt type would never be told, and nobody would know why.
+/// The subscribable event types. The specification names four and says that there are more; these are those of the public service. Others
+/// are rejected: a misspelled type would silently never be delivered.
 pub(crate) const EVENTS: &[&str] = &[
     "email.sent",
     "email.scheduled",
@@ -39,7 +40,7 @@ pub(crate) const EVENTS: &[&str] = &[
     "topic.deleted",
 ];
 
-/// What can be subscribed to besides: events of inboxes, which the public service has and this one doesn't, so they never happen here.
+/// Further subscribable types: events of inboxes, which the public service has and this one doesn't, so they never occur here.
 pub(crate) const INBOX_EVENTS: &[&str] = &[
     "inbox.created",
     "inbox.updated",
@@ -57,7 +58,7 @@ pub(crate) const INBOX_EVENTS: &[&str] = &[
     "inbox.draft.deleted",
 ];
 
-/// One webhook.
+/// A webhook.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Webhook {
     pub(crate) id: Uuid,
@@ -66,14 +67,22 @@ pub(crate) struct Webhook {
     pub(crate) enabled: bool,
     pub(crate) created_at: Timestamp,
     pub(crate) secret: String,
-    /// The secrets that were replaced, newest first, and until when each signs too.
+    /// The replaced secrets, newest first, and until when each still signs.
     #[serde(default)]
     pub(crate) replaced: Vec<(String, Timestamp)>,
 }
 
-/// The enabled webhooks that subscribe to an event type.
+heap_size!(Webhook { id, endpoint, events, enabled, created_at, secret, replaced });
+
+/// The enabled webhooks that are subscribed to an event type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Subscribed(pub(crate) Cow<'static, str>);
+
+impl Size for Subscribed {
+    fn heap_size(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl table::Record for Webhook {
     const PLURAL: &'static str = "webhooks";
@@ -86,19 +95,19 @@ impl table::Record for Webhook {
     }
 }
 
-/// How long a secret that was replaced goes on signing beside the new one.
+/// How long a replaced secret still signs beside the new one.
 const RETIREMENT: SignedDuration = SignedDuration::from_hours(24);
-/// How many replaced secrets sign at most: the header of a delivery grows with each.
+/// The maximum number of replaced secrets that still sign: the header of a delivery grows with each.
 const MAX_REPLACED: usize = 10;
 
 impl Webhook {
-    /// The secrets that sign at this time, the newest first.
+    /// The secrets that sign at this time, newest first.
     pub(crate) fn secrets_at(&self, now: Timestamp) -> Vec<&str> {
         let replaced = self.replaced.iter().filter(|(_, until)| now < *until);
         std::iter::once(&self.secret).chain(replaced.map(|(secret, _)| secret)).map(String::as_str).collect()
     }
 
-    /// Puts another secret in the place of the present one, which signs too until its retirement is over.
+    /// Replaces the current secret, which still signs during its retirement.
     pub(crate) fn rotate(&mut self, secret: String, now: Timestamp) {
         let before = std::mem::replace(&mut self.secret, secret);
         self.replaced.retain(|(_, until)| now < *until);

@@ -1,4 +1,4 @@
-//! The door for a sandbox that runs for days, and for faults on the wire: HTTP/1.1 by `hyper`.
+//! The HTTP mount for long-running sandboxes, and for faults on the wire: HTTP/1.1 with `hyper`.
 
 mod live;
 
@@ -26,24 +26,26 @@ use tokio::time::timeout;
 use self::live::Written;
 use crate::inbox;
 use crate::inbox::live::Live;
-use crate::service::{Service, outside};
+use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
-/// How often work that has fallen due is looked for while no request comes.
+/// The interval at which due jobs run without requests.
 const TICK: Duration = Duration::from_millis(200);
-/// How long open connections may take to finish after `stop`.
+/// The time for open connections to finish after `stop`.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How long a client whose connection was one too many may take to read that.
+/// The time for a rejected client to read the response.
 const TURN_AWAY: Duration = Duration::from_secs(1);
-/// A body from this size on is handled away from the tasks that serve the sockets.
+/// Programs poll this path until the sandbox is ready. Its response is always fast.
+const READY: &str = "/_/ready";
+/// Bodies of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
 
 /// Serves until `stop` is ready, then lets running requests finish.
 ///
 /// # Errors
-/// If the listener fails for good. A single failed `accept` (too many open files, say) is waited out.
+/// Fails if the listener fails permanently. A single failed `accept` (such as too many open files) is retried.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -76,20 +78,20 @@ pub async fn serve(
                         }),
                     };
                 }
-                // Out of file descriptors, or a connection that was gone before it was taken: both pass.
+                // Out of file descriptors, or a connection that closed before `accept`: both are transient.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
         }
     }
     due_work.abort();
     drop(stopped);
-    // Every connection holds a receiver: when the last is gone, all are done.
+    // Every connection holds a receiver: the last one to end closes the channel.
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
     Ok(())
 }
 
-/// Does what falls due, away from the tasks that serve the sockets.
+/// Runs due jobs on a blocking thread.
 async fn do_due_work(service: Arc<Service>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -97,14 +99,14 @@ async fn do_due_work(service: Arc<Service>) {
         tick.tick().await;
         if service.has_due() {
             let service = Arc::clone(&service);
-            // The panic has been reported; the job that panicked is lost, and the others run at the next tick.
+            // The panic was reported; its job is lost, and the others run at the next tick.
             let _ = tokio::task::spawn_blocking(move || service.run_due()).await;
         }
-        outside::run_all(&service);
+        outbound::run_all(&service);
     }
 }
 
-/// Where a browser on this machine finds a listener: one on all addresses is on the machine's own, too.
+/// The address for browsers on this machine: loopback, if the listener is on all addresses.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
@@ -113,7 +115,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Answers a connection that is one too many, and closes it.
+/// Responds to a connection beyond the limit, and closes it.
 async fn turn_away(mut stream: TcpStream, limit: usize) -> io::Result<()> {
     let body = Problem::too_many_connections(limit).into_response().into_body();
     let head = format!(
@@ -124,12 +126,12 @@ async fn turn_away(mut stream: TcpStream, limit: usize) -> io::Result<()> {
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(&body).await?;
     stream.shutdown().await?;
-    // A connection that is closed with something unread is reset, and the client may never see the answer.
+    // Closing a connection with unread input resets it, and the client may lose the response.
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
 async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
-    // Answers are written whole; waiting for more to send would only delay them.
+    // Responses are written at once; delaying them to combine packets has no benefit.
     let _ = stream.set_nodelay(true);
     let until = stopped.clone();
     let header_timeout = service.settings().header_timeout;
@@ -140,14 +142,14 @@ async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch
         .serve_connection(TokioIo::new(stream), answer);
     let mut connection = pin!(connection);
     tokio::select! {
-        // A connection that was cut on purpose, or by the client, is no news to anybody.
+        // A connection that was dropped on purpose, or by the client, isn't an error.
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
     }
     let _ = connection.await;
 }
 
-/// The scripted loss of a connection, as `hyper` wants to hear it.
+/// The scripted loss of a connection, as an error for `hyper`.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection was cut on purpose")]
 struct Cut;
@@ -161,15 +163,15 @@ async fn answer(
         Read::Whole(request) => handle(&service, request).await,
         Read::Refused(head, problem) => {
             let mut response = service.refuse_unread(&head, problem);
-            // What is left of the body is not read.
+            // The rest of the body isn't read.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
         }
     };
-    outside::run_all(&service);
+    outbound::run_all(&service);
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
-        // A client that gives up is noticed by `hyper`, which then drops this future.
+        // `hyper` drops this future when the client disconnects.
         let _ = stopped.wait_for(|stopped| *stopped).await;
         return Err(Cut);
     }
@@ -189,10 +191,10 @@ async fn answer(
     Ok(response.map(|body| Either::Left(Cuttable { body, ending })))
 }
 
-/// A request as far as it was read.
+/// The result of reading a request.
 enum Read {
     Whole(Request<Bytes>),
-    /// Only its head: the body is over the limit, or stopped coming.
+    /// Only the head: the body exceeds the limit, or timed out.
     Refused(Request<Bytes>, Problem),
 }
 
@@ -209,12 +211,12 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
         match timeout(settings.body_timeout, body.frame()).await {
             Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
             Ok(None) => return Ok(Read::Whole(Request::from_parts(parts, whole.freeze()))),
-            // What is no data is a trailer.
+            // Other frames are trailers.
             Ok(Some(Ok(frame))) => whole.extend_from_slice(&frame.into_data().unwrap_or_default()),
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
                 return refused(parts, Problem::too_large(settings.body_limit));
             }
-            // The client is gone.
+            // The client disconnected.
             Ok(Some(Err(_))) => return Err(Cut),
         }
     }
@@ -225,7 +227,7 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
         return service.handle(request);
     }
     let service = Arc::clone(service);
-    // This future is dropped with its connection; the thread is not.
+    // This future is dropped with its connection, unlike the thread.
     let cancellation = Cancellation::default();
     let _gone = cancellation.on_drop();
     request.extensions_mut().insert(cancellation);
@@ -234,17 +236,17 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
         .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())
 }
 
-/// Whether an answer takes as long as to read a large body: a look through a full inbox, the first mails of a broadcast, a text that is derived.
+/// Whether handling takes as long as reading a large body: a search of the inbox, the first step of a broadcast, a derived text.
 fn takes_long(request: &Request<Bytes>) -> bool {
     let path = request.uri().path();
     match *request.method() {
-        Method::GET => inbox::is_control(path) || path.starts_with("/emails/"),
+        Method::GET => (inbox::is_control(path) && path != READY) || path.starts_with("/emails/"),
         Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
         _ => inbox::is_control(path),
     }
 }
 
-/// A body that may end in a lost connection.
+/// A body that may end with a dropped connection.
 struct Cuttable {
     body: Bytes,
     ending: Ending,
@@ -253,9 +255,9 @@ struct Cuttable {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Whole,
-    /// After so many bytes.
+    /// After this number of bytes.
     CutAfter(usize),
-    /// Once what was given has been written: `hyper` throws away what it still holds when a body fails.
+    /// Once the preceding data has been written: `hyper` discards its buffer when a body fails.
     CutSoon,
     CutNow,
 }
@@ -292,7 +294,7 @@ impl Body for Cuttable {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // Also of a body that will be cut: the client is promised all of it.
+        // Even for a body that will be cut: the headers promise all of it.
         SizeHint::with_exact(self.body.len() as u64)
     }
 }

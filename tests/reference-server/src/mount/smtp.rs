@@ -1,9 +1,9 @@
-//! The door for mail: SMTP (RFC 5321), so that whatever can send mail can use the sandbox.
+//! The SMTP listener (RFC 5321), for programs that send email by SMTP.
 //!
-//! With `AUTH` it is the submission server of the service: a mail becomes a sent email of the tenant whose API key is the password, after the checks
-//! of `POST /emails`. With the user `inbound` it becomes a received email of that tenant, and without `AUTH` one of the tenant that
-//! [`Options::key`] names (`rulings.md`, SMTP with AUTH). TLS is there for clients that insist on it, by `STARTTLS` (RFC 3207) or from the first byte
-//! (RFC 8314); this listens on the machine's own address only, as everything of the sandbox.
+//! With `AUTH` it is the service's submission server: a message becomes a sent email of the tenant whose API key is the password, with the
+//! validation of `POST /emails`. With the user `inbound` it becomes a received email of that tenant, and without `AUTH` one of the tenant
+//! of [`Options::key`] (`rulings.md`, SMTP with AUTH). TLS is available for clients that require it, by `STARTTLS` (RFC 3207) or implicitly
+//! (RFC 8314); the listener uses only the machine's own address, like the rest of the sandbox.
 
 mod data;
 mod http;
@@ -29,41 +29,41 @@ use crate::mount::tls::Tls;
 use crate::service::Service;
 use crate::state::faults::Wire;
 
-/// Connections at a time; one more is answered 421.
+/// The maximum number of connections; further ones are rejected with 421.
 const MOST_CONNECTIONS: usize = 100;
-/// How long a client may be silent (RFC 5321, 4.5.3.2.7), or not take an answer.
+/// The idle timeout for reading (RFC 5321, 4.5.3.2.7) and for writing.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// How long the handshake of TLS may take.
+/// The timeout of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
-/// How long open connections may take to finish after `stop`.
+/// The time for open connections to finish after `stop`.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// A mail from this size on is read away from the tasks that serve the sockets.
+/// Messages of at least this size are handled on a blocking thread.
 const LARGE: usize = 256 << 10;
-/// What is taken from a socket at a time.
+/// The size of a read from the socket.
 const CHUNK: usize = 16 << 10;
 
-/// How mail is taken.
+/// The options of the SMTP listener.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The API key of the tenant that receives mail without `AUTH`.
+    /// The API key of the tenant that receives messages without `AUTH`.
     pub key: String,
-    /// The certificate. Without one there is no TLS.
+    /// The certificate. `None` disables TLS.
     pub tls: Option<Tls>,
-    /// TLS begins with the connection and not with `STARTTLS`.
+    /// Uses implicit TLS instead of `STARTTLS`.
     pub implicit_tls: bool,
 }
 
 impl Options {
-    /// Without TLS; the tenant of this API key receives mail without `AUTH`.
+    /// Options without TLS. Messages without `AUTH` are received by the tenant of this API key.
     pub fn new(key: impl Into<String>) -> Self {
         Self { key: key.into(), tls: None, implicit_tls: false }
     }
 }
 
-/// Takes mail until `stop` is ready.
+/// Serves until `stop` is ready.
 ///
 /// # Errors
-/// Never so far; a failed `accept` is waited out.
+/// None at present; a failed `accept` is retried.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -83,10 +83,10 @@ pub async fn serve(
                     let (service, options) = (Arc::clone(&service), Arc::clone(&options));
                     let stopped = stopped.clone();
                     tokio::spawn(async move {
-                        // A client that goes away without a word is no news to anybody.
+                        // A client that disconnects without `QUIT` isn't an error.
                         let _ = match place {
                             Some(_) => welcome(stream, service, &options, stopped).await,
-                            // Before a handshake there is nothing that the client would understand.
+                            // The client can't read a plain-text reply before the handshake.
                             None if options.implicit_tls => Ok(()),
                             None => turn_away(stream).await,
                         };
@@ -97,7 +97,7 @@ pub async fn serve(
         }
     }
     drop(stopped);
-    // Every connection holds a receiver: when the last is gone, all are done.
+    // Every connection holds a receiver: the last one to end closes the channel.
     let _ = stopping.send(true);
     let _ = tokio::time::timeout(FAREWELL, stopping.closed()).await;
     Ok(())
@@ -110,7 +110,7 @@ async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// A connection, encrypted or not.
+/// A connection, with or without TLS.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -136,7 +136,7 @@ async fn welcome(
     converse(stream, session, options, stopped).await
 }
 
-/// One connection, from the greeting to its end.
+/// Handles one connection from the greeting to its end.
 async fn converse(
     mut stream: Box<dyn Stream>,
     mut session: Session,
@@ -169,13 +169,13 @@ async fn converse(
             Step::StartTls => {
                 let Some(tls) = &options.tls else { break };
                 send(&mut stream, &mut out).await?;
-                // Commands that arrived in plain text may have been injected (RFC 3207, 5).
+                // Pipelined plain-text commands may have been injected (RFC 3207, 5).
                 input.clear();
                 stream = encrypt(stream, tls).await?;
                 session = session.secured(options.key.as_str().into());
             }
             Step::Read => {
-                // Everything that was sent in one go is answered in one go (RFC 2920, 3.2).
+                // Pipelined commands are answered together (RFC 2920, 3.2).
                 send(&mut stream, &mut out).await?;
                 input.reserve(CHUNK);
                 tokio::select! {
@@ -203,7 +203,7 @@ async fn converse(
 async fn send(stream: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {
     let written = async {
         stream.write_all(out).await?;
-        // TLS may hold some of it otherwise.
+        // TLS may buffer some of it.
         stream.flush().await
     };
     tokio::time::timeout(PATIENCE, written).await??;

@@ -1,6 +1,6 @@
-//! TLS for the doors that offer it: a self-signed certificate of the run.
+//! TLS for the listeners that support it: a self-signed certificate, generated per run.
 //!
-//! It is not trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
+//! It isn't trusted in advance: a client that verifies the server compares the fingerprint, which the sandbox prints at startup.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 
-/// The names and addresses that the certificate is for: those of this machine.
+/// The names and addresses of the certificate: those of this machine.
 const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A certificate, and what it takes to serve with it. Clones share it.
+/// A certificate with its server configuration. Clones share it.
 #[derive(Clone)]
 pub struct Tls {
     pub(super) acceptor: TlsAcceptor,
@@ -22,10 +22,10 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// A new key, and a certificate for this machine that it signs itself.
+    /// Generates a key, and a self-signed certificate for this machine.
     ///
     /// # Errors
-    /// If the cryptography fails, which it does without random numbers only.
+    /// Fails if the cryptography fails, which happens only without random numbers.
     pub fn self_signed() -> io::Result<Self> {
         let made = rcgen::generate_simple_self_signed(NAMES.map(str::to_owned)).map_err(io::Error::other)?;
         let certificate = made.cert.der().clone();
@@ -39,12 +39,12 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificate: certificate.as_ref().into() })
     }
 
-    /// The certificate in DER.
+    /// The certificate, DER-encoded.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
     }
 
-    /// The SHA-256 fingerprint of the certificate as other programs write it: `AB:CD:…`, 32 bytes.
+    /// The SHA-256 fingerprint of the certificate in the usual format: `AB:CD:…`, 32 bytes.
     pub fn fingerprint(&self) -> String {
         let bytes = Sha256::digest(&self.certificate);
         bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")

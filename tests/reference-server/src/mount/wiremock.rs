@@ -1,7 +1,7 @@
-//! The door for tests: a `wiremock` server that answers with the service.
+//! The mount for tests: a `wiremock` server that responds with the service.
 //!
-//! It answers one request at a time and can't lose a connection; a scripted fault that needs that is answered 500
-//! with a text that says so. Such tests take the [HTTP mount](crate::mount::http).
+//! It handles one request at a time and can't drop a connection; a scripted fault that requires this responds with 500 and a message that
+//! says so. Such tests use the [HTTP mount](crate::mount::http).
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use ::http::StatusCode;
 use bytes::Bytes;
 use wiremock::{Request, Respond, ResponseTemplate};
 
-use crate::service::{Service, outside};
+use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 
-/// Lets a `wiremock` server answer with this service.
+/// Makes a `wiremock` server respond with this service.
 #[derive(Clone, Debug)]
 pub struct Mounted(pub Arc<Service>);
 
@@ -27,12 +27,12 @@ impl Respond for Mounted {
         };
         let response = self.0.handle(request);
         if tokio::runtime::Handle::try_current().is_ok() {
-            outside::run_all(&self.0);
+            outbound::run_all(&self.0);
         }
         let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
         if wire.cut.is_some() || wire.stalled {
             return ResponseTemplate::new(StatusCode::INTERNAL_SERVER_ERROR)
-                .set_body_string("This fault plays on the connection, which takes the HTTP mount.");
+                .set_body_string("This fault drops the connection, which needs the HTTP mount.");
         }
         let (parts, body) = response.into_parts();
         let mut template = ResponseTemplate::new(parts.status).set_body_bytes(body);

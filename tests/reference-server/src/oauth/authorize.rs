@@ -1,7 +1,7 @@
-//! `GET /oauth/authorize`: where a browser begins (`SPEC.md`).
+//! `GET /oauth/authorize`: the authorization endpoint (`SPEC.md`).
 //!
-//! Until it is certain who asks and where the browser may be sent, an error is answered here, as JSON: a redirect could lead anywhere.
-//! After that every error goes back to where the browser came from.
+//! Until the client and the redirect URI are known to be valid, errors are JSON responses: a redirect could lead anywhere. After that every
+//! error is a redirect to the client.
 
 use bytes::Bytes;
 use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
@@ -15,12 +15,12 @@ use crate::state::State;
 use crate::state::oauth::{Request, later};
 use crate::wire::refusal::Refusal;
 
-/// The most characters of a `state` (`SPEC.md`, Limits).
+/// The maximum length of `state` in characters (`SPEC.md`, Limits).
 const STATE: usize = 1024;
-/// The characters of a challenge: 32 bytes in Base64url without padding.
+/// The length of a challenge: 32 bytes in Base64url without padding.
 const CHALLENGE: usize = 43;
 
-/// Answers with a redirect to the consent page, or says what is wrong.
+/// Redirects to the consent page, or responds with an error.
 pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
     let parameters = Parameters::of_query(request);
     let (client, redirect) = match who_and_where(state, &parameters) {
@@ -38,10 +38,10 @@ pub(crate) fn begin(state: &State, request: &HttpRequest<Bytes>) -> Response<Byt
     }
 }
 
-/// Sends the browser back to the client.
+/// Redirects the browser to the client.
 pub(crate) fn back(redirect: &str, answer: &[(&str, &str)], state: Option<&str>) -> Response<Bytes> {
     let Ok(mut url) = Url::parse(redirect) else {
-        return Refusal::server_error("The redirect address can't be written.").into_response();
+        return Refusal::server_error("The redirect URI isn't a valid header value.").into_response();
     };
     {
         let mut query = url.query_pairs_mut();
@@ -53,7 +53,7 @@ pub(crate) fn back(redirect: &str, answer: &[(&str, &str)], state: Option<&str>)
     see(url.as_str())
 }
 
-/// 302, with nothing that the browser could tell others on the way.
+/// A 302 redirect that sends no referrer and isn't stored.
 fn see(location: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = StatusCode::FOUND;
@@ -77,9 +77,7 @@ fn who_and_where(state: &State, parameters: &Parameters) -> Result<(OAuthClient,
     let redirect = parameters.need("redirect_uri")?;
     can_be_redirect(redirect).map_err(|rule| Refusal::invalid_request(format!("`redirect_uri` {rule}.")))?;
     if !client.takes(redirect) {
-        return Err(Refusal::invalid_request(
-            "`redirect_uri` is not one that the client is registered with.",
-        ));
+        return Err(Refusal::invalid_request("`redirect_uri` is not registered for the client."));
     }
     Ok((client, redirect.to_owned()))
 }
@@ -120,11 +118,11 @@ fn what(parameters: &Parameters, client: &OAuthClient, redirect: &str) -> Result
     })
 }
 
-/// The scopes that are asked for. Without the parameter it is all that the client may have; with nothing in it, nothing is asked for.
+/// The requested scopes. Without the parameter these are all scopes of the client; an empty parameter requests none, which is an error.
 fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refusal> {
     let asked = given.map_or_else(|| Ok(client.scopes_allowed.clone()), words)?;
     if asked.is_empty() {
-        return Err(Refusal::invalid_scope("No scope is asked for."));
+        return Err(Refusal::invalid_scope("No scope was requested."));
     }
     for scope in &asked {
         if !SCOPES.contains(&scope.as_str()) {
@@ -134,7 +132,7 @@ fn scopes(given: Option<&str>, client: &OAuthClient) -> Result<Vec<String>, Refu
             )));
         }
         if !client.scopes_allowed.contains(scope) {
-            return Err(Refusal::invalid_scope(format!("The client may not ask for the scope `{scope}`.")));
+            return Err(Refusal::invalid_scope(format!("The client may not request the scope `{scope}`.")));
         }
     }
     Ok(asked)
@@ -148,5 +146,7 @@ fn keep(state: &State, mut request: Request) -> Result<String, Refusal> {
     if state.oauth.keep_request(&name, request, now) {
         return Ok(name);
     }
-    Err(Refusal::server_error("The request could not be stored."))
+    Err(Refusal::server_error(
+        "The request could not be stored: the sandbox's --max-memory for OAuth state is used up, or too many requests are pending.",
+    ))
 }

@@ -1,10 +1,9 @@
-//! The page on which a person decides: `GET` and `POST /_/consent/{request}`.
+//! The consent page: `GET` and `POST /_/consent/{request}`.
 //!
-//! It works without scripts and loads nothing. Its form carries a token that only this page knows, and a cookie that other sites' forms
-//! don't bring along, so that nobody can decide in a person's place. A request is decided once.
+//! It works without scripts and loads nothing. Its form contains a token known only to this page, and a cookie that forms of other sites
+//! don't send, so that no other site can consent on a person's behalf. A request can be decided once.
 //!
-//! The sandbox has no people, only tenants by API key; so the page asks which of them the access is for. The one that it suggests is the key
-//! that the sandbox suggests everywhere.
+//! The sandbox has no user accounts, only tenants by API key; so the page asks for the tenant. It suggests the sandbox's default key.
 
 mod page;
 
@@ -24,7 +23,7 @@ use crate::wire::answers::wrong_method;
 
 const COOKIE: &str = "sandbox_consent";
 
-/// Shows the page, or carries out what was decided on it.
+/// Shows the page, or applies the decision.
 pub(crate) fn answer(state: &State, request: &HttpRequest<Bytes>, name: &str) -> Response<Bytes> {
     let now = state.clock.now();
     let waiting = state.oauth.request(name, now);
@@ -56,28 +55,34 @@ fn decide(
     match form.get("decision") {
         Some("allow") => {
             let key = form.get("account").unwrap_or_default().trim();
-            let tenant = match keys::credential(key, &state.tenants.key_book) {
+            let tenant = match keys::credential(key, &state.tenants.api_key_index) {
                 Some(whole) if whole.permission == Permission::FullAccess => whole.tenant.into_owned(),
                 found => {
                     let rule = match found {
                         Some(_) => {
-                            "This API key may only send. Letting a program in takes one with full access."
+                            "This API key may only send emails. Granting access requires a key with full access."
                         }
-                        None => "An account of the sandbox is an API key: it starts with sb_ or re_.",
+                        None => "Enter an API key of the sandbox as the account: it starts with sb_ or re_.",
                     };
                     return ask(state, waiting, client, name, key, Some(rule));
                 }
             };
             let Some(decided) = state.oauth.decide(name, now) else { return gone() };
             let code = format!("sb_code_{}", state.next_secret().simple());
-            state.oauth.keep_code(&code, decided, tenant, now);
+            if !state.oauth.keep_code(&code, decided, tenant, now) {
+                let answer = [
+                    ("error", "server_error"),
+                    ("error_description", "The sandbox's --max-memory for OAuth state is used up."),
+                ];
+                return after_form(back(&waiting.redirect_uri, &answer, client_state));
+            }
             after_form(back(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {
             if state.oauth.decide(name, now).is_none() {
                 return gone();
             }
-            let answer = [("error", "access_denied"), ("error_description", "The person said no.")];
+            let answer = [("error", "access_denied"), ("error_description", "The user denied the request.")];
             after_form(back(&waiting.redirect_uri, &answer, client_state))
         }
         _ => ask(
@@ -91,7 +96,7 @@ fn decide(
     }
 }
 
-/// A redirect after a form: 303, so that no browser sends the form on.
+/// A redirect after a form: 303, so that no browser repeats the form.
 fn after_form(mut response: Response<Bytes>) -> Response<Bytes> {
     if response.status() == StatusCode::FOUND {
         *response.status_mut() = StatusCode::SEE_OTHER;
@@ -117,7 +122,7 @@ fn ask(
 ) -> Response<Bytes> {
     let address = state.links.address();
     let mut response = Asked { address: &address, waiting, client, key, wrong }.page();
-    // Over https it also never leaves by anything else.
+    // Over https the cookie is never sent unencrypted.
     let secure = if address.starts_with("https:") { "; Secure" } else { "" };
     let cookie = format!(
         "{COOKIE}={}; Path=/_/consent/{name}; HttpOnly; SameSite=Strict; Max-Age=600{secure}",

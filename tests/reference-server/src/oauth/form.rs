@@ -1,4 +1,4 @@
-//! The parameters of a request to an OAuth endpoint: of a form or of a JSON object, each at most once.
+//! The parameters of a request to an OAuth endpoint: from a form or a JSON object, each at most once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use crate::wire::refusal::Refusal;
 
-/// The most bytes of a body, and the most parameters. These requests need no credential, and none of a real client is nearly as large.
+/// The maximum size of a body in bytes, and number of parameters. These requests need no credential, and no real client comes near the
+/// limits.
 pub(super) const MAX_BODY: usize = 64 << 10;
 
 const MAX_PARAMETERS: usize = 64;
 
-/// Refuses a body that is too large to be read.
+/// Rejects a body that is too large.
 pub(super) fn check_size(body: &[u8]) -> Result<(), Refusal> {
     if body.len() > MAX_BODY {
         return Err(Refusal::invalid_request(format!(
@@ -25,19 +26,18 @@ pub(super) fn check_size(body: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Parameters by name. A parameter that was sent without a value counts as not sent (RFC 6749, 3.2), but for `scope`, which says with nothing
-/// that nothing is asked for.
+/// Parameters by name. A parameter without a value counts as absent (RFC 6749, 3.2), except `scope`: empty, it requests no scopes.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     found: HashMap<String, String>,
-    /// Those that can't be gone by, and why.
+    /// Ambiguous or malformed parameters, with the reason.
     unclear: BTreeMap<String, &'static str>,
-    /// How many there are, also those that say nothing.
+    /// The number of all parameters, including those without a value.
     count: usize,
 }
 
 impl Parameters {
-    /// Reads the body: a JSON object if it is called one, else a form. Each parameter must be clear.
+    /// Parses the body: JSON if its content type says so, else a form. Every parameter must be valid.
     pub(crate) fn of_body(request: &Request<Bytes>) -> Result<Self, Refusal> {
         check_size(request.body())?;
         let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
@@ -49,7 +49,7 @@ impl Parameters {
         Ok(parameters)
     }
 
-    /// Reads a query. Some of it may be unclear: who asks and where the browser goes can be clear without it.
+    /// Parses a query. Some parameters may be invalid, as long as the client and redirect URI are valid.
     pub(crate) fn of_query(request: &Request<Bytes>) -> Self {
         Self::of_pairs(request.uri().query().unwrap_or_default().as_bytes())
     }
@@ -67,18 +67,18 @@ impl Parameters {
             let value = decoded(pair.get(at + 1..).unwrap_or_default());
             if read.found.contains_key(&name) || read.unclear.contains_key(&name) {
                 read.found.remove(&name);
-                read.unclear.insert(name, "is in the request twice");
+                read.unclear.insert(name, "occurs twice in the request");
             } else if let Some(value) = value {
                 read.found.insert(name, value);
             } else {
-                // It could not be given back unchanged.
+                // It could not be returned unchanged.
                 read.unclear.insert(name, "is not UTF-8");
             }
         }
         read
     }
 
-    /// Refuses what can't be gone by.
+    /// Rejects invalid parameters.
     pub(crate) fn all_clear(&self) -> Result<(), Refusal> {
         if self.count > MAX_PARAMETERS {
             return Err(Refusal::invalid_request(format!(
@@ -113,12 +113,12 @@ impl Parameters {
         self.given(name).filter(|value| !value.is_empty())
     }
 
-    /// A parameter as it was given, also as nothing.
+    /// A parameter as given, possibly empty.
     pub(crate) fn given(&self, name: &str) -> Option<&str> {
         self.found.get(name).map(String::as_str)
     }
 
-    /// A parameter that there must be.
+    /// A required parameter.
     pub(crate) fn need(&self, name: &str) -> Result<&str, Refusal> {
         if let Some(why) = self.unclear.get(name) {
             return Err(unclear(name, why));
@@ -131,7 +131,7 @@ fn unclear(name: &str, why: &str) -> Refusal {
     Refusal::invalid_request(format!("`{name}` {why}."))
 }
 
-/// A name or a value, as forms write it; None if it is not UTF-8 then.
+/// Decodes a form-encoded name or value; `None` if it isn't UTF-8.
 fn decoded(text: &[u8]) -> Option<String> {
     let spaced: Vec<u8> = text.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     percent_decode(&spaced).decode_utf8().ok().map(std::borrow::Cow::into_owned)

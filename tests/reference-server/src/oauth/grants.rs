@@ -1,6 +1,7 @@
-//! `GET /oauth/grants`, `DELETE /oauth/grants/{oauth_grant_id}`: whom a tenant has let in.
+//! `GET /oauth/grants`, `DELETE /oauth/grants/{oauth_grant_id}`: the grants of a tenant.
 //!
-//! The specification is silent on them; this is how the public service does it. Without `limit` the list is whole, and revoked grants stay in it.
+//! The specification doesn't define them; they follow the public service. Without `limit` the list is complete, and it includes revoked
+//! grants.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};

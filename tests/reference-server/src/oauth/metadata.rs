@@ -1,4 +1,4 @@
-//! What the service says of itself as an authorization server (RFC 8414), as a protected resource (RFC 9728), and its keys (RFC 7517).
+//! Metadata: as an authorization server (RFC 8414), as a protected resource (RFC 9728), and the keys (RFC 7517).
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};

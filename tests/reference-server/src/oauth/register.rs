@@ -1,6 +1,6 @@
-//! `POST /oauth/register` (RFC 7591): a program makes itself known.
+//! `POST /oauth/register` (RFC 7591): dynamic client registration.
 //!
-//! The specification only names it; this is how the public service does it. Only public clients are registered, as the flow needs no secret.
+//! The specification only names it; it follows the public service. Only public clients are registered, as the flow needs no secret.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -16,13 +16,13 @@ use crate::wire::pattern::pattern_matches;
 use crate::wire::problem;
 use crate::wire::refusal::{Refusal, unkept};
 
-/// The most characters of a name, of an address, and the most addresses.
+/// The maximum length of a name and of a URI in characters, and the maximum number of URIs.
 const NAME: usize = 200;
 const ADDRESS: usize = 2048;
 const ADDRESSES: usize = 10;
 pub(crate) const PATH: &str = "/oauth/register";
 
-/// Whether a path leads here.
+/// Whether this is the path of the registration endpoint.
 pub(crate) fn is_at(path: &str) -> bool {
     pattern_matches(PATH, path)
 }
@@ -124,7 +124,7 @@ fn read(state: &State, body: &[u8]) -> Result<OAuthClient, Refusal> {
     })
 }
 
-/// The address of something to look at.
+/// A URL of a page or image.
 fn page(body: &Value, name: &str) -> Result<Option<String>, Refusal> {
     let Some(address) = text(body, name)? else { return Ok(None) };
     let opens = Url::parse(address).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));

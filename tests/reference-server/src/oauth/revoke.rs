@@ -1,6 +1,6 @@
-//! `POST /oauth/revoke` (RFC 7009): a client gives a grant back.
+//! `POST /oauth/revoke` (RFC 7009): revokes a grant.
 //!
-//! The specification is silent on it; this is how the public service does it.
+//! The specification doesn't define it; it follows the public service.
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -11,7 +11,7 @@ use crate::wire::refusal::{Refusal, unkept};
 
 pub(crate) fn revoke(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     match end(state, request) {
-        // Also for a token that nobody knows: whoever asks learns nothing from it.
+        // Unknown tokens succeed too, so that callers learn nothing about them.
         Ok(()) => unkept(Response::new(Bytes::new())),
         Err(refusal) => refusal.into_response(),
     }
@@ -26,7 +26,7 @@ fn end(state: &State, request: &Request<Bytes>) -> Result<(), Refusal> {
     }
     if parameters.get("token_type_hint") == Some("access_token") {
         return Err(Refusal::invalid_request(
-            "Only refresh tokens can be revoked; access tokens end with their grant.",
+            "Only refresh tokens can be revoked; access tokens become invalid with their grant.",
         ));
     }
     state.oauth.revoke_token(token, client_id, state.clock.now());

@@ -1,4 +1,4 @@
-//! `POST /oauth/token`: codes and refresh tokens against new tokens (`SPEC.md`).
+//! `POST /oauth/token`: exchanges codes and refresh tokens for new tokens (`SPEC.md`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +15,7 @@ use crate::state::oauth::{Refreshed, Request};
 use crate::wire::problem::json;
 use crate::wire::refusal::{Refusal, unkept};
 
-/// The characters of a verifier (`SPEC.md`, Limits).
+/// The length of a verifier in characters (`SPEC.md`, Limits).
 const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
 
 pub(crate) fn exchange(state: &State, request: &HttpRequest<Bytes>) -> Response<Bytes> {
@@ -78,10 +78,10 @@ fn refresh(state: &State, parameters: &Parameters, client_id: &str) -> Result<Re
     state.oauth.rotate(token, client_id, scopes, refresh_token(state), now)
 }
 
-/// The most scopes in one text: there are two.
+/// The maximum number of scopes in a request: there are two distinct ones.
 const MAX_SCOPES: usize = 16;
 
-/// The scopes in a text, each once.
+/// The scopes in a text, without duplicates.
 pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
     let count = text.split(' ').filter(|word| !word.is_empty()).count();
     if count > MAX_SCOPES {
@@ -98,7 +98,7 @@ pub(crate) fn words(text: &str) -> Result<Vec<String>, Refusal> {
     Ok(words)
 }
 
-/// Something opaque that can't be guessed.
+/// An opaque token that can't be guessed.
 pub(crate) fn refresh_token(state: &State) -> String {
     format!("sb_rt_{}{}", state.next_secret().simple(), state.next_secret().simple())
 }
@@ -127,7 +127,7 @@ fn answer(state: &State, refreshed: &Refreshed) -> Response<Bytes> {
 
 pub(crate) fn access_token(state: &State, refreshed: &Refreshed) -> String {
     let (issuer, now) = (state.links.address(), state.clock.now());
-    // The tenant's name is a key with which more can be done, and whoever has the token can read it.
+    // The tenant's name is an API key, which holders of the token must not learn.
     let subject = state.links.sign("oauth subject", refreshed.grant.tenant.as_bytes());
     let subject = URL_SAFE_NO_PAD.encode(&subject[..16]);
     state.oauth.sign(refreshed, &issuer, subject, state.next_id(), now)

@@ -1,6 +1,6 @@
-//! API keys that a tenant makes.
+//! API keys.
 //!
-//! The specification is silent on them (`SPEC.md`, Authentication, 6); they have the shapes of the public service that speaks this format.
+//! The specification doesn't define them (`SPEC.md`, Authentication, 6); they have the shapes of the public service.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Fields, Problems};
 
-/// `POST /api-keys`. The token is told here and never again. `domain_id` counts with `sending_access` alone, as with the public service.
+/// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with the public service.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (name, permission, domain) = context.body(|fields, problems, _| {
         let name = take_name(fields, problems);
@@ -37,7 +37,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let key = ApiKey { id, name, token: token.clone(), created_at, last_used_at: None, permission, domain };
     let (_, credential) = key.credential(&context.tenant.name);
     context.tenant.api_keys.add(id, key)?;
-    context.state.tenants.key_book.add(&token, credential);
+    context.state.tenants.api_key_index.add(&token, credential);
     Ok(json(StatusCode::CREATED, &Created { id: id.to_string(), token }))
 }
 
@@ -48,23 +48,28 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(list(&page.show(api_key::Item)))
 }
 
-/// `PATCH /api-keys/{api_key_id}`: another name.
+/// `PATCH /api-keys/{api_key_id}`: renames the key.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.api_keys.change(id, |key| key.name = name);
+    let rename = |key: &mut ApiKey| {
+        key.name = name;
+        Ok(())
+    };
+    context.tenant.api_keys.try_change(id, rename).transpose()?;
     Ok(answers::reference("api_key", id))
 }
 
-/// `DELETE /api-keys/{api_key_id}`. From now on the key is refused; it may delete itself.
+/// `DELETE /api-keys/{api_key_id}`. Further requests with the key are rejected; a key may delete itself.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let key = named(context)?;
-    context.state.tenants.key_book.remove(&key.token);
+    context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
     Ok(answers::deleted("api_key", key.id))
 }
 
-/// Refuses a sender that this request may not use: one of a domain that its key is not for, or that a strict service knows nothing of.
+/// Rejects a sender that this request may not use: its key is restricted to another domain, or the service is strict and the domain isn't
+/// verified.
 pub(crate) fn check_sender(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
     check_domain(context, from)?;
     delivery::check_sender(context.state, &context.tenant, from)
@@ -77,7 +82,7 @@ fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
         return Ok(());
     }
     let allowed = domain.map_or_else(
-        || "a domain that is gone".to_owned(),
+        || "a deleted domain".to_owned(),
         |domain| format!("the domain {}", quoted(&domain.setup.name)),
     );
     Err(Problem::new(

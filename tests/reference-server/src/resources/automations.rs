@@ -1,7 +1,7 @@
 //! Automations: `POST` and `GET /automations`, `GET`, `PATCH` and `DELETE /automations/{id}`, `POST /automations/{id}/stop` and
 //! `/duplicate`, and the runs below `/automations/{id}/runs`.
 //!
-//! The specification shows the items of the two lists and is silent on everything else.
+//! The specification shows only the items of the two lists.
 
 pub(crate) mod engine;
 pub(crate) mod run;
@@ -33,8 +33,8 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     add(context, name, enabled, Arc::new(definition))
 }
 
-/// `POST /automations/{id}/duplicate`, 201: another one of the same definition, which is disabled and has no runs. (The specification
-/// is silent on its name: it is the same one.)
+/// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define its name: it
+/// stays the same.)
 pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let automation = find(context)?;
     add(context, automation.name.clone(), false, Arc::clone(&automation.definition))
@@ -88,13 +88,13 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &whole))
 }
 
-/// `PATCH /automations/{id}`: something must change, and steps and connections go together. Runs on their way go on by the definition
-/// that they began with, also when the automation is disabled.
+/// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
+/// definition that they started with, even if the automation is disabled.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = find(context)?.id;
     let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
     let now = context.now();
-    let changed = context.tenant.automations.change(id, |automation| {
+    let changed = context.tenant.automations.try_change(id, |automation| {
         if let Some(name) = change.name {
             automation.name = name;
         }
@@ -105,12 +105,13 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             automation.definition = Arc::new(definition);
         }
         automation.updated_at = now;
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("automation", id))
 }
 
-/// `DELETE /automations/{id}`. Its runs end and are gone with it.
+/// `DELETE /automations/{id}`. Its runs are deleted with it.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an automation")?;
     context.tenant.automations.remove(id).ok_or_else(not_found)?;
@@ -120,7 +121,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::deleted("automation", id))
 }
 
-/// `POST /automations/{id}/stop`: disabled, and what is running is cancelled. Stopping it again changes nothing.
+/// `POST /automations/{id}/stop`: disables it and cancels its runs. Repeating it has no effect.
 pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     #[derive(Serialize)]
     struct Stopped {
@@ -142,7 +143,7 @@ pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Stopped { reference: Reference::to("automation", id), status: "disabled" }))
 }
 
-/// The automation that the path names.
+/// Finds the automation of the path.
 fn find(context: &Context<'_>) -> Result<Arc<Automation>, Problem> {
     context.tenant.automations.get(context.id("an automation")?).ok_or_else(not_found)
 }
@@ -151,7 +152,7 @@ fn not_found() -> Problem {
     Problem::not_found("Automation not found.")
 }
 
-/// What an update sets.
+/// The fields of an update.
 struct Change {
     name: Option<String>,
     enabled: Option<bool>,

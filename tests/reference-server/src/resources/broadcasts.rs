@@ -1,7 +1,7 @@
-//! Broadcasts: `POST /broadcasts`, `GET /broadcasts`, and what is done to one of them.
+//! Broadcasts: `POST /broadcasts`, `GET /broadcasts`, and the operations on a broadcast.
 //!
-//! The specification shows creating, sending and listing, and is silent on the rest, on the answers and on the statuses beyond `draft` and
-//! `sent`. What can't be done in a status is refused with 403 `validation_error`.
+//! The specification defines creation, sending and listing, but neither the other operations nor their responses, nor statuses beyond
+//! `draft` and `sent`. An operation that the status forbids is rejected with 403 `validation_error`.
 
 mod message;
 
@@ -19,10 +19,10 @@ use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 
-/// The longest name of a copy, in characters.
+/// The maximum length of a copy's name, in characters.
 const LONGEST_COPY_NAME: usize = 70;
 
-/// `POST /broadcasts`: a draft, or with `send` one that goes out.
+/// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let now = context.now();
     let (message, send, due) = context.body(|fields, problems, _| {
@@ -58,14 +58,14 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Whole(&broadcast)))
 }
 
-/// `PATCH /broadcasts/{id}`: only what has not gone out. One that is scheduled stays scheduled.
+/// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     found.check_open("updated")?;
     let changes = context.body(|fields, problems, _| Some(Changes::read(context, fields, problems)))?;
     change(context, id, |broadcast| {
-        // It may have gone out since it was looked at.
+        // It may have been sent since it was read.
         broadcast.check_open("updated")?;
         let message = changes.apply(&broadcast.message)?;
         check_sender(context, &message.from)?;
@@ -75,7 +75,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::reference(OBJECT, id))
 }
 
-/// `DELETE /broadcasts/{id}`: only what has not gone out.
+/// `DELETE /broadcasts/{id}`: only before it is sent.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let mut broadcasts = context.tenant.broadcasts.lock();
@@ -99,14 +99,14 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Sent { id }))
 }
 
-/// `POST /broadcasts/{id}/cancel`: a scheduled one becomes a draft, a queued one stops.
+/// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
 pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     change(context, id, Broadcast::cancel)?;
     Ok(answers::reference(OBJECT, id))
 }
 
-/// `POST /broadcasts/{id}/duplicate`: a draft of the same message.
+/// `POST /broadcasts/{id}/duplicate`: a draft with the same message.
 pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a broadcast")?;
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
@@ -125,7 +125,7 @@ fn change(
     id: Uuid,
     change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    context.tenant.broadcasts.change(id, change).ok_or_else(not_found)?
+    context.tenant.broadcasts.try_change(id, change).ok_or_else(not_found)?
 }
 
 fn not_found() -> Problem {

@@ -1,4 +1,4 @@
-//! Contact properties: what else can be known of a contact, and put into a broadcast.
+//! Contact properties: custom fields of contacts, for use in broadcasts.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Problems};
 use crate::wire::variable::check_key;
 
-/// The property with this key.
+/// Finds the property with this key.
 pub(crate) fn by_key(tenant: &Tenant, key: &str) -> Option<Arc<ContactProperty>> {
     tenant.contact_properties.by_key(key)
 }
 
-/// Whether a contact can have this value under this key, or have it cleared. The error says why not.
+/// Checks whether contacts can have this value under this key, or have it cleared. The error continues a sentence about the key.
 pub(crate) fn judge(tenant: &Tenant, key: &str, value: Option<&PropertyValue>) -> Result<(), String> {
     let Some(property) = by_key(tenant, key) else {
         return Err(format!("is no contact property; there is none with the key {}", quoted(key)));
@@ -87,7 +87,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &contact_property::Whole(&*named(context)?)))
 }
 
-/// `PATCH /contact-properties/{contact_property_id}`: another fallback; `null` takes it away.
+/// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let property = named(context)?;
     let fallback = context.body(|fields, problems, _| {
@@ -98,15 +98,19 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some(fields.take_change("fallback_value", |fields| take_fallback(fields, property.r#type, problems)))
     })?;
-    context.tenant.contact_properties.change(property.id, |property| match fallback {
-        Change::Keep => {}
-        Change::Clear => property.fallback_value = None,
-        Change::Set(value) => property.fallback_value = Some(value),
+    let changed = context.tenant.contact_properties.try_change(property.id, |property| {
+        match fallback {
+            Change::Keep => {}
+            Change::Clear => property.fallback_value = None,
+            Change::Set(value) => property.fallback_value = Some(value),
+        }
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("contact_property", property.id))
 }
 
-/// `DELETE /contact-properties/{contact_property_id}`: the contacts' values go with it.
+/// `DELETE /contact-properties/{contact_property_id}`: also deletes the contacts' values.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let property = named(context)?;
     context.tenant.contact_properties.remove(property.id);

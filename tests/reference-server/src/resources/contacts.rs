@@ -1,8 +1,7 @@
-//! Contacts: whom broadcasts go to. A path names one by its id or by its address.
+//! Contacts. A path names one by its ID or its address.
 //!
-//! The specification is silent on the record and on these routes beyond the two lists; shapes are those of the public service that speaks this
-//! format. An address that is known already is not refused: creating it again writes what is given over the contact that is there,
-//! so that an import can be repeated.
+//! The specification doesn't define the record nor the routes beyond the two lists; shapes are those of the public service. Creating a
+//! known address isn't rejected: it updates the existing contact, so that an import can be repeated.
 
 pub(crate) mod audience;
 pub(crate) mod segments;
@@ -29,20 +28,20 @@ use crate::wire::paging::{Mode, Window, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Ignored, MAX_ENTRIES, Problems, kind};
 
-/// What a request to create or to change a contact says.
+/// The input of a request that creates or updates a contact.
 #[derive(Debug)]
-struct Wish {
+struct ContactInput {
     email: Option<String>,
     first_name: Change<String>,
     last_name: Change<String>,
     unsubscribed: Option<bool>,
-    /// None clears a property.
+    /// `None` clears a property.
     properties: BTreeMap<String, Option<PropertyValue>>,
     segments: Vec<Uuid>,
     topics: BTreeMap<Uuid, Subscription>,
 }
 
-impl Wish {
+impl ContactInput {
     fn read(context: &Context<'_>, creates: bool) -> Result<Self, Problem> {
         let tenant = &context.tenant;
         context.body(|fields, problems, ignored| {
@@ -55,7 +54,7 @@ impl Wish {
                     fields.take_line(field, problems).map(std::borrow::Cow::into_owned)
                 })
             };
-            let mut wish = Self {
+            let mut input = Self {
                 email,
                 first_name: name(fields, "first_name", problems),
                 last_name: name(fields, "last_name", problems),
@@ -65,15 +64,15 @@ impl Wish {
                 topics: BTreeMap::new(),
             };
             if creates {
-                wish.segments = segments::take(fields, tenant, problems, ignored);
-                wish.topics = topics::take(fields, "topics", tenant, problems, ignored);
+                input.segments = segments::take(fields, tenant, problems, ignored);
+                input.topics = topics::take(fields, "topics", tenant, problems, ignored);
             }
-            Some(wish)
+            Some(input)
         })
     }
 
-    /// Writes what was wished for into a contact.
-    fn grant(self, contact: &mut Contact) {
+    /// Applies the input to a contact.
+    fn apply(self, contact: &mut Contact) {
         if let Some(email) = self.email {
             contact.email = email;
         }
@@ -157,16 +156,16 @@ fn take_properties(
     properties
 }
 
-/// The contact that a path names at this place.
+/// Finds the contact of the path parameter with this index.
 pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
     find(&context.tenant, &context.parameter(place)).ok_or_else(|| Problem::not_found("Contact not found."))
 }
 
 /// `POST /contacts`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, true)?;
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let input = ContactInput::read(context, true)?;
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 
@@ -198,14 +197,14 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Whole(&*named(context, 0)?)))
 }
 
-/// `PATCH /contacts/{id_or_email}`. `null` clears a name or a property; properties that are not named stay.
+/// `PATCH /contacts/{id_or_email}`. `null` clears a name or property; other properties stay unchanged.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     change(context, &*named(context, 0)?)
 }
 
 fn change(context: &Context<'_>, contact: &Contact) -> Result<Response<Bytes>, Problem> {
-    let wish = Wish::read(context, false)?;
-    let changed = context.contacts().change(contact.id, |contact| wish.grant(contact));
+    let input = ContactInput::read(context, false)?;
+    let changed = context.contacts().change(contact.id, |contact| input.apply(contact));
     changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
     Ok(answers::reference("contact", contact.id))
 }
@@ -217,7 +216,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))
 }
 
-/// The id is called `contact` here, and only here.
+/// The ID is named `contact` here, and only here.
 #[derive(Serialize)]
 struct Deletion {
     object: &'static str,
@@ -225,7 +224,7 @@ struct Deletion {
     deleted: bool,
 }
 
-/// What each item of an array of objects names with `id`; what is wrong is noted.
+/// Reads the `id` of each item of an array of objects, and reports problems.
 fn take_ids<T>(
     fields: &mut Fields<'_>,
     field: &str,
@@ -258,7 +257,7 @@ fn take_ids<T>(
     found
 }
 
-/// The contact with this ID or address: a path can have either.
+/// Finds a contact by ID or address: a path can contain either.
 pub(crate) fn find(tenant: &Tenant, id_or_address: &str) -> Option<Arc<Contact>> {
     match Uuid::try_parse(id_or_address) {
         Ok(id) => tenant.contacts.get(id),

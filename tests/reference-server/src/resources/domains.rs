@@ -1,7 +1,7 @@
 //! Domains: `POST /domains`, `GET /domains`, `GET`, `PATCH` and `DELETE /domains/{id}`, `POST /domains/{id}/verify`.
 //!
-//! Claims of a domain that somebody else has registered (`SPEC.md` mentions them and describes none) are not served: every tenant is
-//! a world of its own here, so nobody else can have a domain.
+//! Claims of domains that another tenant has registered (`SPEC.md` mentions them without a definition) aren't supported: tenants are
+//! isolated, so no domain is taken.
 
 pub(crate) mod name;
 
@@ -14,17 +14,17 @@ use uuid::Uuid;
 
 use crate::clock::plus;
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
 use crate::state::State;
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
-/// The capability switches as they are written.
+/// The wire values of the capabilities.
 const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced", Tls::Enforced)];
 
@@ -35,11 +35,17 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
     context.tenant.domains.add(id, domain)?;
-    told(context.state, &context.tenant, "domain.created", context.tenant.domains.get(id), context.now());
+    notify_webhooks(
+        context.state,
+        &context.tenant,
+        "domain.created",
+        context.tenant.domains.get(id),
+        context.now(),
+    );
     Ok(answer)
 }
 
-/// `GET /domains`, mode B. The specification doesn't show the items; they have no DNS records.
+/// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.domains.page(&window)?;
@@ -52,12 +58,12 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &domain::Whole(&domain)))
 }
 
-/// `PATCH /domains/{id}`. Records that are new by it start `not_started`; the others, and the domain, keep their status. (The
-/// specification names the operation and is silent on what it does.)
+/// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
+/// operation without defining it.)
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
-    // What an update leaves is judged together with what it sets, so the whole is made of the domain as it is.
-    let changed = context.tenant.domains.change(id, |domain| {
+    // The rules concern the result of the update, so it is applied to the current settings first.
+    let changed = context.tenant.domains.try_change(id, |domain| {
         let setup = context
             .body(|fields, problems, ignored| Some(read_update(&domain.setup, fields, problems, ignored)))?;
         domain.set_up(setup);
@@ -71,11 +77,11 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
-    told(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
+    notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
-/// `POST /domains/{id}/verify`: begins a check of the DNS records and answers before it has ended.
+/// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
 pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a domain")?;
     let begun = changed_status(
@@ -88,13 +94,13 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
         let work =
-            Work::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.state.agenda.note(plus(context.now(), check.due_after), work);
+            Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
+        context.state.scheduler.schedule(plus(context.now(), check.due_after), work);
     }
     Ok(answers::reference("domain", id))
 }
 
-/// Changes a domain, and tells webhooks if that changed its status (`SPEC.md`, Events).
+/// Changes a domain, and notifies webhooks if its status changed (`SPEC.md`, Events).
 pub(crate) fn changed_status<R>(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -108,15 +114,21 @@ pub(crate) fn changed_status<R>(
         (made, domain.status != before)
     })?;
     if changed {
-        told(state, tenant, "domain.updated", tenant.domains.get(id), at);
+        notify_webhooks(state, tenant, "domain.updated", tenant.domains.get(id), at);
     }
     Some(made)
 }
 
-/// Tells webhooks what has happened to a domain.
-fn told(state: &State, tenant: &Arc<Tenant>, kind: &'static str, domain: Option<Arc<Domain>>, at: Timestamp) {
+/// Notifies webhooks of an event of a domain.
+fn notify_webhooks(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    kind: &'static str,
+    domain: Option<Arc<Domain>>,
+    at: Timestamp,
+) {
     if let Some(domain) = domain {
-        tell(state, tenant, at, kind, None, || payload::domain(&domain));
+        notify(state, tenant, at, kind, None, || payload::domain(&domain));
     }
 }
 
@@ -169,7 +181,7 @@ fn read_update(
         setup.tls = tls;
     }
     setup.capabilities = take_capabilities(known.capabilities, fields, problems, ignored);
-    // The specification is silent on taking the subdomain away; `null` does it, as `null` is what a domain without one answers.
+    // The specification doesn't define removing the subdomain; `null` does it, as `null` is its value in responses.
     match fields
         .take_change("tracking_subdomain", |fields| take_label("tracking_subdomain", fields, problems))
     {
@@ -181,7 +193,7 @@ fn read_update(
     setup
 }
 
-/// What holds between the fields.
+/// Checks the rules between fields.
 fn judge(setup: &Setup, problems: &mut Problems) {
     if setup.capabilities == (Capabilities { sending: false, receiving: false }) {
         problems.wrong(|| {
@@ -210,7 +222,7 @@ fn take_label(field: &str, fields: &mut Fields<'_>, problems: &mut Problems) -> 
     }
 }
 
-/// What is not said of the two stays as it is.
+/// Capabilities that aren't named stay unchanged.
 fn take_capabilities(
     known: Capabilities,
     fields: &mut Fields<'_>,

@@ -9,6 +9,7 @@ pub(crate) mod template;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
+use uuid::Uuid;
 
 use self::draft::Form;
 use crate::context::Context;
@@ -19,25 +20,26 @@ use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Problems, well_formed};
+use crate::wire::validation::{Body, Fields, Problems};
 
-/// `POST /emails`, and `POST /email`, `/emails/sending`, `/email/sending`, which the specification names without a
-/// shape of their own.
+/// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let body = well_formed(context.request.body())?;
+    let body = Body::read(context.request.body())?;
     let mut problems = Problems::default();
     let mut ignored = context.ignored();
     let now = context.state.clock.now();
-    let draft = Draft::read(body.get(), &Form::single(&context.tenant, now), &mut problems, &mut ignored);
+    let draft = Fields::read_body(body, &mut problems).and_then(|fields| {
+        Draft::read_all(fields, &Form::single(&context.tenant, now), &mut problems, &mut ignored)
+    });
     let draft = match (draft, problems.into_problem()) {
         (Some(draft), None) => draft,
         (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("An email was refused without a reason.")),
+        (None, None) => return Err(Problem::application("An email was rejected without a reason.")),
     };
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
     let id = delivery::accept(context.state, &context.tenant, draft, now);
-    Ok(json(StatusCode::OK, &Accepted { id: id.to_string() }))
+    Ok(json(StatusCode::OK, &Accepted { id }))
 }
 
 /// `GET /emails`, mode A.
@@ -47,7 +49,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(list(&page.show(email::Item)))
 }
 
-/// `GET /emails/{id}`. The specification shows no fields of the full record; these are the list item's, and the body.
+/// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
@@ -57,5 +59,5 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 #[derive(Serialize)]
 struct Accepted {
-    id: String,
+    id: Uuid,
 }

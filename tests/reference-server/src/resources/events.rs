@@ -1,7 +1,7 @@
 //! Custom events: `POST` and `GET /events`, `GET`, `PATCH` and `DELETE /events/{id_or_name}`, `POST /events/send`.
 //!
-//! The specification is silent on them. A kind of event need not be defined to be sent or to trigger an automation; once it has a
-//! schema, what is sent must fit it.
+//! The specification doesn't define them. An event needn't be defined to be sent or to trigger an automation; if it has a schema, payloads
+//! must match it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Problems};
 
-/// `POST /events`, 201. A name names one kind of event.
+/// `POST /events`, 201. Names are unique.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (name, schema) = context.body(|fields, problems, ignored| {
         let name = take_name(fields, "name", problems);
@@ -49,7 +49,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &event::Whole(&*find(context)?)))
 }
 
-/// `PATCH /events/{id_or_name}`: another schema, or none.
+/// `PATCH /events/{id_or_name}`: replaces or removes the schema.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = find(context)?.id;
     let schema = context.body(|fields, problems, ignored| {
@@ -65,23 +65,24 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
     })?;
     let now = context.now();
-    let changed = context.tenant.events.change(id, |event| {
+    let changed = context.tenant.events.try_change(id, |event| {
         event.schema = schema;
         event.updated_at = Some(now);
+        Ok(())
     });
-    changed.ok_or_else(not_found)?;
+    changed.ok_or_else(not_found)??;
     Ok(answers::reference("event", id))
 }
 
-/// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event need not be defined.
+/// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event needn't be defined.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = find(context)?.id;
     context.tenant.events.remove(id).ok_or_else(not_found)?;
     Ok(answers::deleted("event", id))
 }
 
-/// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for
-/// it go on. Who is named by an address that no contact has becomes a contact when that starts a run.
+/// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the
+/// event resume. An unknown address becomes a contact if a run starts for it.
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     #[derive(Serialize)]
     struct Sent<'a> {
@@ -90,7 +91,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let (name, whom, payload) = context.body(|fields, problems, _| {
         let name = take_name(fields, "event", problems);
-        let whom = Whom::take(fields, problems);
+        let whom = Recipient::take(fields, problems);
         let payload = take_payload(fields, problems);
         if let (Some(name), Some(payload)) = (&name, &payload)
             && let Some(event) = context.tenant.events.by_key(name)
@@ -102,15 +103,17 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     })?;
     let payload = Arc::new(Value::Object(payload));
     let contact = match whom {
-        Whom::Contact(id) => context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
-            Problem::validation(format!(
-                "`contact_id` must be the id of a contact; there is no contact {id}."
-            ))
-        })?,
-        Whom::Email(email) => match context.tenant.contacts.by_key(&email) {
+        Recipient::Contact(id) => {
+            context.tenant.contacts.get(id).map(|contact| contact.id).ok_or_else(|| {
+                Problem::validation(format!(
+                    "`contact_id` must be the id of a contact; there is no contact {id}."
+                ))
+            })?
+        }
+        Recipient::Email(email) => match context.tenant.contacts.by_key(&email) {
             Some(contact) => contact.id,
             None if triggers(context, &name) => context.contacts().put(&email, |_| {})?,
-            // Nothing starts, and nothing waits for somebody who was never known.
+            // No run starts, and none waits for an unknown contact.
             None => return Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name })),
         },
     };
@@ -119,18 +122,18 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::ACCEPTED, &Sent { object: "event", event: &name }))
 }
 
-/// Whether an event of this name starts a run.
+/// Whether an event of this name triggers an automation.
 fn triggers(context: &Context<'_>, name: &str) -> bool {
     context.tenant.automations.oldest(&Group::Trigger(name.to_owned())).is_some()
 }
 
-/// Whom an event has happened to.
-enum Whom {
+/// The contact that an event concerns.
+enum Recipient {
     Contact(Uuid),
     Email(String),
 }
 
-impl Whom {
+impl Recipient {
     fn take(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Self> {
         match (fields.has("contact_id"), fields.has("email")) {
             (true, true) => {
@@ -176,19 +179,19 @@ fn take_payload(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Map<
     None
 }
 
-/// Takes the name of an event.
+/// Reads the name of an event.
 fn take_name(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<String> {
     let name = fields.require_text(field, problems)?;
     if name.starts_with(RESERVED_PREFIX) {
         problems.wrong(|| {
-            format!("`{field}` must not begin with `{RESERVED_PREFIX}`, which the service keeps for itself; found {}.", quoted(&name))
+            format!("`{field}` must not begin with `{RESERVED_PREFIX}`, which is reserved for the service; found {}.", quoted(&name))
         });
         return None;
     }
     Some(name)
 }
 
-/// The kind of event that the path names by its id or its name.
+/// Finds the event definition of the path, by ID or name.
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
     let identifier = context.parameter(0);
     let by_id = Uuid::try_parse(&identifier).ok().and_then(|id| context.tenant.events.get(id));

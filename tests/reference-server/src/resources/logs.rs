@@ -11,14 +11,14 @@ use crate::model::log;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 
-/// `GET /logs`, mode A. The request itself is logged after it was answered.
+/// `GET /logs`, mode A. The request itself is logged after its response.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     let page = window.look(&lock(&context.tenant.logs), |_| true)?;
     Ok(list(&page.show(log::Item)))
 }
 
-/// `GET /logs/{log_id}`. The specification is silent on it; this is the shape of the public service that speaks this format.
+/// `GET /logs/{log_id}`. The specification doesn't define it; it has the shape of the public service.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a log entry")?;
     let entry = lock(&context.tenant.logs).get(id).cloned();

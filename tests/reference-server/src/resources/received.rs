@@ -1,6 +1,6 @@
-//! Received emails: `GET /emails/receiving`, `GET /emails/receiving/{email_id}`, and how mail comes in.
+//! Received emails: `GET /emails/receiving`, `GET /emails/receiving/{email_id}`, and the reception itself.
 //!
-//! The specification is silent on the full record; it has the shape of the public service that speaks this format.
+//! The specification doesn't define the full record; it has the shape of the public service.
 
 pub(crate) mod attachments;
 
@@ -14,40 +14,40 @@ use uuid::Uuid;
 
 use self::attachments::Links;
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
 use crate::model::received::Received;
 use crate::state::State;
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
-/// Why a mail was not taken in.
+/// Why an email wasn't received.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReceived {
-    /// The key names no tenant.
+    /// The API key is invalid.
     #[error("the API key is invalid")]
     UnknownKey,
-    /// Nobody is to receive it.
+    /// The envelope has no recipients.
     #[error("the mail has no recipient")]
     NoRecipient,
-    /// The sandbox is strict, and these domains are not verified for receiving.
+    /// The sandbox is strict, and these domains aren't verified for receiving.
     #[error("no recipient's domain is verified for receiving: {}", .0.join(", "))]
     UnknownDomains(Vec<String>),
-    /// There is no header in it.
+    /// The message has no headers.
     #[error("the mail is not a message with headers (RFC 5322)")]
     Unreadable,
-    /// It has too many parts, too many inside one another, or such as can't be read. The text says which.
+    /// The message exceeds a limit of its parts or can't be parsed. The text says which.
     #[error("the mail {0}")]
     TooComplex(&'static str),
 }
 
-/// Takes a mail in for those of its recipients who may receive.
+/// Receives an email for those of its recipients that are allowed.
 pub(crate) fn arrive(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -70,12 +70,12 @@ pub(crate) fn arrive(
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
     state.tenants.hold_mail(tenant, id, size);
-    state.news.tell(&tenant.name, What::Received { id });
-    tell(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
+    notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
     Ok(id)
 }
 
-/// Whether mail to this recipient is taken in.
+/// Whether this recipient may receive emails.
 pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bool {
     let domain = recipient.rsplit_once('@').map_or("", |(_, domain)| domain);
     !state.settings.strict_domains || tenant.domain(domain).is_some_and(|domain| domain.may_receive())
@@ -105,7 +105,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     ))
 }
 
-/// The email that the path names.
+/// Finds the email of the path.
 fn named(context: &Context<'_>) -> Result<Arc<Received>, Problem> {
     let id = context.id("a received email")?;
     lock(&context.tenant.received)
@@ -125,7 +125,7 @@ struct Record<'a> {
     raw: Raw,
 }
 
-/// Where the mail itself can be had, as it came.
+/// A download link of the raw message.
 #[derive(Serialize)]
 struct Raw {
     download_url: String,

@@ -1,6 +1,6 @@
-//! Segments of the contacts; under their former name, audiences.
+//! Segments of contacts, also under their deprecated name, audiences.
 //!
-//! The specification shows the list item and the list of members; the other routes have the shapes of the public service that speaks this format.
+//! The specification shows the list item and the list of members; the other routes have the shapes of the public service.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(items(&context.tenant.segments.page(&window)?))
 }
 
-/// The answer of a list of segments.
+/// The response of a list of segments.
 pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
     list(&page.show(segment::Item))
 }
@@ -54,16 +54,20 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
-/// `PATCH /segments/{segment_id}`: another name.
+/// `PATCH /segments/{segment_id}`: renames the segment.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let name = context.body(|fields, problems, _| take_name(fields, problems))?;
-    context.tenant.segments.change(id, |segment| segment.name = name);
+    let rename = |segment: &mut Segment| {
+        segment.name = name;
+        Ok(())
+    };
+    context.tenant.segments.try_change(id, rename).transpose()?;
     Ok(answers::reference(object(context), id))
 }
 
-/// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. Deleting what is not there is answered in
-/// the same way, as the public service does.
+/// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
+/// same, as with the public service.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
@@ -84,7 +88,7 @@ pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem>
     Ok(view::items(&view::members(context, &window, id)?))
 }
 
-/// The segment that the path names.
+/// Finds the segment of the path.
 pub(crate) fn named(context: &Context<'_>) -> Result<Arc<Segment>, Problem> {
     let id = context.id("a segment")?;
     context.tenant.segments.get(id).ok_or_else(|| Problem::not_found("Segment not found."))

@@ -1,9 +1,9 @@
-//! Templates: stored bodies with variables. A path names one by its id or by its alias.
+//! Templates: stored bodies with variables. A path names one by its ID or its alias.
 //!
-//! A template has a version that is edited and, once it was published, one that is sent. An edit of a published template stays a draft until it
-//! is published; name and alias belong to the template itself and hold at once.
+//! A template has a latest version, which edits change, and, once published, a version that is sent. An edit of a published template stays
+//! a draft until it is published; name and alias belong to the template itself and change immediately.
 
-pub(crate) mod wish;
+pub(crate) mod input;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use uuid::Uuid;
 
-use self::wish::Wish;
+use self::input::TemplateInput;
 use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
@@ -20,15 +20,15 @@ use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 
-/// What leads from a name in a request to something that can be sent.
+/// The result of looking up a template to send.
 pub(crate) enum Lookup {
     Published(Uuid, Arc<Version>),
-    /// There is one, and it was never published.
+    /// It exists, but was never published.
     Draft,
     Unknown,
 }
 
-/// The template with this id or alias, to be sent.
+/// Looks up a template by ID or alias, for sending.
 pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     match find(tenant, id_or_alias) {
         None => Lookup::Unknown,
@@ -39,21 +39,21 @@ pub(crate) fn look_up(tenant: &Tenant, id_or_alias: &str) -> Lookup {
     }
 }
 
-/// The template with this id or alias.
+/// Finds a template by ID or alias.
 pub(crate) fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> {
     let by_id = Uuid::try_parse(id_or_alias).ok().and_then(|id| tenant.templates.get(id));
     by_id.or_else(|| tenant.templates.by_key(id_or_alias))
 }
 
-/// The template that the path names.
+/// Finds the template of the path.
 fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
     find(&context.tenant, &context.parameter(0)).ok_or_else(|| Problem::not_found("Template not found."))
 }
 
-/// `POST /templates`: a draft.
+/// `POST /templates`: creates a draft.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (id, now) = (context.state.next_id(), context.now());
-    let wish = Wish::to_create(context)?;
+    let input = TemplateInput::to_create(context)?;
     let blank = Version {
         id: context.state.next_id(),
         from: None,
@@ -73,7 +73,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         updated_at: now,
         published_at: None,
     };
-    wish.grant(&mut template);
+    input.apply(&mut template);
     context.tenant.templates.add(id, template)?;
     Ok(answers::made("template", id))
 }
@@ -84,7 +84,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(list(&context.tenant.templates.page(&window)?.show(template::Item)))
 }
 
-/// `GET /templates/{id_or_alias}`: the newest version.
+/// `GET /templates/{id_or_alias}`: the latest version.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &template::Whole(&*named(context)?)))
 }
@@ -92,20 +92,20 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `PATCH /templates/{id_or_alias}`.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    let wish = Wish::to_update(context)?;
+    let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
     let changed = context.tenant.templates.try_change(id, |template| {
-        if wish.changes_content() {
+        if input.changes_content() {
             Arc::make_mut(&mut template.newest).id = version;
         }
-        wish.grant(template);
+        input.apply(template);
         template.updated_at = now;
         Ok(answers::reference("template", id))
     });
     changed.ok_or_else(|| Problem::not_found("Template not found."))?
 }
 
-/// `POST /templates/{id_or_alias}/publish`: the newest version is the one that is sent from now on. Publishing it again changes nothing.
+/// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.
 pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (id, now) = (named(context)?.id, context.now());
     context.tenant.templates.change(id, |template| {
@@ -119,7 +119,7 @@ pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem>
     Ok(answers::reference("template", id))
 }
 
-/// `POST /templates/{id_or_alias}/duplicate`: a draft of the newest version, without the alias.
+/// `POST /templates/{id_or_alias}/duplicate`: a draft with the latest version, without the alias.
 pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (original, id, now) = (named(context)?, context.state.next_id(), context.now());
     let copy = Template {

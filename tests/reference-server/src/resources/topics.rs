@@ -1,6 +1,6 @@
-//! Topics: what contacts can say yes or no to.
+//! Topics, which contacts can subscribe to.
 //!
-//! The specification names them without a shape; these are the ones of the public service that speaks this format.
+//! The specification names them without a shape; these are those of the public service.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 
 use crate::context::Context;
-use crate::delivery::webhooks::{payload, tell};
+use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{self, Topic, Visibility};
 use crate::wire::answers;
@@ -16,9 +16,9 @@ use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Change, Fields, Problems};
 
-/// The most characters of a name.
+/// The maximum length of a name, in characters.
 const LONGEST_NAME: usize = 50;
-/// The most characters of a description.
+/// The maximum length of a description, in characters.
 const LONGEST_DESCRIPTION: usize = 200;
 const VISIBILITIES: &[(&str, Visibility)] =
     &[("public", Visibility::Public), ("private", Visibility::Private)];
@@ -47,7 +47,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         })
     })?;
     context.tenant.topics.add(id, topic)?;
-    told(context, "topic.created", context.tenant.topics.get(id));
+    notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::made("topic", id))
 }
 
@@ -78,7 +78,7 @@ fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<
     Some(description.into_owned())
 }
 
-/// `GET /topics`: 20 when no limit is given, as in mode A.
+/// `GET /topics`: 20 by default, as in mode A.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     Ok(list(&context.tenant.topics.page(&window)?.show(topic::Item)))
@@ -89,7 +89,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &topic::Whole(&*named(context)?)))
 }
 
-/// `PATCH /topics/{topic_id}`: name, description, visibility. What holds for who has made no choice can't be changed.
+/// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let (name, description, visibility) = context.body(|fields, problems, _| {
@@ -100,7 +100,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
     })?;
-    context.tenant.topics.change(id, |topic| {
+    let changed = context.tenant.topics.try_change(id, |topic| {
         topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
         match description {
             Change::Keep => {}
@@ -109,15 +109,17 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         }
         topic.visibility = visibility.unwrap_or(topic.visibility);
         topic.updated_at = context.now();
+        Ok(())
     });
-    told(context, "topic.updated", context.tenant.topics.get(id));
+    changed.transpose()?;
+    notify_webhooks(context, "topic.updated", context.tenant.topics.get(id));
     Ok(answers::reference("topic", id))
 }
 
-/// `DELETE /topics/{topic_id}`: the contacts' choices go with it.
+/// `DELETE /topics/{topic_id}`: also deletes the contacts' choices.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    told(context, "topic.deleted", context.tenant.topics.remove(id));
+    notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         &Group::Topic(id),
         |contact| contact.id,
@@ -128,11 +130,11 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::deleted("topic", id))
 }
 
-/// Tells webhooks what has happened to a topic.
-fn told(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
+/// Notifies webhooks of an event of a topic.
+fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<Topic>>) {
     if let Some(topic) = topic {
         let data = || payload::topic(&topic, kind == "topic.deleted");
-        tell(context.state, &context.tenant, context.now(), kind, None, data);
+        notify(context.state, &context.tenant, context.now(), kind, None, data);
     }
 }
 

@@ -1,6 +1,6 @@
-//! Webhooks: where events are told, and which (`SPEC.md`, Webhook).
+//! Webhooks: endpoints and their subscribed event types (`SPEC.md`, Webhook).
 //!
-//! The specification is silent on `GET` and `DELETE /webhooks/{webhook_id}`; they have the shapes of the public service that speaks this format.
+//! The specification doesn't define `GET` and `DELETE /webhooks/{webhook_id}`; they have the shapes of the public service.
 
 pub(crate) mod events;
 
@@ -21,7 +21,7 @@ use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Fields, Problems, kind, text};
 
-/// `POST /webhooks`. A new one is enabled.
+/// `POST /webhooks`. A new webhook is enabled.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (endpoint, events) = context.body(|fields, problems, _| {
         for required in ["endpoint", "events"] {
@@ -47,7 +47,7 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(json(StatusCode::CREATED, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
 }
 
-/// `whsec_` and Base64, as Standard Webhooks has it.
+/// `whsec_` and Base64, as in Standard Webhooks.
 pub(crate) fn secret(context: &Context<'_>) -> String {
     let mut bytes = [0; 32];
     for half in bytes.chunks_mut(16) {
@@ -56,7 +56,7 @@ pub(crate) fn secret(context: &Context<'_>) -> String {
     format!("{PREFIX}{}", STANDARD.encode(bytes))
 }
 
-/// `GET /webhooks`, mode B. The list doesn't tell the secrets.
+/// `GET /webhooks`, mode B. The items exclude the secrets.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.tenant.webhooks.page(&window)?;
@@ -68,7 +68,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &webhook::Whole(&*named(context)?)))
 }
 
-/// `PATCH /webhooks/{webhook_id}`. Every field is optional, all of them too; `events` replaces the whole set.
+/// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let (endpoint, events, enabled) = context.body(|fields, problems, _| {
@@ -77,11 +77,13 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         let enabled = fields.take_word("status", &[("enabled", true), ("disabled", false)], problems);
         Some((endpoint, events, enabled))
     })?;
-    context.tenant.webhooks.change(id, |webhook| {
+    let changed = context.tenant.webhooks.try_change(id, |webhook| {
         webhook.endpoint = endpoint.unwrap_or_else(|| std::mem::take(&mut webhook.endpoint));
         webhook.events = events.unwrap_or_else(|| std::mem::take(&mut webhook.events));
         webhook.enabled = enabled.unwrap_or(webhook.enabled);
+        Ok(())
     });
+    changed.transpose()?;
     Ok(answers::reference("webhook", id))
 }
 
@@ -89,11 +91,12 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     context.tenant.webhooks.remove(id);
-    context.tenant.told.forget(id);
+    context.state.tenants.forget_events(&context.tenant.deliveries.forget(id));
     Ok(answers::deleted("webhook", id))
 }
 
-/// `POST /webhooks/{webhook_id}/signing-secret/rotate`: another secret. For 24 hours the one before signs too. (The specification is silent here.)
+/// `POST /webhooks/{webhook_id}/signing-secret/rotate`: replaces the secret. The previous one still signs for 24 hours. (The specification
+/// doesn't define this.)
 pub(crate) fn rotate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
     let secret = secret(context);
@@ -106,10 +109,10 @@ fn named(context: &Context<'_>) -> Result<Arc<Webhook>, Problem> {
     context.tenant.webhooks.get(id).ok_or_else(|| Problem::not_found("Webhook not found."))
 }
 
-/// An absolute address that can be asked over HTTP.
+/// An absolute http or https URL.
 fn take_endpoint(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
     let text = fields.take_text("endpoint", problems)?;
-    // Reading an address leaves some of them out, so it would say less than what is kept.
+    // The parser drops some of them, so the stored URL would differ from the given one.
     if text.contains(char::is_control) {
         problems.wrong(|| {
             format!(
@@ -134,7 +137,7 @@ fn take_endpoint(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Str
     Some(text.into_owned())
 }
 
-/// At least one type, each once.
+/// At least one type, without duplicates.
 fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<String>> {
     let items = fields.take_array("events", problems)?;
     if items.is_empty() {
@@ -157,7 +160,7 @@ fn take_events(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Vec<S
     Some(events)
 }
 
-/// `SPEC.md`, POST /webhooks; and what a rotation answers.
+/// `SPEC.md`, POST /webhooks; also the response of a rotation.
 #[derive(Serialize)]
 struct Created {
     object: &'static str,

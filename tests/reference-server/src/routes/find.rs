@@ -1,43 +1,33 @@
-//! From a method and a path to a line of the table, or to what is said when there is none.
+//! Looks up the route of a method and path.
 
 use http::Method;
 
-use crate::routes::{OPEN_ROUTES, OpenRoute, ROUTES, Route};
-use crate::wire::pattern::pattern_matches;
+use crate::routes::{OpenRoute, Route, table};
 
-/// What a request's method and path lead to.
+/// The result of a route lookup.
 pub(crate) enum Found {
     Route(&'static Route),
-    /// The path is known, the method is not; these are.
+    /// The path is known with other methods.
     WrongMethod(Vec<&'static str>),
     Nothing,
 }
 
-/// Looks a request up in the table.
+/// Looks up a route that needs a credential.
 pub(crate) fn find(method: &Method, path: &str) -> Found {
-    let mut pattern = None;
-    let mut methods = Vec::new();
-    for route in ROUTES {
-        // The first pattern that matches decides the path, so that `/emails/batch` is never an id.
-        if pattern.is_some_and(|pattern| pattern != route.path) || !pattern_matches(route.path, path) {
-            continue;
-        }
-        if route.method == *method {
-            return Found::Route(route);
-        }
-        pattern = Some(route.path);
-        methods.push(route.method.as_str());
+    let Some(routes) = table::at(path) else { return Found::Nothing };
+    match routes.iter().find(|route| route.method == *method) {
+        Some(route) => Found::Route(route),
+        None => Found::WrongMethod(routes.iter().map(|route| route.method.as_str()).collect()),
     }
-    if methods.is_empty() { Found::Nothing } else { Found::WrongMethod(methods) }
 }
 
-/// Looks a request up among those that need no credential. `Err` has the methods that the path takes.
+/// Looks up a route that needs no credential. `Err` contains the method that the path supports.
 pub(crate) fn find_open(method: &Method, path: &str) -> Option<Result<&'static OpenRoute, &'static str>> {
-    let route = OPEN_ROUTES.iter().find(|route| pattern_matches(route.path, path))?;
+    let route = table::open_at(path)?.first()?;
     Some(if route.method == *method { Ok(route) } else { Err(route.method.as_str()) })
 }
 
-/// Whether a path is that of a route that needs no credential.
+/// Whether the path belongs to a route that needs no credential.
 pub(crate) fn is_open(path: &str) -> bool {
-    OPEN_ROUTES.iter().any(|route| pattern_matches(route.path, path))
+    table::open_at(path).is_some()
 }

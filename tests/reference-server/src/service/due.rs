@@ -1,4 +1,4 @@
-//! Due work, done in batches: by one thread at a time and in order, and other threads may go on between two batches.
+//! Runs due jobs in batches: in order and on one thread at a time. Other threads can proceed between two batches.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::resources::automations::engine;
 use crate::resources::domains;
 use crate::service::Service;
 use crate::state::State;
-use crate::state::work::Work;
+use crate::state::job::Job;
 
-/// How long a batch takes, but for the end of its last job.
+/// The duration of a batch, not counting its last job.
 const BATCH: Duration = Duration::from_millis(1);
-/// The fewest jobs in a batch, unless one is large: on a busy machine, too, the work that a request causes is done before the next request.
+/// The minimum number of small jobs in a batch, so that a busy machine still runs the jobs of one request before the next request.
 const MIN_SMALL: usize = 32;
-/// How long a request waits for a batch that is being done.
+/// How long a request waits for another thread's batch.
 const MAX_WAIT: Duration = Duration::from_millis(5);
 
-/// Whose turn it is to do due work.
+/// Serializes the threads that run due jobs.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct DueWorker {
     state: Mutex<Waiting>,
     free: Condvar,
 }
@@ -33,26 +33,26 @@ pub(super) struct Turns {
 #[derive(Debug, Default)]
 struct Waiting {
     busy: bool,
-    /// Requests that wait; they go first.
+    /// The number of waiting requests, which have priority.
     requests: usize,
 }
 
-/// While it lives, no other thread does due work.
-struct Turn<'a>(&'a Turns);
+/// While it exists, no other thread runs due jobs.
+struct DueGuard<'a>(&'a DueWorker);
 
-impl Turns {
-    fn take(&self) -> Turn<'_> {
+impl DueWorker {
+    fn take(&self) -> DueGuard<'_> {
         let waiting = self.free.wait_while(lock(&self.state), |state| state.busy || state.requests > 0);
         waiting.unwrap_or_else(PoisonError::into_inner).busy = true;
-        Turn(self)
+        DueGuard(self)
     }
 
     fn is_busy(&self) -> bool {
         lock(&self.state).busy
     }
 
-    /// None if others take too long.
-    fn take_soon(&self) -> Option<Turn<'_>> {
+    /// Returns `None` after [`MAX_WAIT`].
+    fn take_soon(&self) -> Option<DueGuard<'_>> {
         let mut state = lock(&self.state);
         state.requests += 1;
         let waited = self.free.wait_timeout_while(state, MAX_WAIT, |state| state.busy);
@@ -62,11 +62,11 @@ impl Turns {
             return None;
         }
         state.busy = true;
-        Some(Turn(self))
+        Some(DueGuard(self))
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for DueGuard<'_> {
     fn drop(&mut self) {
         lock(&self.0.state).busy = false;
         self.0.free.notify_all();
@@ -74,12 +74,12 @@ impl Drop for Turn<'_> {
 }
 
 impl Service {
-    /// Does all that has fallen due. Every move of the clock does this too; a mount that lives long calls it now and then, so that a scheduled mail
-    /// leaves on time. Requests are answered meanwhile.
+    /// Runs all due jobs. Every move of the clock does this too; a long-running mount calls it periodically, so that scheduled emails are
+    /// sent on time. Requests are handled in between.
     pub fn run_due(&self) {
         let now = self.state.clock.now();
         loop {
-            let _inside = self.state.gate.enter();
+            let _guard = self.state.snapshot_lock.enter();
             let turn = self.turns.take();
             let is_more = self.batch(now);
             drop(turn);
@@ -90,32 +90,32 @@ impl Service {
         }
     }
 
-    /// Does some of what has fallen due, before a request: all of it, unless it is much or another thread is doing it.
+    /// Runs due jobs before a request: all of them, unless there are many or another thread is running them.
     pub(crate) fn run_some_due(&self) {
         let now = self.state.clock.now();
-        if !self.state.agenda.is_due(now) && !self.turns.is_busy() {
+        if !self.state.scheduler.is_due(now) && !self.turns.is_busy() {
             return;
         }
-        let _inside = self.state.gate.enter();
+        let _guard = self.state.snapshot_lock.enter();
         if let Some(_turn) = self.turns.take_soon() {
             self.batch(now);
         }
         self.tell();
     }
 
-    /// Whether anything has fallen due.
+    /// Whether any job is due.
     pub(crate) fn has_due(&self) -> bool {
-        self.state.agenda.is_due(self.state.clock.now())
+        self.state.scheduler.is_due(self.state.clock.now())
     }
 
-    /// Does a batch, and answers whether it left anything. Work may be noted while work is done; it is done too if it is due.
+    /// Runs one batch and returns whether due jobs remain. Jobs that are scheduled meanwhile run as well if they are due.
     fn batch(&self, now: Timestamp) -> bool {
         let (started, mut small) = (Instant::now(), MIN_SMALL);
         while small > 0 || started.elapsed() < BATCH {
-            let Some((turn, work)) = self.state.agenda.take_due(now) else { return false };
+            let Some((turn, work)) = self.state.scheduler.take_due(now) else { return false };
             small = small.saturating_sub(1);
             if let Some(rest) = run(&self.state, turn.0, work) {
-                self.state.agenda.go_on(turn, rest);
+                self.state.scheduler.go_on(turn, rest);
                 small = 0;
             }
         }
@@ -123,32 +123,34 @@ impl Service {
     }
 }
 
-/// Does a piece of work that was due at `due`; answers what is left of it, if it is more than is done at a time.
-fn run(state: &State, due: Timestamp, work: Work) -> Option<Work> {
+/// Runs a job that was due at `due`. Returns the remainder if the job is larger than one step.
+fn run(state: &State, due: Timestamp, work: Job) -> Option<Job> {
     match work {
-        Work::SendBroadcast { tenant, broadcast } => {
-            return broadcast::fall_due(state, &tenant, broadcast, due).map(Work::GoOnWithBroadcast);
+        Job::SendBroadcast { tenant, broadcast } => {
+            return broadcast::fall_due(state, &tenant, broadcast, due).map(Job::ContinueBroadcast);
         }
-        Work::GoOnWithBroadcast(departure) => {
-            return broadcast::go_on(state, departure, due).map(Work::GoOnWithBroadcast);
+        Job::ContinueBroadcast(departure) => {
+            return broadcast::go_on(state, departure, due).map(Job::ContinueBroadcast);
         }
-        Work::Depart { tenant, email } => {
+        Job::Depart { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
                 delivery::depart(state, &tenant, &email, due);
             }
         }
-        Work::Note { tenant, email, event } => {
+        Job::Note { tenant, email, event } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
-                delivery::happen(state, &tenant, &email, due, event, None);
+                delivery::record_event(state, &tenant, &email, due, event, None);
             }
         }
-        Work::TellWebhook { tenant, told, number } => webhooks::fall_due(state, &tenant, &told, number),
-        Work::WakeRun { tenant, run, number } => {
+        Job::RetryDelivery { tenant, delivery, number } => {
+            webhooks::fall_due(state, &tenant, &delivery, number);
+        }
+        Job::ResumeRun { tenant, run, number } => {
             if let Some(tenant) = tenant.upgrade() {
                 engine::wake(state, &tenant, run, number, due);
             }
         }
-        Work::MoveAutomations { tenant, email, event } => {
+        Job::NotifyAutomations { tenant, email, event } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade())
                 && let Some(kind) = webhooks::payload::kind(event)
             {
@@ -156,13 +158,13 @@ fn run(state: &State, due: Timestamp, work: Work) -> Option<Work> {
                 engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
             }
         }
-        Work::CheckDomain { tenant: owner, domain, number } => {
+        Job::CheckDomain { tenant: owner, domain, number } => {
             let tenant = owner.upgrade()?;
             let end = |domain: &mut Domain| verification::end(domain, number);
             let next = domains::changed_status(state, &tenant, domain, due, end).flatten();
             if let Some(Check { number, due_after }) = next {
-                let work = Work::CheckDomain { tenant: owner, domain, number };
-                state.agenda.note(plus(due, due_after), work);
+                let work = Job::CheckDomain { tenant: owner, domain, number };
+                state.scheduler.schedule(plus(due, due_after), work);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Who asks, and the doors through which a test sees to logins.
+//! OAuth for tests: grants without a browser, and the events of the token endpoint.
 
 use crate::model::oauth::events::{IssuedTokens, TokenEvent};
 use crate::oauth::token;
@@ -6,13 +6,13 @@ use crate::service::Service;
 use crate::state::keys;
 
 impl Service {
-    /// Lets a client in without a browser: the tokens of a new grant, for a tenant that is named by its API key.
+    /// Creates a grant without a browser and returns its tokens. An API key names the tenant.
     ///
     /// # Panics
-    /// If the service knows no such client.
+    /// If no client has this ID.
     pub fn grant(&self, client_id: &str, tenant: &str, scope: &str) -> IssuedTokens {
-        let client = self.state.oauth.client(client_id).expect("a client that the service knows");
-        let tenant = keys::credential(tenant, &self.state.tenants.key_book)
+        let client = self.state.oauth.client(client_id).expect("a registered client");
+        let tenant = keys::credential(tenant, &self.state.tenants.api_key_index)
             .map_or_else(|| tenant.to_owned(), |credential| credential.tenant.into_owned());
         let scopes = scope.split(' ').map(str::to_owned).collect();
         let refresh_token = token::refresh_token(&self.state);
@@ -26,7 +26,7 @@ impl Service {
         }
     }
 
-    /// What the token endpoint did, oldest first.
+    /// Returns the events of the token endpoint, oldest first.
     pub fn token_events(&self) -> Vec<TokenEvent> {
         self.state.oauth.events()
     }

@@ -1,20 +1,26 @@
-//! What is kept of an exchange when it is over, and the headers that every answer carries.
+//! Logs exchanges and adds the headers of every response.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, header};
+use http::{HeaderName, HeaderValue, Request, Response, header};
+use uuid::Uuid;
 
 use crate::lock::read;
 use crate::model::log::{Entry, kept};
 use crate::service::Service;
+use crate::state::event_bus::BusEventKind;
 use crate::state::faults::Wire;
-use crate::state::news::What;
 use crate::state::ratelimit::Allowance;
-use crate::state::requests::RecordedRequest;
+use crate::state::requests::{RecordedRequest, packed};
 use crate::state::tenant::Tenant;
+
+/// The usual number of headers of a response, with those that a mount adds.
+const HEADERS: usize = 8;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl Service {
     pub(super) fn log(&self, tenant: &Arc<Tenant>, request: &Request<Bytes>, response: &Response<Bytes>) {
@@ -23,7 +29,7 @@ impl Service {
             id: self.state.next_request_id(),
             created_at: self.state.clock.now(),
             endpoint: request.uri().path().to_owned(),
-            method: request.method().to_string(),
+            method: request.method().clone(),
             response_status: response.status().as_u16(),
             request_body: kept(request.uri().path(), request.body()),
             response_body: kept(request.uri().path(), response.body()),
@@ -32,18 +38,19 @@ impl Service {
         self.state.tenants.log(tenant, entry);
     }
 
+    /// Adds the headers that every response has. A scripted response's own headers take precedence.
     pub(super) fn finish_headers(&self, response: &mut Response<Bytes>, allowance: Allowance) {
-        // Headers of a scripted answer win over those that every answer carries.
-        let own = std::mem::take(response.headers_mut());
         let headers = response.headers_mut();
+        headers.reserve(HEADERS);
+        let mut id = Uuid::encode_buffer();
+        let id = self.state.next_request_id().hyphenated().encode_lower(&mut id);
         allowance.announce(headers);
-        if let Ok(id) = HeaderValue::try_from(self.state.next_request_id().to_string()) {
-            headers.insert("x-request-id", id);
+        if let Ok(id) = HeaderValue::from_str(id) {
+            headers.entry(X_REQUEST_ID).or_insert(id);
         }
-        overlay(headers, own);
     }
 
-    /// Keeps an exchange that began at `started`.
+    /// Records an exchange that started at `started`.
     pub(super) fn record(&self, request: &Request<Bytes>, response: &Response<Bytes>, started: Instant) {
         let delay = response.extensions().get::<Wire>().map(|wire| wire.delay).unwrap_or_default();
         let recorded = RecordedRequest {
@@ -52,7 +59,7 @@ impl Service {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             query: request.uri().query().map(str::to_owned),
-            headers: request.headers().clone(),
+            headers: packed(request.headers()),
             body: request.body().clone(),
             duration: started.elapsed(),
             delay,
@@ -62,29 +69,11 @@ impl Service {
             bodies_dropped: false,
         };
         for listener in read(&self.request_listeners).clone() {
-            // The request is answered; whatever a listener does changes nothing about that.
+            // The request is answered; a panicking listener must not change that.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(&recorded)));
         }
         self.state.tenants.requests.record(recorded);
-        // Whose it was is found out by whoever looks; many a refused one was nobody's.
-        self.state.news.tell_all(What::Request);
-    }
-}
-
-fn overlay(headers: &mut HeaderMap, own: HeaderMap) {
-    let mut current = None;
-    for (name, value) in own {
-        match name {
-            Some(name) => {
-                headers.insert(name.clone(), value);
-                current = Some(name);
-            }
-            // Further values of the name before.
-            None => {
-                if let Some(name) = &current {
-                    headers.append(name.clone(), value);
-                }
-            }
-        }
+        // Subscribers determine the tenant; a rejected request may have none.
+        self.state.event_bus.publish_to_all(BusEventKind::Request);
     }
 }

@@ -1,4 +1,4 @@
-//! No operation costs more because there is more that it doesn't concern.
+//! No operation gets slower as unrelated records accumulate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::clock::ClockStart;
 use crate::lock::lock;
 use crate::model::log::Entry;
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 use crate::service::Service;
 use crate::settings::Settings;
 use crate::state::tenant::Tenant;
@@ -24,18 +24,18 @@ use crate::store::table::{Record, Table};
 const KEY: &str = "sb_test";
 const FEW: usize = 1_000;
 const MANY: usize = 20_000;
-/// How much more an operation may cost among many records than among few.
+/// The maximum ratio between an operation's cost among many records and among few.
 const TOLERATED: f64 = 1.5;
 
-/// A service with this number of records of every kind, most of which no operation concerns.
+/// A service with this number of records of every kind, most of them unrelated to the operations.
 struct World {
     service: Arc<Service>,
     tenant: Arc<Tenant>,
-    /// IDs of the records that operations name.
+    /// The IDs of the records that operations name.
     ids: Value,
 }
 
-/// Where a record is asked for: a name for messages, method, path with `{…}` for IDs, and the body of the nth repetition.
+/// A name for messages, method, path with `{…}` for IDs, and the body of the nth repetition.
 type Operation = (&'static str, &'static str, fn(usize) -> Value);
 
 const OPERATIONS: &[Operation] = &[
@@ -136,7 +136,7 @@ impl World {
         world
     }
 
-    /// The records that operations name: they are the oldest of each kind.
+    /// Creates the records that operations name: the oldest of each kind.
     fn make_known(&mut self) {
         self.make("webhook", "/webhooks", &webhook("email.sent"));
         self.make("segment", "/segments", &json!({"name": "s"}));
@@ -196,7 +196,7 @@ impl World {
         (response.status().is_success(), serde_json::from_slice(response.body()).unwrap_or_default())
     }
 
-    /// Copies of the first record of each kind, under names that no operation uses.
+    /// Copies the first record of each kind under names that no operation uses.
     fn fill(&self, many: usize) {
         let tenant = &self.tenant;
         fill(&tenant.templates, many, |n, record| record["alias"] = format!("other-{n}").into());
@@ -220,7 +220,7 @@ impl World {
         fill_ledger(&mut lock(&tenant.emails), many);
         fill_ledger(&mut lock(&tenant.received), many);
         for n in 0..many {
-            let other = Told::new(
+            let other = WebhookDelivery::new(
                 id(n),
                 Uuid::nil(),
                 "email.sent",
@@ -228,7 +228,7 @@ impl World {
                 Some(Uuid::nil()),
                 Bytes::new(),
             );
-            tenant.told.lock().insert(other.id, Arc::new(other));
+            tenant.deliveries.lock().insert(other.id, Arc::new(other));
             self.log(n);
         }
     }
@@ -238,7 +238,7 @@ impl World {
             id: id(n),
             created_at: Timestamp::UNIX_EPOCH,
             endpoint: "/emails".into(),
-            method: "GET".into(),
+            method: Method::GET,
             response_status: 200,
             user_agent: None,
             request_body: None,
@@ -247,7 +247,7 @@ impl World {
         self.service.state.tenants.log(&self.tenant, entry);
     }
 
-    /// What an operation costs at least, in seconds of a processor.
+    /// The minimum cost of an operation, in seconds of processor time.
     fn cost(&self, (method, path, body): &Operation, from: usize) -> f64 {
         let costs = (from..from + 7).map(|n| {
             let request = self.request(method, path, &body(n));
@@ -261,7 +261,7 @@ impl World {
     }
 }
 
-/// What this thread has had of a processor, in seconds.
+/// The processor time of this thread, in seconds.
 fn processor_time() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()
@@ -295,7 +295,7 @@ fn fill_ledger<T: Serialize + DeserializeOwned>(ledger: &mut Ledger<Arc<T>>, man
     }
 }
 
-/// Measures an operation up to three times: noise can only add, and seldom each time.
+/// Measures an operation up to three times: noise only adds, and seldom each time.
 fn compare(few: &World, many: &World, operation: &Operation) -> Result<(), String> {
     let mut report = String::new();
     for from in [0, 10, 20] {

@@ -1,4 +1,4 @@
-//! Scripted faults: what a test wants to go wrong, and for which requests.
+//! Scripted faults: which requests fail, and how.
 //!
 //! ```
 //! use http::Method;
@@ -6,14 +6,14 @@
 //! use posthaste_reference_server::{Service, Settings};
 //!
 //! let service = Service::new(Settings::default());
-//! // The next two sends are answered 503, then all is well again.
+//! // The next two sends respond with 503, later ones succeed.
 //! service.faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails").times(2));
-//! // Whatever comes next is acted upon, but its answer is lost.
+//! // The next request is processed, but its response is lost.
 //! service.faults().add(Rule::new(Action::DropAfter));
 //! ```
 //!
-//! The script is one for the whole service, whatever key a request has: what breaks is the service, not an account.
-//! `/_/faults` reads and writes it over HTTP; the sandbox's own routes never meet a fault.
+//! The script applies to the whole service, for every API key: faults belong to the service, not to an account. `/_/faults` reads and
+//! writes it over HTTP; the sandbox's own routes are exempt.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -27,42 +27,42 @@ use crate::lock::lock;
 use crate::wire::pattern::pattern_matches;
 use crate::wire::problem::Problem;
 
-/// What goes wrong.
+/// The effect of a fault.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// The connection is lost before the service has acted. Needs the HTTP mount.
+    /// Drops the connection before the service processes the request. Needs the HTTP mount.
     DropBefore,
-    /// The service acts, then the connection is lost before any byte of the answer. Needs the HTTP mount.
+    /// Processes the request, then drops the connection before the first byte of the response. Needs the HTTP mount.
     DropAfter,
-    /// The service acts; of its answer the headers and so many bytes of the body arrive, then the connection is lost.
-    /// Needs the HTTP mount.
+    /// Processes the request, sends the response's headers and this number of bytes of its body, then drops the connection. Needs the HTTP
+    /// mount.
     Truncate(usize),
-    /// The request is taken and nothing ever comes back, until the client gives up or the server ends; the service does not act.
-    /// Needs the HTTP mount.
+    /// Accepts the request and never responds, until the client gives up or the server stops; the request isn't processed. Needs the HTTP
+    /// mount.
     Stall,
-    /// The service acts at once; its answer is held back for so long. Goes together with another fault.
+    /// Processes the request at once and delays the response. Combines with another fault.
     Delay(Duration),
-    /// The service does not act and gives this answer.
+    /// Sends this response without processing the request.
     Answer {
-        /// The status line's number.
+        /// The status code.
         status: StatusCode,
-        /// Headers besides those that every answer carries; they win over those.
+        /// Headers besides those of every response; they take precedence.
         headers: HeaderMap,
-        /// The body, sent as it is.
+        /// The body, sent unchanged.
         body: Bytes,
     },
-    /// The service does not act and answers 429 `rate_limit_exceeded`, with this `retry-after` or without one.
+    /// Responds with 429 `rate_limit_exceeded` without processing the request, with or without this `retry-after`.
     TooMany {
-        /// The header's value as it is sent, so that it may also be garbage.
+        /// The header's value, sent unchanged, so that it may be malformed.
         retry_after: Option<String>,
     },
 }
 
 impl Action {
-    /// An answer of this status with this body and the headers of a JSON answer.
+    /// A response of this status with this body and the headers of a JSON response.
     ///
     /// # Panics
-    /// If `status` is not from 100 to 999.
+    /// If `status` isn't in 100 to 999.
     pub fn answer(status: u16, body: impl Into<Bytes>) -> Self {
         let status = StatusCode::from_u16(status).expect("a status from 100 to 999");
         let mut headers = HeaderMap::new();
@@ -71,20 +71,20 @@ impl Action {
         Self::Answer { status, headers, body: body.into() }
     }
 
-    /// The error body of this status and name, as the service itself would send it.
+    /// The error response of this status and name, as the service itself would send it.
     ///
     /// # Panics
-    /// If `status` is not from 100 to 999.
+    /// If `status` isn't in 100 to 999.
     pub fn error(status: u16, name: &'static str, message: &str) -> Self {
         let status = StatusCode::from_u16(status).expect("a status from 100 to 999");
         let (parts, body) = Problem::new(status, name, message).into_response().into_parts();
         Self::Answer { status, headers: parts.headers, body }
     }
 
-    /// The same answer with one more header.
+    /// Adds a header to the response.
     ///
     /// # Panics
-    /// If name or value can't be a header, or if this is no [`Answer`](Self::Answer).
+    /// If the name or value isn't a valid header, or if this isn't an [`Answer`](Self::Answer).
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         let Self::Answer { headers, .. } = &mut self else { panic!("only an answer has headers") };
@@ -96,7 +96,7 @@ impl Action {
     }
 }
 
-/// A fault and the requests that meet it.
+/// A fault, and the requests that it applies to.
 #[derive(Clone, Debug)]
 pub struct Rule {
     action: Action,
@@ -106,92 +106,92 @@ pub struct Rule {
     share: Share,
 }
 
-/// How many of the requests that match meet a fault.
+/// The number of matching requests that a fault applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The next so many.
+    /// The next matching requests, up to this number.
     Times(usize),
-    /// So many of a hundred, by chance: 0 to 100. [`Settings::seed`](crate::Settings::seed) makes the chance repeatable.
+    /// This percentage of matching requests, at random: 0 to 100. [`Settings::seed`](crate::Settings::seed) makes the choice repeatable.
     Percent(u8),
-    /// All, until the rule is taken back.
+    /// All matching requests, until the rule is removed.
     Always,
 }
 
 impl Rule {
-    /// The next request, whatever it is, meets this fault.
+    /// A rule that applies this fault to the next request.
     pub fn new(action: Action) -> Self {
         Self { action, method: None, path: None, after: 0, share: Share::Times(1) }
     }
 
-    /// Only requests of this method and path meet it. In the path `{…}` stands for any one segment.
+    /// Restricts the rule to requests of this method and path. In the path `{…}` matches any one segment.
     #[must_use]
     pub fn on(self, method: Method, path: impl Into<String>) -> Self {
         self.on_method(method).on_path(path)
     }
 
-    /// Only requests of this method meet it.
+    /// Restricts the rule to requests of this method.
     #[must_use]
     pub fn on_method(mut self, method: Method) -> Self {
         self.method = Some(method);
         self
     }
 
-    /// Only requests of this path meet it. In the path `{…}` stands for any one segment.
+    /// Restricts the rule to requests of this path. In the path `{…}` matches any one segment.
     #[must_use]
     pub fn on_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// The first so many matching requests are spared.
+    /// Skips this number of matching requests first.
     #[must_use]
     pub fn after(mut self, spared: usize) -> Self {
         self.after = spared;
         self
     }
 
-    /// So many matching requests meet it. Without this: one.
+    /// Applies the fault to this number of matching requests. Default: 1.
     #[must_use]
     pub fn times(mut self, times: usize) -> Self {
         self.share = Share::Times(times);
         self
     }
 
-    /// So many of a hundred matching requests meet it, by chance, until the faults are cleared. More than 100 is 100.
+    /// Applies the fault to this percentage of matching requests, at random, until the rule is removed. Values above 100 count as 100.
     #[must_use]
     pub fn percent(mut self, percent: u8) -> Self {
         self.share = Share::Percent(percent.min(100));
         self
     }
 
-    /// Every matching request meets it, until the faults are cleared.
+    /// Applies the fault to every matching request, until the rule is removed.
     #[must_use]
     pub fn always(mut self) -> Self {
         self.share = Share::Always;
         self
     }
 
-    /// What goes wrong.
+    /// The effect of the fault.
     pub fn action(&self) -> &Action {
         &self.action
     }
 
-    /// The method of the requests that meet it, if only one does.
+    /// The method that the rule is restricted to.
     pub fn method(&self) -> Option<&Method> {
         self.method.as_ref()
     }
 
-    /// The path of the requests that meet it, if only one does.
+    /// The path that the rule is restricted to.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// How many matching requests are spared first, as far as they have not come yet.
+    /// The number of matching requests that are still to be skipped.
     pub fn spared(&self) -> usize {
         self.after
     }
 
-    /// How many meet it, as far as they have not come yet.
+    /// The number of requests that the fault still applies to.
     pub fn share(&self) -> Share {
         self.share
     }
@@ -202,15 +202,15 @@ impl Rule {
     }
 }
 
-/// A rule of the script, and what came of it so far.
+/// A scripted rule and its progress.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Scripted {
-    /// Its number in this service, from 1.
+    /// The rule's number in this service, from 1.
     pub id: u64,
-    /// The rule, with what is left of it.
+    /// The rule, with its remaining counts.
     pub rule: Rule,
-    /// How many requests have met it.
+    /// The number of requests that the fault was applied to.
     pub met: u64,
 }
 
@@ -220,7 +220,7 @@ impl Scripted {
     }
 }
 
-/// The script of one service. Rules are tried in the order in which they were added; the first that matches acts.
+/// The fault script of one service. Rules are tried in the order of their addition; the first match applies.
 #[derive(Debug)]
 pub struct Faults {
     script: Mutex<Script>,
@@ -234,13 +234,13 @@ struct Script {
 }
 
 impl Faults {
-    /// A seed makes chance repeatable.
+    /// A seed makes random choices repeatable.
     pub(crate) fn new(seed: Option<u64>) -> Self {
         let chance = seed.map_or_else(StdRng::from_entropy, StdRng::seed_from_u64);
         Self { script: Mutex::new(Script { rules: Vec::new(), added: 0, chance }) }
     }
 
-    /// Adds a rule to the script, and gives its number.
+    /// Adds a rule to the script and returns its number.
     pub fn add(&self, rule: Rule) -> u64 {
         let mut script = lock(&self.script);
         script.added += 1;
@@ -249,34 +249,34 @@ impl Faults {
         id
     }
 
-    /// The next request, whatever it is, meets this fault.
+    /// Applies this fault to the next request.
     pub fn next(&self, action: Action) {
         self.add(Rule::new(action));
     }
 
-    /// The rules that have not been used up, in the order in which they were added.
+    /// Lists the rules that aren't used up, in the order of their addition.
     pub fn list(&self) -> Vec<Scripted> {
         lock(&self.script).rules.clone()
     }
 
-    /// Takes a rule back. None if there is none of this number, or it was used up.
+    /// Removes a rule. Returns `None` if no rule has this number, or if it was used up.
     pub fn take_back(&self, id: u64) -> Option<Scripted> {
         let rules = &mut lock(&self.script).rules;
         let place = rules.iter().position(|one| one.id == id)?;
         Some(rules.remove(place))
     }
 
-    /// Takes all rules back.
+    /// Removes all rules.
     pub fn clear(&self) {
         lock(&self.script).rules.clear();
     }
 
-    /// How many rules have not been used up. A test that ends with 0 has met every fault that it scripted.
+    /// The number of rules that aren't used up. At the end of a test, 0 means that every scripted fault was applied.
     pub fn pending(&self) -> usize {
         lock(&self.script).rules.len()
     }
 
-    /// What this request meets: a fault, and how long its answer is held back.
+    /// Selects the fault for a request, and the delay of its response.
     pub(crate) fn meet(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
         let Script { rules, chance, .. } = &mut *lock(&self.script);
         let mut met = None;
@@ -307,15 +307,15 @@ impl Faults {
     }
 }
 
-/// How an answer is to travel, in the extensions of the response. A mount reads it; a caller of
-/// [`Service::handle`](crate::Service::handle) may look at it.
+/// How a response is transmitted, in its extensions. Mounts apply it; callers of [`Service::handle`](crate::Service::handle) may inspect
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
-    /// Held back for so long.
+    /// The delay before the response.
     pub delay: Duration,
-    /// Cut off after so many bytes of the body; `Some(None)` before the first byte of the status line.
+    /// The connection is dropped after this number of bytes of the body; `Some(None)` before the first byte of the status line.
     pub cut: Option<Option<usize>>,
-    /// Never answered.
+    /// No response is ever sent.
     pub stalled: bool,
 }
 

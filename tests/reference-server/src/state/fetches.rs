@@ -1,6 +1,6 @@
-//! Emails whose hosted attachments are still to be fetched: after the request was answered.
+//! Emails whose hosted attachments must be fetched, after their request was answered.
 //!
-//! The service itself opens no connection. A mount takes what is to be fetched, fetches it, and brings the outcome back.
+//! The service itself opens no connection. A mount takes a job, fetches its files and returns the outcome.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
@@ -16,31 +16,32 @@ use crate::model::email::draft::Draft;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
 
-/// Emails whose files are fetched at a time, each one file after the other. An email has at most 30 MiB of them, so at most 120 MiB are in flight.
+/// The number of emails whose files are fetched at the same time, each one file after the other. An email has at most 30 MiB of files, so
+/// at most 120 MiB are in flight.
 const MAX_RUNNING: usize = 4;
-/// How many bytes the emails may have that wait for their files.
+/// The maximum number of bytes of the emails that wait for their files.
 const MAX_WAITING: usize = 128 << 20;
 
-/// What an email still lacks before it can leave.
+/// The hosted attachments of an email that must be fetched before it is sent.
 #[derive(Debug)]
-pub struct Errand {
+pub struct FetchJob {
     tenant: Weak<Tenant>,
     email: Weak<Email>,
     pub(crate) draft: Box<Draft>,
-    /// How many bytes it keeps while it waits, nearly.
+    /// The approximate number of bytes that it holds while it waits.
     size: usize,
 }
 
-/// A file that was fetched.
+/// A fetched file.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// Which attachment of the email it is.
+    /// The index of the attachment in the email.
     pub index: usize,
-    /// Its bytes.
+    /// The file's content.
     pub content: Bytes,
 }
 
-impl Errand {
+impl FetchJob {
     pub(crate) fn new(tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>) -> Self {
         Self {
             tenant: Arc::downgrade(tenant),
@@ -50,7 +51,7 @@ impl Errand {
         }
     }
 
-    /// Where to fetch from, with the place of each in the email's attachments.
+    /// The URLs to fetch, each with the index of its attachment in the email.
     pub fn addresses(&self) -> impl Iterator<Item = (usize, &Url)> {
         self.draft.attachments.iter().enumerate().filter_map(|(index, attachment)| {
             match &attachment.content {
@@ -65,14 +66,14 @@ impl Errand {
     }
 }
 
-/// Why the files of an email could not be fetched.
+/// Why the files of an email were not fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// One of them could not be had: its address and the reason.
+    /// A file was unreachable: its address and the reason.
     #[error("{0}")]
     Unreachable(String),
-    /// They are larger than what the email's attachments may still have. No more than that was read.
+    /// The files exceed what the email's attachments may have in total. No more than that was read.
     #[error("the attachments have more than {MOST} characters of Base64 in all")]
     TooLarge,
 }
@@ -84,7 +85,7 @@ impl From<&str> for FetchError {
 }
 
 impl FetchError {
-    /// As the email's event gives it.
+    /// The reason as the email's event names it.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable(_) => "attachment_unreachable",
@@ -93,46 +94,47 @@ impl FetchError {
     }
 }
 
-/// The emails whose files are still to be fetched, and how many may be under way.
+/// The queue of emails whose files must be fetched, and the number of those in flight.
 pub(crate) struct FetchQueue {
     waiting: Mutex<Waiting>,
     pub(crate) running: Arc<Semaphore>,
+    max_waiting: usize,
 }
 
 #[derive(Default)]
 struct Waiting {
-    errands: VecDeque<Errand>,
+    jobs: VecDeque<FetchJob>,
     bytes: usize,
 }
 
-impl Default for FetchQueue {
-    fn default() -> Self {
-        Self { waiting: Mutex::default(), running: Arc::new(Semaphore::new(MAX_RUNNING)) }
-    }
-}
-
 impl FetchQueue {
-    /// Adds an email, unless those that wait take too much memory already.
-    pub(crate) fn push(&self, errand: Errand) -> Result<(), &'static str> {
+    /// Creates a queue for emails of at most `max_bytes` bytes in total, and never more than [`MAX_WAITING`].
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        let running = Arc::new(Semaphore::new(MAX_RUNNING));
+        Self { waiting: Mutex::default(), running, max_waiting: MAX_WAITING.min(max_bytes) }
+    }
+
+    /// Adds an email, unless the waiting ones use too much memory.
+    pub(crate) fn push(&self, job: FetchJob) -> Result<(), &'static str> {
         let mut waiting = lock(&self.waiting);
-        if waiting.bytes + errand.size > MAX_WAITING {
-            // Emails that were forgotten meanwhile still wait here.
-            waiting.errands.retain(|errand| errand.email.strong_count() > 0);
-            waiting.bytes = waiting.errands.iter().map(|errand| errand.size).sum();
+        if waiting.bytes + job.size > self.max_waiting {
+            // Evicted emails are still queued here.
+            waiting.jobs.retain(|job| job.email.strong_count() > 0);
+            waiting.bytes = waiting.jobs.iter().map(|job| job.size).sum();
         }
-        if waiting.bytes + errand.size > MAX_WAITING {
+        if waiting.bytes + job.size > self.max_waiting {
             return Err("too_many_attachments_to_fetch");
         }
-        waiting.bytes += errand.size;
-        waiting.errands.push_back(errand);
+        waiting.bytes += job.size;
+        waiting.jobs.push_back(job);
         Ok(())
     }
 
-    pub(crate) fn pop(&self) -> Option<Errand> {
+    pub(crate) fn pop(&self) -> Option<FetchJob> {
         let mut waiting = lock(&self.waiting);
-        let errand = waiting.errands.pop_front()?;
-        waiting.bytes -= errand.size;
-        Some(errand)
+        let job = waiting.jobs.pop_front()?;
+        waiting.bytes -= job.size;
+        Some(job)
     }
 
     pub(crate) fn clear(&self) {

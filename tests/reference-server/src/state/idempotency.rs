@@ -1,12 +1,11 @@
-//! `Idempotency-Key`: the same request twice is sent once.
+//! `Idempotency-Key`: a repeated request is processed once.
 //!
-//! The specification names the header, its length and its lifetime, and is silent on reuse. Here a key belongs to its
-//! tenant, method and path. The same key with the same body gives the first answer again, another body is refused
-//! with 409, and so is a request whose first is still running. An answer that was an error is not kept: its request
-//! has sent nothing, so it may be tried again.
+//! The specification defines the header, its length and its lifetime, but not its reuse. Here a key belongs to its tenant, method and path.
+//! The same key with the same body replays the first response; a different body is rejected with 409, and so is a request while the first
+//! is in flight. Error responses aren't stored: the request had no effect and can be retried.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
@@ -16,36 +15,40 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::plus;
 use crate::lock::lock;
+use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
 
-/// How long a key is remembered (`SPEC.md`, Limits).
+/// The lifetime of a key (`SPEC.md`, Limits).
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// The longest key in characters (`SPEC.md`, Limits).
+/// The maximum length of a key in characters (`SPEC.md`, Limits).
 const LONGEST: usize = 256;
-/// How many keys a tenant may have remembered, and how many bytes of answers; the oldest are forgotten first.
+/// The maximum number of keys per tenant, and of bytes of their responses; the oldest are evicted first. All tenants share a part of
+/// `Settings::max_memory`.
 const MOST: usize = 50_000;
 const MOST_BYTES: usize = 64 << 20;
 
-/// The keys that a tenant has used.
-#[derive(Debug, Default)]
+/// The idempotency keys of a tenant.
+#[derive(Debug)]
 pub(crate) struct Keys {
     slots: Mutex<Slots>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slots {
     used: HashMap<Name, Slot>,
-    /// Names in the order in which they were used, each with its number in `used`.
-    order: std::collections::VecDeque<(u64, Name)>,
+    /// Names in order of use, each with its number in `used`.
+    order: VecDeque<(u64, Name)>,
     count: u64,
     bytes: usize,
-    /// Numbers of slots that came or went, once somebody wants to know.
+    /// The budget of the responses of all tenants.
+    budget: Arc<Budget>,
+    /// Numbers of added and removed slots, once persistence has subscribed.
     touched: Option<Vec<(u64, Name)>>,
 }
 
-/// What a key is looked up by: a digest of method, path and key.
+/// A digest of method, path and key.
 type Name = [u8; 32];
 
 type Digest = [u8; 32];
@@ -58,25 +61,25 @@ struct Slot {
     answer: Option<Response<Bytes>>,
 }
 
-/// What is to be done with a request that carries a key.
-pub(crate) enum Turn<'a> {
-    /// It is the first: act, then [`finish`](Claim::finish).
+/// The result of looking up a request's key.
+pub(crate) enum KeyLookup<'a> {
+    /// The first request with this key: process it, then call [`finish`](Claim::finish).
     First(Claim<'a>),
-    /// It was answered already: this is the answer.
-    Again(Response<Bytes>),
+    /// The stored response of an earlier request.
+    Replay(Response<Bytes>),
 }
 
-/// The right to act for a key. Dropped without an answer (also by a panic), the key is free again.
+/// The exclusive right to process a request with a key. Dropped without a response (also by a panic), it releases the key.
 pub(crate) struct Claim<'a> {
     keys: &'a Keys,
     name: Name,
     number: u64,
 }
 
-/// The headers of an answer that was given before: the public service's, and the sandbox's own.
+/// The headers of a replayed response: the public service's, and the sandbox's own.
 const REPLAYED: [&str; 2] = ["idempotent-replayed", "x-sandbox-idempotent-replay"];
 
-/// The key of a request, if it has one.
+/// Reads the key of a request, if it has one.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let refuse = |found: &str| {
@@ -94,6 +97,12 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
 }
 
 impl Keys {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        let slots =
+            Slots { used: HashMap::new(), order: VecDeque::new(), count: 0, bytes: 0, budget, touched: None };
+        Self { slots: Mutex::new(slots) }
+    }
+
     pub(crate) fn begin(
         &self,
         method: &Method,
@@ -101,7 +110,7 @@ impl Keys {
         key: &str,
         body: &[u8],
         now: Timestamp,
-    ) -> Result<Turn<'_>, Problem> {
+    ) -> Result<KeyLookup<'_>, Problem> {
         let name: Name =
             Sha256::new().chain_update(format!("{method} {path}\n")).chain_update(key).finalize().into();
         let body: Digest = Sha256::digest(body).into();
@@ -124,12 +133,12 @@ impl Keys {
                             .headers_mut()
                             .insert(HeaderName::from_static(name), HeaderValue::from_static("true"));
                     }
-                    Ok(Turn::Again(answer))
+                    Ok(KeyLookup::Replay(answer))
                 }
                 None => Err(Problem::new(
                     StatusCode::CONFLICT,
                     "concurrent_idempotent_requests",
-                    "The first request with this `Idempotency-Key` is still running.",
+                    "The first request with this `Idempotency-Key` is still in progress.",
                 )),
             };
         }
@@ -137,11 +146,11 @@ impl Keys {
         slots.count += 1;
         slots.order.push_back((number, name));
         slots.used.insert(name, Slot { number, body, used: now, answer: None });
-        Ok(Turn::First(Claim { keys: self, name, number }))
+        Ok(KeyLookup::First(Claim { keys: self, name, number }))
     }
 }
 
-/// An answered key, as it is kept.
+/// A key with its response, as it is persisted.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Kept {
     name: Name,
@@ -153,8 +162,8 @@ pub(crate) struct Kept {
 }
 
 impl Keys {
-    /// Shows the answered keys that came or went since this was asked last, by number; all of them when it is asked first. Answers whether it was the
-    /// first time.
+    /// Reports the keys that were added or removed since the last call, by number; the first call reports all of them. Returns whether this
+    /// was the first call.
     pub(crate) fn changes(&self, mut show: impl FnMut(u64, Option<Kept>)) -> bool {
         let mut slots = lock(&self.slots);
         let touched = slots.touched.replace(Vec::new());
@@ -182,7 +191,7 @@ impl Keys {
         first
     }
 
-    /// Puts an answered key back, in the order of the numbers.
+    /// Restores a persisted key, in the order of the numbers.
     pub(crate) fn put_back(&self, number: u64, kept: Kept) {
         let mut answer = Response::new(kept.answer);
         *answer.status_mut() = StatusCode::from_u16(kept.status).unwrap_or(StatusCode::OK);
@@ -194,7 +203,7 @@ impl Keys {
         }
         let mut slots = lock(&self.slots);
         slots.touched.get_or_insert_default();
-        slots.bytes += answer_size(&answer);
+        slots.count_bytes(0, answer_size(&answer));
         slots.count = slots.count.max(number + 1);
         slots.order.push_back((number, kept.name));
         let slot = Slot { number, body: kept.body, used: kept.used, answer: Some(answer) };
@@ -202,18 +211,29 @@ impl Keys {
     }
 }
 
-/// The bytes that an answered key takes.
+/// The bytes of a key with its response.
 fn answer_size(answer: &Response<Bytes>) -> usize {
     size_of::<Slot>() + answer.headers().size() + answer.body().heap_size()
 }
 
+/// Releases the budget of an evicted tenant's responses.
+impl Drop for Slots {
+    fn drop(&mut self) {
+        self.budget.count(self.bytes, 0);
+    }
+}
+
 impl Slots {
+    fn is_too_much(&self) -> bool {
+        self.used.len() > MOST || self.bytes > MOST_BYTES || self.budget.is_over()
+    }
+
     fn expire(&mut self, now: Timestamp) {
         while let Some((number, name)) = self.order.front() {
             let current = self.used.get(name).filter(|slot| slot.number == *number);
             let keep = match current {
                 None => false,
-                Some(slot) if self.used.len() > MOST || self.bytes > MOST_BYTES => slot.answer.is_none(),
+                Some(slot) if self.is_too_much() => slot.answer.is_none(),
                 Some(slot) => now < plus(slot.used, LIFETIME),
             };
             if keep {
@@ -230,9 +250,19 @@ impl Slots {
     fn remove(&mut self, name: &Name) {
         let Some(slot) = self.used.remove(name) else { return };
         if let Some(answer) = slot.answer {
-            self.bytes -= answer_size(&answer);
+            self.count_bytes(answer_size(&answer), 0);
             self.touch(slot.number, *name);
         }
+        // `order` may contain names of expired keys until they reach its front; this bounds their number.
+        if self.order.len() > 2 * self.used.len() + 1_024 {
+            self.order
+                .retain(|(number, name)| self.used.get(name).is_some_and(|slot| slot.number == *number));
+        }
+    }
+
+    fn count_bytes(&mut self, before: usize, after: usize) {
+        self.bytes = self.bytes - before + after;
+        self.budget.count(before, after);
     }
 
     fn touch(&mut self, number: u64, name: Name) {
@@ -243,7 +273,7 @@ impl Slots {
 }
 
 impl Claim<'_> {
-    /// Remembers a success; forgets the key after an error.
+    /// Stores a success; releases the key after an error.
     pub(crate) fn finish(self, answer: &Response<Bytes>) {
         if !answer.status().is_success() {
             return;
@@ -251,8 +281,9 @@ impl Claim<'_> {
         let mut slots = lock(&self.keys.slots);
         if let Some(slot) = slots.used.get_mut(&self.name).filter(|slot| slot.number == self.number) {
             slot.answer = Some(answer.clone());
-            slots.bytes += answer_size(answer);
-            changes::count(answer_size(answer));
+            let size = answer_size(answer);
+            slots.count_bytes(0, size);
+            changes::count(size);
             slots.touch(self.number, self.name);
         }
     }

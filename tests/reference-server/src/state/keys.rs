@@ -1,8 +1,8 @@
-//! API keys: whose they are and what they may do.
+//! API keys: their tenants and permissions.
 //!
-//! Every key that starts with `sb_` or `re_` is accepted and is a tenant of its own, so tests that run side by side
-//! never meet. A key that ends in `_sending` may only send; its tenant is the one named without that ending. Keys made by `POST /api-keys`
-//! start with [`MADE`]: they belong to the tenant that made them, and are refused when it has deleted them.
+//! Every key that starts with `sb_` or `re_` is accepted and has a tenant of its own, so parallel tests are isolated. A key that ends in
+//! `_sending` has sending access only; its tenant is the one named without that suffix. Keys created by `POST /api-keys` start with
+//! [`CREATED_PREFIX`]: they belong to the tenant that created them and are rejected once deleted.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -13,19 +13,19 @@ use jiff::Timestamp;
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
 use crate::model::oauth::jwt;
-use crate::state::oauth::Book;
+use crate::state::oauth::OAuthStore;
 use crate::wire::problem::Problem;
 
-/// How keys start that `POST /api-keys` makes. Without a mark of their own a deleted one would be a tenant of its own again.
+/// The prefix of keys that `POST /api-keys` creates. Without it a deleted key would name a tenant of its own.
 pub(crate) const MADE: &str = "sb_key_";
-/// The tenant that the page shows when none is named: the key that the sandbox suggests.
+/// The key that the sandbox suggests, whose tenant the page shows by default.
 pub(crate) const USUAL_KEY: &str = "sb_local";
 
-/// Reads the header `Authorization: Bearer <API_KEY>`; in place of a key there may be an access token (`SPEC.md`, Authentication 2).
+/// Reads the header `Authorization: Bearer <API_KEY>`, which may also contain an access token (`SPEC.md`, Authentication 2).
 pub(crate) fn read<'a>(
     headers: &'a HeaderMap,
-    book: &KeyBook,
-    logins: &Book,
+    book: &ApiKeyIndex,
+    logins: &OAuthStore,
     now: Timestamp,
 ) -> Result<Credential<'a>, Problem> {
     let value = headers.get(header::AUTHORIZATION).ok_or_else(Problem::missing_api_key)?;
@@ -42,12 +42,12 @@ pub(crate) fn read<'a>(
     credential(key, book).ok_or_else(Problem::invalid_api_key)
 }
 
-/// What a key is; none if it is no key, or one that was deleted.
-pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<'a>> {
+/// Resolves an API key; `None` if it is invalid or deleted.
+pub(crate) fn credential<'a>(key: &'a str, book: &ApiKeyIndex) -> Option<Credential<'a>> {
     if key.starts_with(MADE) {
         return book.find(key);
     }
-    // Longer than any key that was ever handed out; the key is kept as the tenant's name.
+    // Longer than any issued key; the key is stored as the tenant's name.
     if key.len() > 256 || !(key.starts_with("sb_") || key.starts_with("re_")) {
         return None;
     }
@@ -61,11 +61,11 @@ pub(crate) fn credential<'a>(key: &'a str, book: &KeyBook) -> Option<Credential<
     })
 }
 
-/// The keys that were made, of all tenants.
+/// The created keys of all tenants.
 #[derive(Debug, Default)]
-pub(crate) struct KeyBook(RwLock<HashMap<String, Credential<'static>>>);
+pub(crate) struct ApiKeyIndex(RwLock<HashMap<String, Credential<'static>>>);
 
-impl KeyBook {
+impl ApiKeyIndex {
     pub(crate) fn add(&self, token: &str, credential: Credential<'static>) {
         write(&self.0).insert(token.to_owned(), credential);
     }
@@ -74,14 +74,9 @@ impl KeyBook {
         look(&self.0).get(token).cloned()
     }
 
-    /// Forgets one key.
+    /// Removes one key.
     pub(crate) fn remove(&self, token: &str) {
         write(&self.0).remove(token);
-    }
-
-    /// Forgets the keys of a tenant.
-    pub(crate) fn forget(&self, tenant: &str) {
-        write(&self.0).retain(|_, credential| credential.tenant != tenant);
     }
 
     pub(crate) fn clear(&self) {

@@ -1,4 +1,4 @@
-//! Addresses that the service hands out: where it is reached, and signatures by which it knows its own.
+//! The service's base URL, and the signatures of its links.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,13 +12,13 @@ use sha2::Sha256;
 use crate::lock::lock;
 use crate::state::names::Names;
 
-/// What stands in a link while no door was opened: a name that leads nowhere (RFC 2606).
+/// The base URL of links while no mount is listening: a reserved name that never resolves (RFC 2606).
 const NOWHERE: &str = "http://sandbox.invalid";
 
-/// The service's own address, and the key that it signs links with.
+/// The service's base URL, and the key that signs its links.
 ///
-/// The key is random, or from the seed like everything that is to be repeatable. It lasts as long as the state: a link of an
-/// earlier run is refused, unless that run's state was kept.
+/// The key is random, or derived from the seed. It is part of the state: links of an earlier run are invalid unless that run's state was
+/// persisted.
 pub(crate) struct Links {
     address: Mutex<Option<String>>,
     names: Mutex<Arc<Names>>,
@@ -35,7 +35,7 @@ impl Links {
         Self { address: Mutex::new(None), names: Mutex::default(), key }
     }
 
-    /// Signs with a key of an earlier run, so that the links of that run are known again.
+    /// Uses the key of an earlier run, so that its links stay valid.
     pub(crate) fn with_key(mut self, key: [u8; 64]) -> Self {
         self.key = key;
         self
@@ -45,45 +45,45 @@ impl Links {
         &self.key
     }
 
-    /// The first door that opens is the one that links lead to.
+    /// Adds an address. The first one becomes the base URL of links.
     pub(crate) fn listens_at(&self, address: &str) {
         lock(&self.address).get_or_insert_with(|| address.trim_end_matches('/').to_owned());
         Arc::make_mut(&mut *lock(&self.names)).add(address);
     }
 
-    /// It can be reached under every address that the machine has.
+    /// Allows every IP address of the machine as a host name.
     pub(crate) fn listens_everywhere(&self) {
         Arc::make_mut(&mut *lock(&self.names)).allow_any_number();
     }
 
-    /// The names under which the service is asked.
+    /// The host names of the service.
     pub(crate) fn names(&self) -> Arc<Names> {
         Arc::clone(&lock(&self.names))
     }
 
-    /// Where the service is reached, without a slash at the end.
+    /// The service's base URL, without a trailing slash.
     pub(crate) fn address(&self) -> String {
         lock(&self.address).clone().unwrap_or_else(|| NOWHERE.to_owned())
     }
 
-    /// What the service's own links in mails begin with.
+    /// The prefix of the service's own links in emails.
     pub(crate) fn own(&self) -> String {
         format!("{}/_/", self.address())
     }
 
-    /// Signs bytes for one purpose; a signature for another one is none for this.
+    /// Signs bytes for one purpose; the signature is invalid for every other.
     pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
         self.mac(purpose, bytes).finalize().into_bytes().into()
     }
 
-    /// Bytes and their signature as one word of a link.
+    /// Encodes bytes and their signature as one path segment.
     pub(crate) fn seal(&self, purpose: &str, bytes: &[u8]) -> String {
         let mut whole = bytes.to_vec();
         whole.extend(self.sign(purpose, bytes));
         URL_SAFE_NO_PAD.encode(whole)
     }
 
-    /// The bytes in a word of a link, if they were sealed for this purpose.
+    /// Decodes and verifies a segment that was sealed for this purpose.
     pub(crate) fn open(&self, purpose: &str, word: &str) -> Option<Vec<u8>> {
         let mut bytes = URL_SAFE_NO_PAD.decode(word).ok()?;
         let signature = bytes.split_off(bytes.len().checked_sub(32)?);
@@ -92,7 +92,7 @@ impl Links {
     }
 
     fn mac(&self, purpose: &str, bytes: &[u8]) -> Hmac<Sha256> {
-        // As long as a block of the hash: taken as it is.
+        // The key has the length of a hash block, so it is used unchanged.
         let mut mac = Hmac::<Sha256>::new((&self.key).into());
         mac.update(purpose.as_bytes());
         mac.update(&[0]);

@@ -1,22 +1,25 @@
-//! The host names under which the service answers.
+//! The host names that the service accepts.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Which names a service is asked under, besides those of this machine.
+use crate::store::table::lower_case;
+
+/// The accepted host names, besides those of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     known: Vec<String>,
-    /// It listens on all addresses of the machine. A number can't be made to lead elsewhere, so any will do.
+    /// The service listens on all addresses. IP addresses aren't subject to DNS rebinding, so any is accepted.
     any_number: bool,
 }
 
 impl Names {
-    /// Adds the host of an address that the service has: `http://sandbox.example:8025`.
+    /// Adds the host of a base URL, such as `http://sandbox.example:8025`.
     pub(crate) fn add(&mut self, address: &str) {
         let authority = address.split_once("://").map_or(address, |(_, rest)| rest);
         let host = host_of(authority.split(['/', '?', '#']).next().unwrap_or_default());
-        if !host.is_empty() && !self.known.contains(&host) {
-            self.known.push(host);
+        if !host.is_empty() && !self.knows(&host) {
+            self.known.push(host.into_owned());
         }
     }
 
@@ -24,10 +27,14 @@ impl Names {
         self.any_number = true;
     }
 
-    /// Whether the service is asked under this name, with or without a port.
+    fn knows(&self, host: &str) -> bool {
+        self.known.iter().any(|known| known == host)
+    }
+
+    /// Whether the service accepts this authority, with or without a port.
     pub(crate) fn has(&self, authority: &str) -> bool {
         let host = host_of(authority);
-        if host == "localhost" || host.ends_with(".localhost") || self.known.contains(&host) {
+        if host == "localhost" || host.ends_with(".localhost") || self.knows(&host) {
             return true;
         }
         let number = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&host);
@@ -35,7 +42,7 @@ impl Names {
     }
 }
 
-/// Also of an IPv4 address that is written as an IPv6 one.
+/// Covers IPv4-mapped IPv6 addresses.
 fn is_loopback(number: IpAddr) -> bool {
     match number {
         IpAddr::V4(number) => number.is_loopback(),
@@ -46,8 +53,8 @@ fn is_loopback(number: IpAddr) -> bool {
     }
 }
 
-/// The host of `host:port`, in lower case, without the dot that may end a name.
-fn host_of(authority: &str) -> String {
+/// The host of `host:port`, in lower case, without a trailing dot.
+fn host_of(authority: &str) -> Cow<'_, str> {
     let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = match (authority.strip_prefix('['), authority.rsplit_once(':')) {
         (Some(rest), _) => {
@@ -56,7 +63,7 @@ fn host_of(authority: &str) -> String {
         (None, Some((host, port))) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         (None, _) => authority,
     };
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+    lower_case(host.strip_suffix('.').unwrap_or(host))
 }
 
 #[cfg(test)]

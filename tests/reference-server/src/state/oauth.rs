@@ -1,6 +1,6 @@
-//! What is remembered of logins: requests that wait for a person, codes, grants and their refresh tokens.
+//! OAuth state: pending authorization requests, codes, grants and refresh tokens.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
@@ -12,22 +12,26 @@ use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
 use crate::model::oauth::jwt::{Claims, SigningKey};
 use crate::model::oauth::{CODE, REFRESH_TOKEN};
-use crate::store::changed::Changed;
+use crate::store::counted::Counted;
+use crate::store::dirty::Dirty;
+use crate::store::interned::{Interned, dated};
 use crate::store::ledger::Ledger;
-use crate::store::word::{Word, dated};
+use crate::store::size::{Size as _, heap_size};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 
-/// Events of the token endpoint that are kept.
+/// The maximum number of token endpoint events.
 const KEPT_EVENTS: usize = 100_000;
-/// Clients that may register within an hour. The public service counts by address; this one has no addresses.
+/// The size of an event, in bytes.
+const EVENT: usize = size_of::<TokenEvent>() + 36;
+/// The maximum number of registrations per hour. The public service counts by IP address, which this one doesn't see.
 const REGISTRATIONS: usize = 20;
-/// Refresh tokens of a grant that are remembered, so that the reuse of one revokes the grant (`TOK-26`). A client that refreshes whenever its access
-/// token expires gets 5,760 within the lifetime of a refresh token; an older one is refused as unknown.
+/// The maximum number of refresh tokens per grant, whose reuse revokes the grant (`TOK-26`). A client that refreshes whenever its access token
+/// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.
 const MAX_TOKENS: u64 = 6_000;
 
-/// A checked authorization request, waiting for a person.
+/// A validated authorization request that waits for consent.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) client_id: String,
@@ -35,21 +39,23 @@ pub(crate) struct Request {
     pub(crate) scopes: Vec<String>,
     pub(crate) state: Option<String>,
     pub(crate) challenge: String,
-    /// What the page proves with that its form was filled in on it.
+    /// The anti-forgery token of the consent form.
     pub(crate) token: String,
     pub(crate) until: Timestamp,
 }
+
+heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
 
 #[derive(Clone, Debug)]
 struct Code {
     request: Request,
     tenant: String,
     until: Timestamp,
-    /// The grant that it became.
+    /// The grant that the code was redeemed for.
     redeemed: Option<Uuid>,
 }
 
-/// One consent of one person to one client.
+/// A person's consent to one client.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Grant {
     pub(crate) id: Uuid,
@@ -60,13 +66,27 @@ pub(crate) struct Grant {
     pub(crate) scopes: Vec<String>,
     pub(crate) created_at: Timestamp,
     #[serde(default, deserialize_with = "dated")]
-    pub(crate) revoked: Option<(Timestamp, Word)>,
-    /// Which refresh token is good, from 1.
+    pub(crate) revoked: Option<(Timestamp, Interned)>,
+    /// The current generation of refresh tokens, from 1.
     generation: u64,
     issued_at: Timestamp,
 }
 
-/// What of logins outlives a run.
+heap_size!(Code { request, tenant, until, redeemed });
+heap_size!(Grant {
+    id,
+    tenant,
+    client_id,
+    client_name,
+    logo_uri,
+    scopes,
+    created_at,
+    revoked,
+    generation,
+    issued_at
+});
+
+/// The persisted part of the OAuth state.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct Kept {
     pkcs8: Vec<u8>,
@@ -77,24 +97,26 @@ pub(crate) struct Kept {
     tokens: Vec<(String, (Uuid, u64))>,
 }
 
-/// Everything about logins, under one lock: of two requests with the same code or token, one comes first.
+/// All OAuth state under one lock, so that concurrent requests with the same code or token are ordered.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct OAuthStore {
     key: OnceLock<SigningKey>,
     seeds: Vec<OAuthClient>,
     most: usize,
-    inner: Mutex<Changed<Inner>>,
+    most_bytes: usize,
+    inner: Mutex<Dirty<Inner>>,
 }
 
 #[derive(Debug)]
 struct Inner {
-    clients: HashMap<String, OAuthClient>,
+    clients: Counted<OAuthClient>,
     registered: VecDeque<Timestamp>,
-    requests: HashMap<String, Request>,
-    codes: HashMap<String, Code>,
+    requests: Counted<Request>,
+    codes: Counted<Code>,
     grants: Ledger<Grant>,
-    /// Refresh tokens that are or were good, with their grant and generation.
-    tokens: HashMap<String, (Uuid, u64)>,
+    grant_bytes: usize,
+    /// Current and used refresh tokens, with their grant and generation.
+    tokens: Counted<(Uuid, u64)>,
     /// The same tokens by grant and generation.
     generations: BTreeMap<(Uuid, u64), String>,
     events: VecDeque<TokenEvent>,
@@ -102,15 +124,57 @@ struct Inner {
 
 impl Inner {
     fn new(seeds: &[OAuthClient]) -> Self {
+        let mut clients = Counted::new();
+        for client in seeds {
+            clients.insert(client.client_id.clone(), client.clone());
+        }
         Self {
-            clients: seeds.iter().map(|client| (client.client_id.clone(), client.clone())).collect(),
+            clients,
             registered: VecDeque::new(),
-            requests: HashMap::new(),
-            codes: HashMap::new(),
+            requests: Counted::new(),
+            codes: Counted::new(),
             grants: Ledger::new(),
-            tokens: HashMap::new(),
+            grant_bytes: 0,
+            tokens: Counted::new(),
             generations: BTreeMap::new(),
             events: VecDeque::new(),
+        }
+    }
+
+    /// The total size in bytes.
+    fn bytes(&self) -> usize {
+        // Each token is also indexed by its grant.
+        let tokens = 2 * self.tokens.bytes();
+        let logins = self.clients.bytes() + self.requests.bytes() + self.codes.bytes() + self.grant_bytes;
+        logins + tokens + self.events.len() * EVENT
+    }
+
+    /// Evicts events, then the oldest other grants, then the oldest tokens of this grant, until everything fits into `max_bytes`.
+    fn fit(&mut self, most_bytes: usize, grant: Uuid) {
+        while self.bytes() > most_bytes {
+            if self.events.pop_front().is_some() {
+                continue;
+            }
+            let oldest = self.grants.oldest_first().map(|grant| grant.id).find(|id| *id != grant);
+            if let Some(id) = oldest {
+                self.remove_grant(id);
+                continue;
+            }
+            let mut known = self.generations.range((grant, 0)..=(grant, u64::MAX)).map(|(at, _)| *at);
+            let (oldest, newer) = (known.next(), known.next());
+            let (Some(oldest), Some(_)) = (oldest, newer) else { return };
+            self.forget_token(oldest);
+        }
+    }
+
+    fn add_grant(&mut self, grant: Grant) {
+        self.grant_bytes += grant.size();
+        self.grants.insert(grant.id, grant);
+    }
+
+    fn forget_token(&mut self, at: (Uuid, u64)) {
+        if let Some(token) = self.generations.remove(&at) {
+            self.tokens.remove(&token);
         }
     }
 
@@ -121,53 +185,49 @@ impl Inner {
         self.events.push_back(TokenEvent { at, grant_id: grant.to_string(), kind });
     }
 
-    /// Adds a refresh token of a grant and drops the oldest beyond the limit.
+    /// Adds a refresh token of a grant and evicts the oldest beyond the limit.
     fn add_token(&mut self, token: String, grant: Uuid, generation: u64) {
-        if let Some(old) = generation.checked_sub(MAX_TOKENS)
-            && let Some(old) = self.generations.remove(&(grant, old))
-        {
-            self.tokens.remove(&old);
+        if let Some(old) = generation.checked_sub(MAX_TOKENS) {
+            self.forget_token((grant, old));
         }
         self.generations.insert((grant, generation), token.clone());
         self.tokens.insert(token, (grant, generation));
     }
 
-    /// Forgets a grant and its refresh tokens.
+    /// Removes a grant and its refresh tokens.
     fn remove_grant(&mut self, id: Uuid) {
-        self.grants.remove(id);
+        self.grant_bytes -= self.grants.remove(id).map_or(0, |grant| grant.size());
         let known = self.generations.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect::<Vec<_>>();
         for at in known {
-            if let Some(token) = self.generations.remove(&at) {
-                self.tokens.remove(&token);
-            }
+            self.forget_token(at);
         }
     }
 
-    /// The client that may ask; a disabled one is none.
+    /// Finds an enabled client.
     fn client(&self, id: &str) -> Option<&OAuthClient> {
         self.clients.get(id).filter(|client| !client.disabled)
     }
 }
 
-/// What a refresh leads to: which grant, for whom, with which scopes and which new refresh token.
+/// The result of a refresh: the grant, its tenant, the scopes and the new refresh token.
 pub(crate) struct Refreshed {
     pub(crate) grant: Grant,
     pub(crate) scope: String,
     pub(crate) refresh_token: String,
 }
 
-impl Book {
-    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize) -> Self {
-        let inner = Mutex::new(Changed::new(Inner::new(&seeds)));
-        Self { key: OnceLock::new(), seeds, most, inner }
+impl OAuthStore {
+    pub(crate) fn new(seeds: Vec<OAuthClient>, most: usize, most_bytes: usize) -> Self {
+        let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
+        Self { key: OnceLock::new(), seeds, most, most_bytes, inner }
     }
 
-    /// The key that tokens are signed with, made when it is first used: most runs of the sandbox log nobody in.
+    /// The key that signs tokens, generated on first use: most runs of the sandbox issue none.
     pub(crate) fn key(&self) -> &SigningKey {
         self.key.get_or_init(SigningKey::make)
     }
 
-    /// Everything that outlives a run, if something has changed since this was asked last.
+    /// Everything that is persisted, if it changed since the last call.
     pub(crate) fn changes(&self) -> Option<Kept> {
         let mut inner = lock(&self.inner);
         if !inner.take() {
@@ -183,14 +243,17 @@ impl Book {
         })
     }
 
-    /// Goes on from an earlier run. Its codes and half-made logins are gone: they live for minutes. None if its key is none.
+    /// Restores the state of an earlier run. Codes and pending requests aren't persisted: they live for minutes. Returns `None` if the key
+    /// is invalid.
     pub(crate) fn go_on(self, kept: Kept) -> Option<Self> {
         let key = SigningKey::of(kept.pkcs8, kept.key_id)?;
         {
             let mut inner = lock(&self.inner);
-            inner.clients.extend(kept.clients.into_iter().map(|client| (client.client_id.clone(), client)));
+            for client in kept.clients {
+                inner.clients.insert(client.client_id.clone(), client);
+            }
             for grant in kept.grants {
-                inner.grants.insert(grant.id, grant);
+                inner.add_grant(grant);
             }
             let mut tokens = kept.tokens;
             tokens.sort_by_key(|(_, good)| *good);
@@ -205,7 +268,7 @@ impl Book {
         **lock(&self.inner) = Inner::new(&self.seeds);
     }
 
-    /// Forgets the codes and the grants of a tenant.
+    /// Removes the codes and grants of a tenant.
     pub(crate) fn forget(&self, tenant: &str) {
         let mut inner = lock(&self.inner);
         let gone: Vec<Uuid> = inner
@@ -217,14 +280,14 @@ impl Book {
         for id in gone {
             inner.remove_grant(id);
         }
-        inner.codes.retain(|_, code| code.tenant != tenant);
+        inner.codes.retain(|code| code.tenant != tenant);
     }
 
     pub(crate) fn client(&self, id: &str) -> Option<OAuthClient> {
         lock(&self.inner).client(id).cloned()
     }
 
-    /// Takes in a client, unless too many came within an hour.
+    /// Registers a client, unless too many were registered within an hour.
     pub(crate) fn register(&self, client: OAuthClient, now: Timestamp) -> Result<(), Refusal> {
         let mut inner = lock(&self.inner);
         while inner
@@ -239,45 +302,56 @@ impl Book {
                 "At most {REGISTRATIONS} clients can be registered within an hour."
             )));
         }
+        if inner.bytes() + Counted::size(&client.client_id, &client) > self.most_bytes {
+            return Err(Refusal::too_many(format!(
+                "OAuth state is limited to {} bytes of this sandbox's memory; restart it with a larger --max-memory, or reset it.",
+                self.most_bytes
+            )));
+        }
         inner.registered.push_back(now);
         inner.clients.insert(client.client_id.clone(), client);
         Ok(())
     }
 
-    /// Keeps a request under a name. False if there is no room for it.
+    /// Stores a pending request under a name. Returns false if there is no memory for it.
     pub(crate) fn keep_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
-        inner.requests.retain(|_, request| now < request.until);
-        if inner.requests.len() >= self.most {
+        inner.requests.retain(|request| now < request.until);
+        let bytes = inner.bytes() + Counted::size(name, &request);
+        if inner.requests.len() >= self.most || bytes > self.most_bytes {
             return false;
         }
         inner.requests.insert(name.to_owned(), request);
         true
     }
 
-    /// The request of this name, while it waits.
+    /// The pending request of this name.
     pub(crate) fn request(&self, name: &str, now: Timestamp) -> Option<Request> {
         lock(&self.inner).requests.get(name).filter(|request| now < request.until).cloned()
     }
 
-    /// Takes a request away: it was decided.
+    /// Takes a pending request, because it was decided.
     pub(crate) fn decide(&self, name: &str, now: Timestamp) -> Option<Request> {
         lock(&self.inner).requests.remove(name).filter(|request| now < request.until)
     }
 
-    /// Keeps a code for a request that somebody of this tenant allowed.
-    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) {
+    /// Stores the code of an approved request. Returns false if there is no memory for it.
+    pub(crate) fn keep_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
-        // A redeemed code is kept as long again, so that a second redemption is told from an invented code.
-        inner.codes.retain(|_, code| now < later(code.until, CODE));
-        inner
-            .codes
-            .insert(code.to_owned(), Code { request, tenant, until: later(now, CODE), redeemed: None });
+        // A redeemed code is stored for the same time again, so that a second redemption is detected.
+        inner.codes.retain(|code| now < later(code.until, CODE));
+        let kept = Code { request, tenant, until: later(now, CODE), redeemed: None };
+        if inner.bytes() + Counted::size(code, &kept) > self.most_bytes {
+            return false;
+        }
+        inner.codes.insert(code.to_owned(), kept);
+        true
     }
 
-    /// Redeems a code: makes a grant with its first refresh token (`SPEC.md`, States and transitions).
+    /// Redeems a code: creates a grant with its first refresh token (`SPEC.md`, States and transitions).
     ///
-    /// A code that comes back was in two hands. The specification is silent on what becomes of the grant then; it is revoked, as RFC 6749, 4.1.2 has it.
+    /// A reused code may have been stolen. The specification doesn't define the effect on the grant; it is revoked, as RFC 6749, 4.1.2
+    /// recommends.
     pub(crate) fn redeem(
         &self,
         code: &str,
@@ -304,9 +378,7 @@ impl Book {
             return Err(unknown());
         }
         matches(&found.request)?;
-        if let Some(code) = inner.codes.get_mut(code) {
-            code.redeemed = Some(id);
-        }
+        inner.codes.insert(code.to_owned(), Code { redeemed: Some(id), ..found.clone() });
         let client = inner.clients.get(client_id);
         let grant = Grant {
             id,
@@ -320,10 +392,10 @@ impl Book {
             generation: 1,
             issued_at: now,
         };
-        Ok(open(&mut inner, self.most, grant, refresh_token, now))
+        Ok(open(&mut inner, self, grant, refresh_token, now))
     }
 
-    /// Makes a grant without a browser.
+    /// Creates a grant without a browser.
     pub(crate) fn grant(
         &self,
         client: &OAuthClient,
@@ -345,10 +417,10 @@ impl Book {
             generation: 1,
             issued_at: now,
         };
-        open(&mut lock(&self.inner), self.most, grant, refresh_token, now)
+        open(&mut lock(&self.inner), self, grant, refresh_token, now)
     }
 
-    /// Takes a refresh token and puts another in its place; one that was taken before revokes the grant (`SPEC.md`, Authentication 4).
+    /// Rotates a refresh token; reuse of an old one revokes the grant (`SPEC.md`, Authentication 4).
     pub(crate) fn rotate(
         &self,
         shown: &str,
@@ -375,7 +447,7 @@ impl Book {
         }
         let scopes = scopes.unwrap_or_else(|| grant.scopes.clone());
         if scopes.is_empty() {
-            return Err(Refusal::invalid_scope("No scope is asked for."));
+            return Err(Refusal::invalid_scope("No scope was requested."));
         }
         if let Some(wide) = scopes.iter().find(|scope| !grant.scopes.contains(scope)) {
             return Err(Refusal::invalid_scope(format!("The grant does not have the scope `{wide}`.")));
@@ -386,10 +458,11 @@ impl Book {
         }
         inner.add_token(next.clone(), id, generation);
         inner.note(now, id, TokenEventKind::Rotated { generation });
+        inner.fit(self.most_bytes, id);
         Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
     }
 
-    /// Revokes the grant of a refresh token of this client; nothing is wrong if there is none.
+    /// Revokes the grant of a client's refresh token; an unknown token is no error.
     pub(crate) fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };
@@ -398,7 +471,7 @@ impl Book {
         }
     }
 
-    /// Revokes a grant of a tenant. None if there is none, or it was revoked before.
+    /// Revokes a grant of a tenant. Returns `None` if it is unknown or already revoked.
     pub(crate) fn revoke(&self, id: Uuid, tenant: &str, now: Timestamp) -> Option<(Timestamp, &'static str)> {
         let mut inner = lock(&self.inner);
         let grant =
@@ -407,14 +480,14 @@ impl Book {
         grant.revoked
     }
 
-    /// The page of a tenant's grants that a window shows.
+    /// Lists one page of a tenant's grants.
     pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Grant>, Problem> {
         let inner = lock(&self.inner);
         window.within(|id| inner.grants.get(id).is_some_and(|grant| grant.tenant == tenant))?;
         window.look(&inner.grants, |grant| grant.tenant == tenant)
     }
 
-    /// What an access token says and whom it acts for, if it is good: signed here, alive, and its grant not revoked.
+    /// Verifies an access token and returns its claims and tenant: signed by this service, not expired, and its grant not revoked.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<(Claims, String)> {
         let claims = self.key().verify(token, now)?;
         let inner = lock(&self.inner);
@@ -450,14 +523,21 @@ impl Book {
     }
 }
 
-fn open(inner: &mut Inner, most: usize, grant: Grant, refresh_token: String, now: Timestamp) -> Refreshed {
-    while inner.grants.len() >= most.max(1) {
+fn open(
+    inner: &mut Inner,
+    book: &OAuthStore,
+    grant: Grant,
+    refresh_token: String,
+    now: Timestamp,
+) -> Refreshed {
+    while inner.grants.len() >= book.most.max(1) {
         let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
         inner.remove_grant(oldest);
     }
-    inner.grants.insert(grant.id, grant.clone());
+    inner.add_grant(grant.clone());
     inner.add_token(refresh_token.clone(), grant.id, 1);
     inner.note(now, grant.id, TokenEventKind::Issued);
+    inner.fit(book.most_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
 }
 

@@ -1,25 +1,30 @@
-//! The request limit: so many requests in each second, and the headers that announce it.
+//! The rate limit: requests per second, and the headers that announce it.
 //!
-//! The specification is silent on request limits; the headers follow the IETF draft "RateLimit header fields for
-//! HTTP", as clients of this format expect. While the limit is off the headers announce a limit that nobody reaches,
-//! so that a client which learns its pace from them is not slowed.
+//! The specification doesn't define rate limits; the headers follow the IETF draft "RateLimit header fields for HTTP", as clients of this
+//! format expect. While the limit is off, the headers announce one that no client reaches, so that clients which adapt to them aren't
+//! slowed.
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
 use crate::wire::problem::Problem;
 
-/// What is announced while there is no limit.
+/// The announced limit while the limit is off.
 const UNLIMITED: u32 = 1_000_000;
 
-/// The requests of one tenant in the current second.
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// A tenant's requests in the current second.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     second: i64,
     used: u32,
 }
 
-/// What a request found when it was counted.
+/// The state of the limit after a request was counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     limit: u32,
@@ -27,23 +32,29 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// For requests that are not counted: no limit, or nobody to count them for.
+    /// For requests that aren't counted: without a limit or a tenant.
     pub(crate) fn uncounted(limit: Option<u32>) -> Self {
         let limit = limit.unwrap_or(UNLIMITED);
         Self { limit, remaining: limit }
     }
 
+    /// Adds the rate limit headers, unless the response has them.
     pub(crate) fn announce(self, headers: &mut HeaderMap) {
-        headers.insert("ratelimit-limit", HeaderValue::from(self.limit));
-        headers.insert("ratelimit-remaining", HeaderValue::from(self.remaining));
-        headers.insert("ratelimit-reset", HeaderValue::from(1));
         let policy = if self.limit == UNLIMITED {
             HeaderValue::from_static("1000000;w=1")
         } else {
             HeaderValue::try_from(format!("{};w=1", self.limit)).unwrap_or(HeaderValue::from(self.limit))
         };
-        headers.insert("ratelimit-policy", policy);
+        headers.entry(LIMIT).or_insert_with(|| number(self.limit));
+        headers.entry(REMAINING).or_insert_with(|| number(self.remaining));
+        headers.entry(RESET).or_insert(HeaderValue::from_static("1"));
+        headers.entry(POLICY).or_insert(policy);
     }
+}
+
+/// Most responses have the constant for no limit, which needs no formatting.
+fn number(number: u32) -> HeaderValue {
+    if number == UNLIMITED { HeaderValue::from_static("1000000") } else { HeaderValue::from(number) }
 }
 
 impl Meter {

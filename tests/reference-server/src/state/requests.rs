@@ -1,46 +1,46 @@
-//! The last requests and their answers, for tests.
+//! The most recent requests and responses, for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 
 use crate::lock::lock;
 use crate::store::size::Size;
 
-/// A request that arrived, and how it was answered.
+/// A request and its response.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RecordedRequest {
-    /// Which one it is, counted from 1 since the service started.
+    /// The request's number, from 1 since the service started.
     pub number: u64,
-    /// When it arrived, by the service's clock.
+    /// The time of arrival, by the service's clock.
     pub received_at: Timestamp,
     /// GET, POST, …
     pub method: Method,
-    /// As it arrived: percent-encoded, without the query.
+    /// The path as received: percent-encoded, without the query.
     pub path: String,
-    /// Without the `?`.
+    /// The query, without the `?`.
     pub query: Option<String>,
-    /// All of them, credentials included; none if the exchange was larger than what is kept even without its bodies.
+    /// All headers, credentials included; empty if the exchange exceeded the limit even without its bodies.
     pub headers: HeaderMap,
-    /// Empty if this exchange was larger than what is kept; see [`bodies_dropped`](Self::bodies_dropped).
+    /// Empty if the exchange exceeded the limit; see [`bodies_dropped`](Self::bodies_dropped).
     pub body: Bytes,
-    /// How long the service took to answer, in real time whatever its clock says: from the whole request to the whole answer, in memory. Neither
-    /// reading nor writing it over a connection counts, nor does a scripted [`delay`](Self::delay).
+    /// The processing time, in real time whatever the service's clock shows: from the complete request to the complete response, in memory.
+    /// It excludes reading and writing over a connection, and a scripted [`delay`](Self::delay).
     pub duration: Duration,
-    /// How long a scripted fault held the answer back after that; zero without one.
+    /// The additional delay of a scripted fault; zero without one.
     pub delay: Duration,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: StatusCode,
-    /// The headers of the answer.
+    /// The headers of the response.
     pub answer_headers: HeaderMap,
-    /// The body of the answer.
+    /// The body of the response.
     pub answer_body: Bytes,
-    /// Both bodies were too large to be kept.
+    /// Both bodies exceeded the limit and were dropped.
     pub bodies_dropped: bool,
 }
 
@@ -52,24 +52,27 @@ impl Size for RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Leaves out what is too large to be kept: the bodies, then the headers, then the address.
-    fn shorten(&mut self, most_bytes: usize) {
-        if self.size() > most_bytes {
+    /// Drops what exceeds `max_bytes`: the bodies, then the headers, then the path and query. Returns the size in bytes.
+    fn shorten(&mut self, most_bytes: usize) -> usize {
+        let mut size = self.size();
+        if size > most_bytes {
             (self.body, self.answer_body) = (Bytes::new(), Bytes::new());
             self.bodies_dropped = true;
+            size = self.size();
         }
-        if self.size() > most_bytes {
+        if size > most_bytes {
             (self.headers, self.answer_headers) = (HeaderMap::new(), HeaderMap::new());
+            size = self.size();
         }
-        if self.size() > most_bytes {
+        if size > most_bytes {
             (self.path, self.query) = (String::new(), None);
+            size = self.size();
         }
+        size
     }
 }
 
 /// A log that is bounded in number and in bytes.
-///
-/// Headers are copied into it: those of a connection are parts of its read buffer, all of which they would keep.
 #[derive(Debug)]
 pub(crate) struct Requests {
     kept: Mutex<Kept>,
@@ -79,7 +82,8 @@ pub(crate) struct Requests {
 
 #[derive(Debug, Default)]
 struct Kept {
-    requests: VecDeque<Arc<RecordedRequest>>,
+    /// The requests, each with its size in bytes.
+    requests: VecDeque<(usize, Arc<RecordedRequest>)>,
     bytes: usize,
     counted: u64,
 }
@@ -90,16 +94,15 @@ impl Requests {
     }
 
     pub(crate) fn record(&self, mut request: RecordedRequest) {
-        request.headers = copy(&request.headers);
-        request.shorten(self.most_bytes);
+        let size = request.shorten(self.most_bytes);
         let mut kept = lock(&self.kept);
-        kept.bytes += request.size();
+        kept.bytes += size;
         kept.counted += 1;
         request.number = kept.counted;
-        kept.requests.push_back(Arc::new(request));
+        kept.requests.push_back((size, Arc::new(request)));
         while kept.requests.len() > self.most || kept.bytes > self.most_bytes {
-            let Some(oldest) = kept.requests.pop_front() else { break };
-            kept.bytes -= oldest.size();
+            let Some((size, _)) = kept.requests.pop_front() else { break };
+            kept.bytes -= size;
         }
     }
 
@@ -108,16 +111,16 @@ impl Requests {
         self.shared().iter().map(|request| RecordedRequest::clone(request)).collect()
     }
 
-    /// As [`all`](Self::all), without copying them.
+    /// Like [`all`](Self::all), without copying.
     pub(crate) fn shared(&self) -> Vec<Arc<RecordedRequest>> {
-        lock(&self.kept).requests.iter().cloned().collect()
+        lock(&self.kept).requests.iter().map(|(_, request)| Arc::clone(request)).collect()
     }
 
-    /// The one with this number, if it is kept.
+    /// Finds the request with this number, unless it was evicted.
     pub(crate) fn get(&self, number: u64) -> Option<Arc<RecordedRequest>> {
         let kept = lock(&self.kept);
-        let place = kept.requests.binary_search_by_key(&number, |request| request.number).ok()?;
-        kept.requests.get(place).cloned()
+        let place = kept.requests.binary_search_by_key(&number, |(_, request)| request.number).ok()?;
+        kept.requests.get(place).map(|(_, request)| Arc::clone(request))
     }
 
     pub(crate) fn clear(&self) {
@@ -127,12 +130,39 @@ impl Requests {
     }
 }
 
-fn copy(headers: &HeaderMap) -> HeaderMap {
-    let copied = headers.iter().filter_map(|(name, value)| {
-        let name = HeaderName::from_bytes(name.as_str().as_bytes()).ok()?;
-        let mut copied = HeaderValue::from_bytes(value.as_bytes()).ok()?;
-        copied.set_sensitive(value.is_sensitive());
-        Some((name, copied))
-    });
-    copied.collect()
+/// Copies headers into one shared allocation. The values of a connection are slices of its read buffer, which they would retain entirely.
+pub(crate) fn packed(headers: &HeaderMap) -> HeaderMap {
+    let mut text = Vec::with_capacity(headers.values().map(HeaderValue::len).sum());
+    headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
+    let mut text = Bytes::from(text);
+    let mut copied = headers.clone();
+    for value in copied.values_mut() {
+        let text = text.split_to(value.len());
+        // It is copied from a valid value.
+        if let Ok(mut packed) = HeaderValue::from_maybe_shared(text) {
+            packed.set_sensitive(value.is_sensitive());
+            *value = packed;
+        }
+    }
+    copied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_headers_are_the_same_in_the_same_order() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in
+            [("b", "1"), ("cookie", "x"), ("b", ""), ("a", "22"), ("cookie", "yy"), ("b", "3")]
+        {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        headers.get_mut("a").expect("it was added").set_sensitive(true);
+        let packed = packed(&headers);
+        assert!(packed.iter().eq(headers.iter()), "{packed:?}");
+        assert!(packed["a"].is_sensitive() && !packed["b"].is_sensitive());
+        assert_eq!(super::packed(&HeaderMap::new()), HeaderMap::new());
+    }
 }

@@ -1,11 +1,13 @@
-//! What is kept, and what has to go: the bound on everything that would otherwise grow for ever.
+//! Bounds on collections that would otherwise grow without limit.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
 
-/// Counts things and their bytes, oldest first, and says which must be forgotten.
+use foldhash::HashMap;
+
+/// Counts entries and their bytes, oldest first, and selects which to evict.
 ///
-/// It does not hold the things: whoever does asks after each [`hold`](Self::hold) and forgets what is handed back.
+/// The entries themselves are stored elsewhere: after each call, the caller evicts those that it returns.
 #[derive(Debug)]
 pub(crate) struct Retention<K, V> {
     order: VecDeque<K>,
@@ -17,10 +19,10 @@ pub(crate) struct Retention<K, V> {
 
 impl<K: Copy + Eq + Hash, V> Retention<K, V> {
     pub(crate) fn new(most: usize, most_bytes: usize) -> Self {
-        Self { order: VecDeque::new(), held: HashMap::new(), bytes: 0, most, most_bytes }
+        Self { order: VecDeque::new(), held: HashMap::default(), bytes: 0, most, most_bytes }
     }
 
-    /// Notes a new thing and hands back what must go now. The newest always stays, however large it is.
+    /// Adds an entry and returns those to evict. The newest always stays, whatever its size.
     pub(crate) fn hold(&mut self, key: K, bytes: usize, value: V) -> Vec<(K, V)> {
         self.order.push_back(key);
         self.held.insert(key, (bytes, value));
@@ -28,12 +30,12 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.trim()
     }
 
-    /// What was noted with a thing.
+    /// The value of an entry.
     pub(crate) fn get(&self, key: K) -> Option<&V> {
         self.held.get(&key).map(|(_, value)| value)
     }
 
-    /// Notes that a thing takes this many bytes now, and hands back what must go.
+    /// Sets the size of an entry in bytes, and returns those to evict.
     pub(crate) fn resize(&mut self, key: K, bytes: usize) -> Vec<(K, V)> {
         let Some((before, _)) = self.held.get_mut(&key) else { return Vec::new() };
         self.bytes = self.bytes - *before + bytes;
@@ -41,7 +43,7 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.trim()
     }
 
-    /// Notes that a thing has grown, and hands back what must go now.
+    /// Adds to the size of an entry, and returns those to evict.
     pub(crate) fn grow(&mut self, key: K, by: usize) -> Vec<(K, V)> {
         let Some((bytes, _)) = self.held.get_mut(&key) else { return Vec::new() };
         *bytes += by;
@@ -49,12 +51,12 @@ impl<K: Copy + Eq + Hash, V> Retention<K, V> {
         self.trim()
     }
 
-    /// Notes that a thing is gone already.
+    /// Removes an entry that no longer exists.
     pub(crate) fn forget(&mut self, key: K) {
         if let Some((bytes, _)) = self.held.remove(&key) {
             self.bytes -= bytes;
         }
-        // Keys of forgotten things stay in the order until they come to its front; not more of them than this.
+        // `order` may contain removed keys until they reach its front; this bounds their number.
         if self.order.len() > 2 * self.held.len() + 1_024 {
             self.order.retain(|key| self.held.contains_key(key));
         }

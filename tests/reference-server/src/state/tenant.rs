@@ -1,4 +1,4 @@
-//! What the service remembers of one tenant.
+//! The state of one tenant.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -22,13 +22,14 @@ use crate::model::segment::Segment;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
-use crate::model::webhook_event::Book as ToldBook;
+use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
 use crate::state::ratelimit::Meter;
+use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::table::Table;
 
-/// Everything of one tenant. Each table has a lock of its own.
+/// The state of one tenant. Each table has a lock of its own.
 #[derive(Debug)]
 pub(crate) struct Tenant {
     pub(crate) name: String,
@@ -48,54 +49,60 @@ pub(crate) struct Tenant {
     pub(crate) templates: Table<Template>,
     pub(crate) topics: Table<Topic>,
     pub(crate) webhooks: Table<Webhook>,
-    /// What they were told.
-    pub(crate) told: ToldBook,
+    /// The events of its webhooks.
+    pub(crate) deliveries: Deliveries,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
-    /// The number of the last request, over all tenants.
+    /// The number of its last request, counted over all tenants.
     pub(crate) last_used: AtomicU64,
 }
 
 impl Tenant {
-    pub(crate) fn new(name: &str, most: usize, most_told: usize) -> Self {
+    pub(crate) fn new(
+        name: &str,
+        most: usize,
+        max_deliveries: usize,
+        budget: &Arc<Budget>,
+        answers: &Arc<Budget>,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
             received: Mutex::new(Ledger::new()),
-            api_keys: Table::new(most),
-            automations: Table::new(most),
-            runs: Table::new(most),
-            broadcasts: Table::new(most),
-            contacts: Table::new(most),
-            contact_properties: Table::new(most),
-            domains: Table::new(most),
-            events: Table::new(most),
-            segments: Table::new(most),
-            templates: Table::new(most),
-            topics: Table::new(most),
-            webhooks: Table::new(most),
-            told: ToldBook::new(most_told),
-            keys: Keys::default(),
+            api_keys: Table::new(most, budget),
+            automations: Table::new(most, budget),
+            runs: Table::new(most, budget),
+            broadcasts: Table::new(most, budget),
+            contacts: Table::new(most, budget),
+            contact_properties: Table::new(most, budget),
+            domains: Table::new(most, budget),
+            events: Table::new(most, budget),
+            segments: Table::new(most, budget),
+            templates: Table::new(most, budget),
+            topics: Table::new(most, budget),
+            webhooks: Table::new(most, budget),
+            deliveries: Deliveries::new(max_deliveries),
+            keys: Keys::new(Arc::clone(answers)),
             meter: Mutex::default(),
             last_used: AtomicU64::new(0),
         }
     }
 
-    /// The ID of the audience of contacts that are in no segment: always the same one for this tenant, and no segment of its own.
+    /// The ID of the audience of contacts without a segment: constant for this tenant, and not one of its segments.
     pub(crate) fn default_audience(&self) -> Uuid {
         let digest = Sha256::new().chain_update("default audience\n").chain_update(&self.name).finalize();
         uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
     }
 
-    /// The domain of this name, if the tenant has registered it.
+    /// Finds a domain of the tenant by its name.
     pub(crate) fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.domains.by_key(name)
     }
 
-    /// Whether the tenant has verified this very domain and it is there for sending. (The specification is silent on subdomains:
-    /// each counts as a domain of its own, as it has records of its own.)
+    /// Whether the tenant has verified this domain for sending. The specification doesn't mention subdomains: each counts as a domain of
+    /// its own, since it has its own records.
     pub(crate) fn may_send_from(&self, domain: &str) -> bool {
         self.domain(domain).is_some_and(|domain| domain.may_send())
     }

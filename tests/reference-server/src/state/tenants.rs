@@ -1,4 +1,4 @@
-//! Every tenant, and the bounds on what they remember.
+//! All tenants, and the bounds on their memory.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,25 +9,32 @@ use uuid::Uuid;
 use crate::lock::{lock, read, write};
 use crate::model::log::Entry;
 use crate::settings::Settings;
-use crate::state::keys::KeyBook;
+use crate::state::keys::ApiKeyIndex;
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
+use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::size::Size;
 
-/// The tenants by name, and how much they remember in all.
+/// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
 pub(crate) struct Tenants {
     by_name: RwLock<HashMap<String, Arc<Tenant>>>,
     uses: AtomicU64,
-    max_tenants: usize,
-    max_records: usize,
-    max_webhook_events: usize,
+    tenant_limit: usize,
+    record_limit: usize,
+    webhook_event_limit: usize,
+    /// The budget of all tables of all tenants.
+    budget: Arc<Budget>,
     mails: Mutex<Retention<Uuid, Weak<Tenant>>>,
     logs: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// Webhook events. Their number is bounded per tenant, their bytes over all tenants.
+    events: Mutex<Retention<Uuid, Weak<Tenant>>>,
+    /// The budget of all idempotency keys of all tenants.
+    answers: Arc<Budget>,
     pub(crate) requests: Requests,
-    pub(crate) key_book: KeyBook,
+    pub(crate) api_key_index: ApiKeyIndex,
 }
 
 impl Tenants {
@@ -35,40 +42,50 @@ impl Tenants {
         Self {
             by_name: RwLock::default(),
             uses: AtomicU64::new(0),
-            max_tenants: settings.keep_tenants.max(1),
-            max_records: settings.keep_records,
-            max_webhook_events: settings.keep_webhook_events,
+            tenant_limit: settings.keep_tenants.max(1),
+            record_limit: settings.keep_records,
+            webhook_event_limit: settings.keep_webhook_events,
+            budget: Arc::new(Budget::of(settings.record_bytes())),
             mails: Mutex::new(Retention::new(settings.keep_mails, settings.keep_mail_bytes)),
             logs: Mutex::new(Retention::new(settings.keep_requests, settings.keep_request_bytes)),
+            events: Mutex::new(Retention::new(usize::MAX, settings.webhook_event_bytes())),
+            answers: Arc::new(Budget::of(settings.share())),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
-            key_book: KeyBook::default(),
+            api_key_index: ApiKeyIndex::default(),
         }
     }
 
-    /// The tenant of this name, if there is one.
+    /// Finds a tenant by name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
         read(&self.by_name).get(name).cloned()
     }
 
-    /// The tenant of this name, or a blank one that is not kept.
+    /// Finds a tenant by name, or returns an empty one that isn't stored.
     pub(crate) fn look(&self, name: &str) -> Arc<Tenant> {
-        self.find(name)
-            .unwrap_or_else(|| Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events)))
+        self.find(name).unwrap_or_else(|| {
+            Arc::new(Tenant::new(
+                name,
+                self.record_limit,
+                self.webhook_event_limit,
+                &self.budget,
+                &self.answers,
+            ))
+        })
     }
 
-    /// Every tenant, the one that was used last first.
+    /// Lists all tenants, most recently used first.
     pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
         let mut tenants: Vec<_> = read(&self.by_name).values().cloned().collect();
         tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
         tenants
     }
 
-    /// The tenant for which this holds.
+    /// Finds the tenant that matches the predicate.
     pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
         read(&self.by_name).values().find(|tenant| wanted(tenant)).cloned()
     }
 
-    /// The tenant of this name, made if there is none.
+    /// Finds or creates the tenant of this name.
     pub(crate) fn tenant(&self, name: &str) -> Arc<Tenant> {
         let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
         let tenant = self.find(name).unwrap_or_else(|| self.make(name));
@@ -81,7 +98,7 @@ impl Tenants {
         if let Some(tenant) = tenants.get(name) {
             return Arc::clone(tenant);
         }
-        if tenants.len() >= self.max_tenants {
+        if tenants.len() >= self.tenant_limit {
             let silent =
                 tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
             if let Some(silent) = silent {
@@ -89,12 +106,18 @@ impl Tenants {
                 self.forget(&silent);
             }
         }
-        let tenant = Arc::new(Tenant::new(name, self.max_records, self.max_webhook_events));
+        let tenant = Arc::new(Tenant::new(
+            name,
+            self.record_limit,
+            self.webhook_event_limit,
+            &self.budget,
+            &self.answers,
+        ));
         tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
     }
 
-    /// Forgets everything of one tenant.
+    /// Deletes everything of one tenant.
     pub(crate) fn reset_tenant(&self, name: &str) {
         let tenant = write(&self.by_name).remove(name);
         if let Some(tenant) = tenant {
@@ -102,17 +125,20 @@ impl Tenants {
         }
     }
 
-    /// Forgets everything.
+    /// Deletes everything.
     pub(crate) fn reset(&self) {
         write(&self.by_name).clear();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
+        lock(&self.events).clear();
         self.requests.clear();
-        self.key_book.clear();
+        self.api_key_index.clear();
     }
 
     fn forget(&self, tenant: &Tenant) {
-        self.key_book.forget(&tenant.name);
+        for key in tenant.api_keys.all() {
+            self.api_key_index.remove(&key.token);
+        }
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
         let mut held = lock(&self.mails);
@@ -120,6 +146,8 @@ impl Tenants {
             held.forget(id);
         }
         drop(held);
+        let events: Vec<_> = tenant.deliveries.lock().oldest_first().map(|delivery| delivery.id).collect();
+        self.forget_events(&events);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
         let mut held = lock(&self.logs);
         for id in entries {
@@ -127,29 +155,49 @@ impl Tenants {
         }
     }
 
-    /// Counts a new email, sent or received, and forgets the oldest ones if there are too many now.
+    /// Counts a new email, sent or received, and evicts the oldest beyond the limits.
     pub(crate) fn hold_mail(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let gone = lock(&self.mails).hold(id, bytes, Arc::downgrade(tenant));
         forget_mails(gone);
     }
 
-    /// The tenant that has this email, sent or received.
+    /// Finds the tenant of an email, sent or received.
     pub(crate) fn owner(&self, email: Uuid) -> Option<Arc<Tenant>> {
         lock(&self.mails).get(email)?.upgrade()
     }
 
-    /// Counts an email anew: its size has changed.
+    /// Updates the size of an email.
     pub(crate) fn resize_mail(&self, id: Uuid, bytes: usize) {
         changes::count(bytes);
         let gone = lock(&self.mails).resize(id, bytes);
         forget_mails(gone);
     }
 
-    /// Counts what an email has grown by.
+    /// Adds to the size of an email.
     pub(crate) fn grow_mail(&self, id: Uuid, by: usize) {
         let gone = lock(&self.mails).grow(id, by);
         forget_mails(gone);
+    }
+
+    /// Counts a new webhook event, and evicts the oldest beyond the limit.
+    pub(crate) fn hold_event(&self, tenant: &Arc<Tenant>, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).hold(id, bytes, Arc::downgrade(tenant));
+        remove_events(gone);
+    }
+
+    /// Updates the size of a webhook event.
+    pub(crate) fn resize_event(&self, id: Uuid, bytes: usize) {
+        let gone = lock(&self.events).resize(id, bytes);
+        remove_events(gone);
+    }
+
+    /// Removes webhook events that no longer exist.
+    pub(crate) fn forget_events(&self, ids: &[Uuid]) {
+        let mut held = lock(&self.events);
+        for id in ids {
+            held.forget(*id);
+        }
     }
 
     /// Adds an entry to a tenant's log.
@@ -172,6 +220,14 @@ fn forget_mails(gone: Vec<(Uuid, Weak<Tenant>)>) {
         let email = lock(&tenant.emails).remove(id);
         if let Some(captured) = email.and_then(|email| email.captured()) {
             lock(&tenant.captured).remove(captured);
+        }
+    }
+}
+
+fn remove_events(gone: Vec<(Uuid, Weak<Tenant>)>) {
+    for (id, tenant) in gone {
+        if let Some(tenant) = tenant.upgrade() {
+            tenant.deliveries.remove(id);
         }
     }
 }

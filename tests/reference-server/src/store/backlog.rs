@@ -1,19 +1,19 @@
-//! What has changed and isn't on disk yet: how old it is, how much it is, and how much of it there may be.
+//! The backlog of changes that aren't on disk yet, and the back pressure that bounds it.
 //!
-//! Whoever wants to change something waits while the oldest unwritten change is older than [`MAX_AGE`], or while more was changed since the last write began than
-//! the disk takes in [`WRITE_TIME`]. A change is on disk after the write that was under way and the one that contains it, so a process that is killed has
-//! lost at most what it answered within about twice that time, under any load.
+//! A thread that wants to change something waits while the oldest unwritten change is older than [`MAX_AGE`], or while more has changed
+//! since the last write started than the disk can write in [`WRITE_TIME`]. A change is on disk after the write in progress and the one that
+//! contains it, so a killed process loses at most the changes of about twice that time, under any load.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 
-/// How old the oldest unwritten change may be before others wait.
+/// The age of the oldest unwritten change above which further changes wait.
 const MAX_AGE: Duration = Duration::from_millis(250);
-/// How long a write should take at most.
+/// The target duration of a write.
 const WRITE_TIME: Duration = Duration::from_millis(100);
-/// How many bytes a write may have at first, until the speed of the disk is known, and the bounds of what is learned.
+/// The initial limit of a write in bytes, until the speed of the disk is known, and the bounds of the adapted limit.
 const FIRST_LIMIT: usize = 1 << 20;
 const LIMITS: std::ops::RangeInclusive<usize> = 256 << 10..=256 << 20;
 
@@ -25,19 +25,19 @@ pub(crate) struct Backlog {
 
 #[derive(Debug)]
 struct Unwritten {
-    /// Whether a writer works it off. Without one, and while the disk refuses, nothing waits.
+    /// Whether a writer is active. Without one, and while writes fail, nothing waits.
     is_written: bool,
-    /// What the next write will have.
+    /// The changes of the next write.
     next: Part,
-    /// What is being written.
+    /// The changes that are being written.
     current: Part,
-    /// The most bytes of a write.
+    /// The maximum number of bytes per write.
     limit: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
-    /// When the oldest change was made.
+    /// The time of the oldest change.
     since: Option<Instant>,
     bytes: usize,
 }
@@ -60,14 +60,14 @@ impl Unwritten {
         self.next.bytes += bytes;
     }
 
-    /// The changes so far go into one write; a write that failed before is repeated with them.
+    /// Moves the changes so far into one write, together with those of a failed one.
     fn begin(&mut self) {
         let next = std::mem::take(&mut self.next);
         self.current.since = self.current.since.or(next.since);
         self.current.bytes += next.bytes;
     }
 
-    /// Adapts the limit to how much was written in what time: it shrinks at once, and grows while it is what holds changes up.
+    /// Adapts the limit to the measured throughput: it shrinks at once, and grows only while it delays changes.
     fn end(&mut self, took: Duration) {
         let written = std::mem::take(&mut self.current).bytes;
         let share = WRITE_TIME.as_secs_f64() / took.as_secs_f64().max(1e-3);
@@ -91,7 +91,7 @@ fn times(bytes: usize, factor: f64) -> usize {
 }
 
 impl Backlog {
-    /// Waits until there is room for another change.
+    /// Waits until another change is allowed.
     pub(crate) fn wait(&self) {
         let full = |unwritten: &mut Unwritten| unwritten.is_full(Instant::now());
         let waited = self.less.wait_while(lock(&self.unwritten), full);
@@ -102,20 +102,20 @@ impl Backlog {
         lock(&self.unwritten).is_full(Instant::now())
     }
 
-    /// Counts changes that were made now.
+    /// Counts changes.
     pub(crate) fn add(&self, bytes: usize) {
         if bytes > 0 {
             lock(&self.unwritten).add(bytes, Instant::now());
         }
     }
 
-    /// The writer has collected what has changed so far and begins to write it.
+    /// Starts a write of the changes so far.
     pub(crate) fn begin_write(&self) {
         lock(&self.unwritten).begin();
         self.less.notify_all();
     }
 
-    /// All that was collected is on disk; encoding and writing took this long.
+    /// Ends a write that took this long, encoding included.
     pub(crate) fn end_write(&self, took: Duration) {
         let mut unwritten = lock(&self.unwritten);
         unwritten.end(took);
@@ -123,7 +123,7 @@ impl Backlog {
         self.less.notify_all();
     }
 
-    /// Nothing can be written for now, or nobody writes any more: nothing waits for it.
+    /// Stops the back pressure: writes fail, or the writer has ended.
     pub(crate) fn give_up(&self) {
         lock(&self.unwritten).is_written = false;
         self.less.notify_all();
@@ -137,9 +137,9 @@ mod tests {
 
     use super::*;
     use crate::store::changes;
-    use crate::store::gate::Gate;
+    use crate::store::snapshot_lock::SnapshotLock;
 
-    /// With a writer that has written nothing yet.
+    /// With a writer that hasn't written anything yet.
     fn unwritten() -> Unwritten {
         Unwritten { is_written: true, ..Unwritten::default() }
     }
@@ -152,7 +152,7 @@ mod tests {
         unwritten.add(1, now);
         assert!(unwritten.is_full(now));
         unwritten.begin();
-        assert!(!unwritten.is_full(now), "the next write may become as large while this one is under way");
+        assert!(!unwritten.is_full(now), "the next write may grow to the same size during this one");
         unwritten.add(FIRST_LIMIT, now);
         assert!(unwritten.is_full(now));
     }
@@ -164,12 +164,12 @@ mod tests {
         unwritten.add(1, now);
         assert!(!unwritten.is_full(now + MAX_AGE) && unwritten.is_full(later));
         unwritten.begin();
-        assert!(unwritten.is_full(later), "what is being written isn't written");
+        assert!(unwritten.is_full(later), "changes in flight still count");
         unwritten.end(WRITE_TIME);
         assert!(!unwritten.is_full(later));
         unwritten.add(1, now);
         unwritten.is_written = false;
-        assert!(!unwritten.is_full(later), "nobody waits for a disk that refuses");
+        assert!(!unwritten.is_full(later), "nothing waits while writes fail");
     }
 
     #[test]
@@ -182,29 +182,33 @@ mod tests {
             unwritten.limit
         };
         assert_eq!(write(FIRST_LIMIT, 4 * WRITE_TIME), FIRST_LIMIT / 4);
-        assert_eq!(write(FIRST_LIMIT / 4, WRITE_TIME / 10), FIRST_LIMIT * 3 / 8, "it grows by half at most");
+        assert_eq!(
+            write(FIRST_LIMIT / 4, WRITE_TIME / 10),
+            FIRST_LIMIT * 3 / 8,
+            "it grows by at most a half"
+        );
         assert_eq!(
             write(10, WRITE_TIME / 10),
             FIRST_LIMIT * 3 / 8,
-            "a small write says nothing of a large one"
+            "a small write doesn't measure the throughput of a large one"
         );
         assert_eq!(write(10, 100 * WRITE_TIME), *LIMITS.start());
     }
 
     #[test]
     fn who_wants_in_at_the_gate_waits_for_the_writer() {
-        let gate = Arc::new(Gate::default());
+        let gate = Arc::new(SnapshotLock::default());
         gate.backlog().end_write(WRITE_TIME);
         let inside = gate.enter();
         changes::count(FIRST_LIMIT);
         drop(gate.enter());
         drop(inside);
-        assert!(gate.backlog().is_full(), "what is changed inside counts");
+        assert!(gate.backlog().is_full(), "changes under the lock count");
 
         let (events, happened) = channel();
         let (late, entered) = (Arc::clone(&gate), events.clone());
         let waiting = std::thread::spawn(move || {
-            let _inside = late.enter();
+            let _guard = late.enter();
             entered.send("a change").unwrap();
         });
         assert!(happened.recv_timeout(Duration::from_millis(50)).is_err());

@@ -1,17 +1,17 @@
-//! How much this thread has changed in stores that are written to disk.
+//! The number of bytes that this thread has changed in persistent stores.
 //!
-//! The stores count here and the gate reads it (``gate``), so no store knows whether or where it is written.
+//! The stores count here and the snapshot lock reads it ([`snapshot_lock`](super::snapshot_lock)), so stores don't depend on persistence.
 
 use std::cell::Cell;
 
-/// What a change costs beside the bytes of its record, in bytes.
+/// The overhead of a change besides the bytes of its record, in bytes.
 const ROW: usize = 512;
 
 thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts a changed record and those of its bytes that the caller knows of.
+/// Counts a changed record and those of its bytes that the caller knows.
 pub(crate) fn count(bytes: usize) {
     BYTES.set(BYTES.get().wrapping_add(ROW + bytes));
 }

@@ -1,18 +1,19 @@
-//! Items in the order in which they came, found by id.
+//! Items in insertion order, with lookup by ID.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use uuid::Uuid;
 
 use super::changes;
 
-/// A list that is shown page by page. Each item has a place; a newer item has a higher one.
+/// A list that is shown page by page. Each item has a position; newer items have higher ones.
 pub(crate) trait Ordered {
     type Item: Clone;
 
-    /// The place of the item with this ID, in the list or beside it.
+    /// The position of the item with this ID, also of one that is no longer in the list.
     fn place(&self, id: Uuid) -> Option<u64>;
 
     fn newest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
@@ -20,39 +21,38 @@ pub(crate) trait Ordered {
     fn oldest_first_of(&self, range: Range<u64>) -> impl Iterator<Item = &Self::Item>;
 }
 
-/// What is written to disk record by record, and read back.
+/// A store that is persisted and restored record by record.
 pub(crate) trait Persist<T> {
-    /// The places at which something has changed since the last call; none on the first call, which starts the tracking.
+    /// The positions that changed since the last call; `None` on the first call, which starts the tracking.
     fn take_touched(&mut self) -> Option<Vec<u64>>;
 
-    /// Every place that has a record.
+    /// All positions with a record.
     fn taken(&self) -> Vec<u64>;
 
     fn at(&self, place: u64) -> Option<&(Uuid, Arc<T>)>;
 
-    /// Puts a record back where it was, which doesn't count as a change.
+    /// Restores a record at its position, which doesn't count as a change.
     fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>);
 }
 
-/// A store that finds an item by its id, and its neighbours from there.
+/// A store that finds an item by its ID, and its neighbors from there.
 ///
-/// A page costs what the page costs, not what the store holds: the id leads to a place in the order, and the order is
-/// walked from that place.
+/// The cost of a page depends on the page's size, not the store's: the ID leads to a position, where the walk starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger<T> {
     items: BTreeMap<u64, (Uuid, T)>,
     places: HashMap<Uuid, u64>,
     next: u64,
-    /// Places at which something has changed, once somebody wants to know.
+    /// The changed positions, once persistence has subscribed.
     touched: Option<Vec<u64>>,
 }
 
 impl<T> Ledger<T> {
     pub(crate) fn new() -> Self {
-        Self { items: BTreeMap::new(), places: HashMap::new(), next: 0, touched: None }
+        Self { items: BTreeMap::new(), places: HashMap::default(), next: 0, touched: None }
     }
 
-    /// Adds an item. Returns its place.
+    /// Adds an item. Returns its position.
     pub(crate) fn insert(&mut self, id: Uuid, item: T) -> u64 {
         let place = self.next;
         self.note(place);
@@ -66,7 +66,7 @@ impl<T> Ledger<T> {
         self.places.get(&id).copied()
     }
 
-    /// The items at these places, in the same order.
+    /// The items at these positions, in the same order.
     pub(crate) fn at_all(&self, places: impl Iterator<Item = u64>) -> impl Iterator<Item = &T> {
         places.filter_map(|place| self.items.get(&place)).map(|(_, item)| item)
     }
@@ -90,7 +90,7 @@ impl<T> Ledger<T> {
         Some(item)
     }
 
-    /// Notes that an item has changed within itself.
+    /// Marks an item as changed.
     pub(crate) fn touch(&mut self, id: Uuid) {
         if let Some(place) = self.places.get(&id) {
             self.note(*place);
@@ -113,12 +113,12 @@ impl<T> Ledger<T> {
         self.places.clear();
     }
 
-    /// The places at which something has changed since this was asked last; none when it is asked first, and from then on it is noted.
+    /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.
     pub(crate) fn take_touched(&mut self) -> Option<Vec<u64>> {
         self.touched.replace(Vec::new())
     }
 
-    /// Every place at which there is something.
+    /// All positions with an item.
     pub(crate) fn taken(&self) -> Vec<u64> {
         self.items.keys().copied().collect()
     }
@@ -127,7 +127,7 @@ impl<T> Ledger<T> {
         self.items.get(&place)
     }
 
-    /// Puts an item back where it was. It does not count as a change, nor does anything before it.
+    /// Restores an item at its position, which doesn't count as a change.
     pub(crate) fn put_back(&mut self, place: u64, id: Uuid, item: T) {
         self.touched.get_or_insert_default();
         self.places.insert(id, place);
@@ -146,7 +146,7 @@ impl<T> Ledger<T> {
         self.items.values().map(|(id, _)| *id)
     }
 
-    /// Removes the item that came first. Returns its place too.
+    /// Removes the oldest item. Returns its position, too.
     pub(crate) fn take_oldest(&mut self) -> Option<(u64, T)> {
         let (place, (id, item)) = self.items.pop_first()?;
         self.note(place);

@@ -1,11 +1,11 @@
-//! The page of a list that a window shows.
+//! Pages of lists.
 
 use crate::store::ledger::{Ledger, Ordered};
 use crate::wire::paging::{Cursor, Page, Window, unknown_cursor};
 use crate::wire::problem::Problem;
 
 impl Window {
-    /// The page of a ledger that this window shows, of the items that `wanted` lets through.
+    /// One page of a ledger, of the items that match `wanted`.
     pub(crate) fn look<T: Clone>(
         &self,
         ledger: &Ledger<T>,
@@ -14,7 +14,7 @@ impl Window {
         self.filter(ledger, wanted)
     }
 
-    /// The page of a list that this window shows.
+    /// One page of a list.
     pub(crate) fn show<L: Ordered>(&self, list: &L) -> Result<Page<L::Item>, Problem> {
         self.filter(list, |_| true)
     }
@@ -32,7 +32,7 @@ impl Window {
             Some(Cursor::Before(id)) => {
                 let newer = list.oldest_first_of(place("before", id)? + 1..u64::MAX);
                 let mut page = self.take(newer.filter(wanted));
-                // Taken from the cursor towards newer items, shown newest first like every page.
+                // Collected towards newer items, but shown newest first like every page.
                 page.items.reverse();
                 page
             }
@@ -68,7 +68,7 @@ pub(crate) struct Walk<T> {
 }
 
 impl<T: Clone> Walk<T> {
-    /// The page of the items that `wanted` lets through.
+    /// One page of the items that match `wanted`.
     pub(crate) fn look(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
         let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
         if let Some(Cursor::Before(_)) = self.window.cursor {

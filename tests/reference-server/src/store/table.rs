@@ -10,29 +10,32 @@ use http::StatusCode;
 use uuid::Uuid;
 
 use crate::lock::lock;
+use crate::store::budget::Budget;
+use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
+use crate::store::size::{Size, no_heap};
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 
-/// What a table has to know of its records: the key that no two of them share, and the groups that they are looked up by.
-pub(crate) trait Record {
-    /// What they are, for the message when the table is full: `templates`.
+/// A record of a table: its unique key, and the groups that it is looked up by.
+pub(crate) trait Record: Size {
+    /// The plural name for error messages: `templates`.
     const PLURAL: &'static str;
 
-    /// A set of records that is looked up or shown page by page; [`NoGroup`] where there is none.
-    type Group: Clone + Debug + Ord;
+    /// A set of records that is looked up or shown page by page; [`NoGroup`] if there is none.
+    type Group: Clone + Debug + Ord + Size;
 
-    /// What names this record beside its ID. No two records of a table share it.
+    /// The unique key of this record, besides its ID.
     fn key(&self) -> Option<&str> {
         None
     }
 
-    /// The form in which two equal keys are the same text.
+    /// Normalizes a key for comparison.
     fn normalize(key: &str) -> Cow<'_, str> {
         Cow::Borrowed(key)
     }
 
-    /// Why this record can't have the key that another one holds.
+    /// The error when another record has the same key.
     fn conflict(&self, holder: &Self) -> Problem {
         Problem::validation(format!("Two {} can't share the key {:?}.", Self::PLURAL, holder.key()))
     }
@@ -43,7 +46,7 @@ pub(crate) trait Record {
     }
 }
 
-/// A key whose case doesn't count.
+/// Normalizes a case-insensitive key.
 pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
     if key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(key.to_ascii_lowercase());
@@ -51,62 +54,78 @@ pub(crate) fn lower_case(key: &str) -> Cow<'_, str> {
     Cow::Borrowed(key)
 }
 
-/// The group of records that have none.
+/// The group type of records without groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoGroup {}
 
-/// Records in the order of their creation, and not more of them than the settings allow.
+no_heap!(NoGroup);
+
+/// Records in the order of their creation, limited in number and bytes by the settings.
 ///
-/// Every lookup costs O(log n) in the number of records, and every page what the page itself costs. Records are shared while they are read, so
-/// that responses are written without the lock, and copied when they are changed meanwhile.
+/// Every lookup costs O(log n) in the number of records, and every page the cost of the page itself. Records are shared with readers, so
+/// that responses are serialized without the lock, and copied when they change meanwhile.
 #[derive(Debug)]
 pub(crate) struct Table<T: Record> {
     most: usize,
+    budget: Arc<Budget>,
     rows: Mutex<Rows<T>>,
 }
 
-/// The content of a table, while it is locked.
+/// The content of a locked table.
 #[derive(Debug)]
 pub(crate) struct Rows<T: Record> {
     records: Ledger<Arc<T>>,
-    /// The places of records by their normalized keys.
+    /// The positions of records by their normalized keys.
     keys: HashMap<String, u64>,
-    /// The places of the members of each group.
+    /// The positions of the members of each group.
     members: BTreeSet<(T::Group, u64)>,
+    /// The size of the record at each position, and of all of them.
+    sizes: HashMap<u64, usize>,
+    bytes: usize,
+    budget: Arc<Budget>,
 }
 
-/// What the indexes have of a record.
+/// The index entries of a record.
 struct Entries<G> {
     key: Option<String>,
     groups: Vec<G>,
 }
 
 impl<T: Record> Table<T> {
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, rows: Mutex::new(Rows::new()) }
+    pub(crate) fn new(most: usize, budget: &Arc<Budget>) -> Self {
+        Self { most, budget: Arc::clone(budget), rows: Mutex::new(Rows::new(Arc::clone(budget))) }
     }
 
     /// Adds a record.
     ///
     /// # Errors
-    /// If another record has its key, or the table is full.
+    /// Fails if another record has its key, or if the table is full.
     pub(crate) fn add(&self, id: Uuid, record: T) -> Result<(), Problem> {
         let mut rows = self.lock();
         rows.check_key(&record, None)?;
-        self.check_room(&rows)?;
+        self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
         Ok(())
     }
 
-    fn check_room(&self, rows: &Rows<T>) -> Result<(), Problem> {
+    fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {
         if rows.len() < self.most {
-            return Ok(());
+            return self.budget.check(0, full_size(record, &Entries::of(record)), T::PLURAL);
         }
-        Err(Problem::new(
+        Err(self.too_many())
+    }
+
+    fn too_many(&self) -> Problem {
+        Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
-            format!("This sandbox keeps at most {} {}; delete some first.", self.most, T::PLURAL),
-        ))
+            format!("This sandbox stores at most {} {}; delete some first.", self.most, T::PLURAL),
+        )
+    }
+
+    /// Rejects a growth by this number of bytes if the budget doesn't allow it.
+    pub(crate) fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
+        self.budget.check(0, bytes, T::PLURAL)
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -121,17 +140,17 @@ impl<T: Record> Table<T> {
         self.lock().get(id).cloned()
     }
 
-    /// The record with this key.
+    /// Finds the record with this key.
     pub(crate) fn by_key(&self, key: &str) -> Option<Arc<T>> {
         self.lock().by_key(key).cloned()
     }
 
-    /// Every record, newest first.
+    /// Lists all records, newest first.
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         self.lock().records.newest_first().cloned().collect()
     }
 
-    /// The members of a group, newest first.
+    /// Lists the members of a group, newest first.
     pub(crate) fn members(&self, group: &T::Group) -> Vec<Arc<T>> {
         self.lock().members(group).rev().cloned().collect()
     }
@@ -145,12 +164,12 @@ impl<T: Record> Table<T> {
         self.lock().remove(id)
     }
 
-    /// The page of all records that a window shows.
+    /// One page of all records.
     pub(crate) fn page(&self, window: &Window) -> Result<Page<Arc<T>>, Problem> {
         window.show(&self.lock().records)
     }
 
-    /// The page of what belongs to one of these groups. The cursor can be any record that `knows` lets through.
+    /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
     pub(crate) fn page_of(
         &self,
         window: &Window,
@@ -162,7 +181,7 @@ impl<T: Record> Table<T> {
         window.show(&Members { rows: &rows, groups: groups.into_iter().collect() })
     }
 
-    /// The page of the records with these IDs. The cursor can be any record.
+    /// One page of the records with these IDs. The cursor may be any record.
     pub(crate) fn page_with(
         &self,
         window: &Window,
@@ -173,19 +192,20 @@ impl<T: Record> Table<T> {
         window.show(&Selection { rows: &rows, places })
     }
 
-    /// The rows themselves, to look and act under one lock.
+    /// Locks the rows, for several operations under one lock.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<T>> {
         lock(&self.rows)
     }
 }
 
 impl<T: Record + Clone> Table<T> {
-    /// Changes a record. None if there is none with this ID.
+    /// Changes a record without significant growth. Returns `None` if no record has this ID.
     pub(crate) fn change<R>(&self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.lock().change(id, change)
     }
 
-    /// Changes a record, unless the change fails or takes the key of another; nothing is changed then. None if there is none with this ID.
+    /// Changes a record, unless the change fails, conflicts with another record's key or exceeds the budget; nothing is changed then.
+    /// Returns `None` if no record has this ID.
     pub(crate) fn try_change<R>(
         &self,
         id: Uuid,
@@ -195,6 +215,9 @@ impl<T: Record + Clone> Table<T> {
         let mut changed = T::clone(rows.get(id)?);
         let made = change(&mut changed).and_then(|made| {
             rows.check_key(&changed, Some(id))?;
+            let before = rows.records.place(id).and_then(|place| rows.sizes.get(&place)).copied();
+            let after = full_size(&changed, &Entries::of(&changed));
+            self.budget.check(before.unwrap_or_default(), after, T::PLURAL)?;
             rows.replace(id, changed);
             Ok(made)
         });
@@ -210,10 +233,10 @@ impl<T: Record + Clone> Table<T> {
         }
     }
 
-    /// Writes into the record with this key; if there is none, a `blank` one is added first. Returns its ID.
+    /// Updates the record with this key, or adds a `blank` one first. Returns its ID.
     ///
     /// # Errors
-    /// If a record would have to be added and the table is full.
+    /// Fails if a record must be added and the table is full, or if the record exceeds the budget.
     pub(crate) fn put(
         &self,
         key: &str,
@@ -222,21 +245,45 @@ impl<T: Record + Clone> Table<T> {
     ) -> Result<Uuid, Problem> {
         let mut rows = self.lock();
         let known = rows.keys.get(&*T::normalize(key)).and_then(|place| rows.records.at(*place));
-        if let Some(id) = known.map(|(id, _)| *id) {
-            rows.change(id, write);
+        if let Some((id, known)) = known.map(|(id, known)| (*id, known)) {
+            let mut changed = T::clone(known);
+            write(&mut changed);
+            let (before, after) =
+                (full_size(&**known, &Entries::of(&**known)), full_size(&changed, &Entries::of(&changed)));
+            self.budget.check(before, after, T::PLURAL)?;
+            rows.replace(id, changed);
             return Ok(id);
         }
-        self.check_room(&rows)?;
+        if rows.len() >= self.most {
+            return Err(self.too_many());
+        }
         let (id, mut record) = blank();
         write(&mut record);
+        self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
         Ok(id)
     }
 }
 
 impl<T: Record> Rows<T> {
-    fn new() -> Self {
-        Self { records: Ledger::new(), keys: HashMap::new(), members: BTreeSet::new() }
+    fn new(budget: Arc<Budget>) -> Self {
+        Self {
+            records: Ledger::new(),
+            keys: HashMap::new(),
+            members: BTreeSet::new(),
+            sizes: HashMap::new(),
+            bytes: 0,
+            budget,
+        }
+    }
+
+    /// Sets the size of the record at a position; 0 once it is removed.
+    fn count(&mut self, place: u64, bytes: usize) {
+        let before = if bytes == 0 { self.sizes.remove(&place) } else { self.sizes.insert(place, bytes) };
+        let before = before.unwrap_or_default();
+        self.bytes = self.bytes - before + bytes;
+        self.budget.count(before, bytes);
+        changes::count(bytes);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -266,7 +313,7 @@ impl<T: Record> Rows<T> {
         self.members.range(range).map(|(_, place)| *place)
     }
 
-    /// Refuses a record whose key another one holds.
+    /// Rejects a record whose key belongs to another.
     fn check_key(&self, record: &T, id: Option<Uuid>) -> Result<(), Problem> {
         let holder = record.key().and_then(|key| self.keys.get(&*T::normalize(key)));
         match holder.and_then(|place| self.records.at(*place)) {
@@ -275,28 +322,32 @@ impl<T: Record> Rows<T> {
         }
     }
 
-    /// Adds a record whose key is known to be free.
+    /// Adds a record whose key is known to be unique.
     pub(crate) fn insert(&mut self, id: Uuid, record: Arc<T>) {
         let entries = Entries::of(&*record);
+        let size = full_size(&*record, &entries);
         let place = self.records.insert(id, record);
+        self.count(place, size);
         self.index(place, entries);
     }
 
     pub(crate) fn remove(&mut self, id: Uuid) -> Option<Arc<T>> {
         let place = self.records.place(id)?;
         let record = self.records.remove(id)?;
+        self.count(place, 0);
         self.unindex(place, Entries::of(&*record));
         Some(record)
     }
 
-    /// Removes the record that was added first.
+    /// Removes the oldest record.
     pub(crate) fn remove_oldest(&mut self) -> Option<Arc<T>> {
         let (place, record) = self.records.take_oldest()?;
+        self.count(place, 0);
         self.unindex(place, Entries::of(&*record));
         Some(record)
     }
 
-    /// Notes that a record has changed within itself.
+    /// Marks a record as changed.
     pub(crate) fn touch(&mut self, id: Uuid) {
         self.records.touch(id);
     }
@@ -304,7 +355,9 @@ impl<T: Record> Rows<T> {
     fn replace(&mut self, id: Uuid, record: T) {
         if let (Some(place), Some(known)) = (self.records.place(id), self.records.get_mut(id)) {
             let (before, after) = (Entries::of(&**known), Entries::of(&record));
+            let size = full_size(&record, &after);
             *known = Arc::new(record);
+            self.count(place, size);
             self.reindex(place, before, after);
         }
     }
@@ -318,6 +371,8 @@ impl<T: Record> Rows<T> {
         let before = Entries::of(&**record);
         let made = change(Arc::make_mut(record));
         let after = Entries::of(&**record);
+        let size = full_size(&**record, &after);
+        self.count(place, size);
         self.reindex(place, before, after);
         Some(made)
     }
@@ -352,6 +407,20 @@ impl<G> Entries<G> {
     }
 }
 
+/// The size of a record with its index entries.
+fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
+    // Nodes of the set of members are at least half full.
+    let groups = entries.groups.iter().map(|group| 2 * size_of::<(T::Group, u64)>() + group.heap_size());
+    record.size() + entries.key.heap_size() + groups.sum::<usize>()
+}
+
+/// Releases the budget of an evicted tenant's records.
+impl<T: Record> Drop for Rows<T> {
+    fn drop(&mut self) {
+        self.budget.count(self.bytes, 0);
+    }
+}
+
 impl<T: Record> Persist<T> for Rows<T> {
     fn take_touched(&mut self) -> Option<Vec<u64>> {
         self.records.take_touched()
@@ -366,12 +435,14 @@ impl<T: Record> Persist<T> for Rows<T> {
     }
 
     fn put_back(&mut self, place: u64, id: Uuid, record: Arc<T>) {
-        self.index(place, Entries::of(&*record));
+        let entries = Entries::of(&*record);
+        self.count(place, full_size(&*record, &entries));
+        self.index(place, entries);
         self.records.put_back(place, id, record);
     }
 }
 
-/// What belongs to one of these groups.
+/// The members of some groups.
 struct Members<'a, T: Record> {
     rows: &'a Rows<T>,
     groups: BTreeSet<T::Group>,
@@ -405,7 +476,7 @@ impl<T: Record> Ordered for Members<'_, T> {
     }
 }
 
-/// Some records, by their places.
+/// A selection of records, by their positions.
 struct Selection<'a, T: Record> {
     rows: &'a Rows<T>,
     places: BTreeSet<u64>,

@@ -1,4 +1,4 @@
-//! Answers that most resources give in the same form: what was made, changed or deleted, by its id.
+//! Common responses: the ID of a created, changed or deleted resource.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Response, StatusCode, header};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 
-/// A thing by its id.
+/// A resource's type and ID.
 #[derive(Serialize)]
 pub(crate) struct Reference {
     object: &'static str,
@@ -21,17 +21,17 @@ impl Reference {
     }
 }
 
-/// 201: this was made.
+/// 201: created.
 pub(crate) fn made(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::CREATED, &Reference::to(object, id))
 }
 
-/// 200: this was meant.
+/// 200: the resource that was changed.
 pub(crate) fn reference(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::OK, &Reference::to(object, id))
 }
 
-/// 200: this is gone.
+/// 200: deleted.
 pub(crate) fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Deletion {
@@ -46,7 +46,7 @@ pub(crate) fn no_such_route(path: &str) -> Problem {
     Problem::not_found(format!("There is no route {}.", quoted(path)))
 }
 
-/// The answer to a known path with another method.
+/// Responds to a known path with an unsupported method.
 pub(crate) fn wrong_method(method: &Method, path: &str, allowed: &[&str]) -> Response<Bytes> {
     let message = format!("{} does not take {method}; it takes {}.", quoted(path), allowed.join(", "));
     let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message);

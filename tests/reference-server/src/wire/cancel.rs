@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::wire::problem::Problem;
 
-/// Whether a request's client has disconnected. A mount puts it into the request's extensions; long-running work polls it.
+/// Whether a request's client has disconnected. A mount adds it to the request's extensions; long-running work polls it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// Returns the request's own, or one that is never canceled if its mount doesn't notice closed connections.
+    /// Returns the request's cancellation, or one that is never canceled if its mount doesn't detect closed connections.
     pub(crate) fn of<B>(request: &http::Request<B>) -> Self {
         request.extensions().get().cloned().unwrap_or_default()
     }
@@ -21,10 +21,10 @@ impl Cancellation {
 
     /// Fails if the client has disconnected, to stop work on its response.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        if self.is_canceled() { Err(Problem::application("The client has gone.")) } else { Ok(()) }
+        if self.is_canceled() { Err(Problem::application("The client disconnected.")) } else { Ok(()) }
     }
 
-    /// Cancels when it is dropped, as the future of an answer is when its connection closes.
+    /// Cancels when dropped, like the future of a response whose connection closes.
     pub(crate) fn on_drop(&self) -> CancelOnDrop {
         CancelOnDrop(self.clone())
     }

@@ -1,6 +1,6 @@
-//! Text of others in a page that is written here.
+//! HTML escaping.
 
-/// The text as HTML shows it, in an element or in a quoted attribute.
+/// Escapes text for an HTML element or a quoted attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {

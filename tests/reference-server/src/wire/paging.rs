@@ -1,8 +1,8 @@
-//! The list parameters `limit`, `after` and `before`, and the page that they ask for.
+//! The list parameters `limit`, `after` and `before`, and the pages of lists.
 //!
-//! Lists are newest first. `after` walks to older items, `before` to newer ones, the item named is never part of the
-//! page, and `has_more` speaks of the direction asked. The specification is silent on the order and on an unknown
-//! cursor; the latter is refused like every other wrong parameter.
+//! Lists are newest first. `after` pages towards older items, `before` towards newer ones; the cursor's own item is never part of the page,
+//! and `has_more` refers to the requested direction. The specification defines neither the order nor unknown cursors; the latter are
+//! rejected like every other invalid parameter.
 
 use std::borrow::Borrow;
 
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::wire::problem::{Problem, json};
 
-/// Which of the two paging modes of `SPEC.md`, Common list parameters, a list has.
+/// The paging mode of a list (`SPEC.md`, Common list parameters).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Without `limit`: 20 items.
@@ -23,14 +23,14 @@ pub(crate) enum Mode {
     B,
 }
 
-/// The smallest page.
+/// The minimum page size.
 const LEAST: usize = 1;
-/// The largest page.
+/// The maximum page size.
 const MOST: usize = 100;
-/// The page of mode A when no `limit` is given.
+/// The default page size of mode A.
 const USUAL: usize = 20;
 
-/// The page that a request asks for.
+/// The page that a request selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) limit: Option<usize>,
@@ -43,7 +43,7 @@ pub(crate) enum Cursor {
     Before(Uuid),
 }
 
-/// Some items of a list, newest first.
+/// A page of a list, newest first.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
@@ -51,7 +51,7 @@ pub(crate) struct Page<T> {
 }
 
 impl Window {
-    /// Reads the query of a list request.
+    /// Parses the query of a list request.
     pub(crate) fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
         let mut limit = None;
         let mut after = None;
@@ -61,7 +61,7 @@ impl Window {
                 "limit" => limit = Some(read_limit(&value)?),
                 "after" => after = Some(read_cursor("after", &value)?),
                 "before" => before = Some(read_cursor("before", &value)?),
-                // Other parameters are the route's own, or unknown and ignored.
+                // Other parameters belong to the route, or are unknown and ignored.
                 _ => {}
             }
         }
@@ -77,7 +77,7 @@ impl Window {
         Ok(Self { limit, cursor })
     }
 
-    /// Refuses a cursor that names no item of the list, where the list is a part of what a ledger holds.
+    /// Rejects a cursor outside of the list, if the list is a part of a larger store.
     pub(crate) fn within(&self, has: impl Fn(Uuid) -> bool) -> Result<(), Problem> {
         match self.cursor {
             Some(Cursor::After(id)) if !has(id) => Err(unknown_cursor("after", id)),
@@ -113,14 +113,14 @@ pub(crate) fn unknown_cursor(name: &str, id: Uuid) -> Problem {
     ))
 }
 
-/// A piece of the client's own text in a message: quoted, without control characters, not longer than a line.
+/// Quotes client text for a message: without control characters, and truncated.
 pub(crate) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(64).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("{short:?}{dots}")
 }
 
-/// The answer of a list route: `{object: "list", data, has_more}`.
+/// The response of a list route: `{object: "list", data, has_more}`.
 pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
     #[derive(Serialize)]
     struct Envelope<'a, T> {
@@ -132,7 +132,7 @@ pub(crate) fn list<T: Serialize>(page: &Page<T>) -> Response<Bytes> {
 }
 
 impl<T> Page<T> {
-    /// The page with a view of each record.
+    /// Converts the page to a view of each record.
     pub(crate) fn show<'a, R: 'a, U>(&'a self, view: impl Fn(&'a R) -> U) -> Page<U>
     where
         T: Borrow<R>,

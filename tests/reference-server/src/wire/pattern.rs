@@ -1,6 +1,6 @@
-//! Patterns of paths, with `{…}` for a parameter.
+//! Path patterns, with `{…}` for a parameter.
 
-/// Whether a path fits a pattern. A slash at the end is tolerated.
+/// Whether a path matches a pattern. A trailing slash is accepted.
 pub(crate) fn pattern_matches(pattern: &str, path: &str) -> bool {
     let mut wanted = segments(pattern);
     let mut given = segments(path);

@@ -1,7 +1,7 @@
-//! Error answers: `{statusCode, name, message}`, and the names that the service uses.
+//! Error responses: `{statusCode, name, message}`, and the error names of the service.
 //!
-//! The specification is silent on the shape and the names of errors outside OAuth; these are the ones that clients of
-//! this format know. `statusCode` is the one key of the whole interface that is not snake_case.
+//! The specification doesn't define errors outside OAuth; these are the ones that clients of this format know. `statusCode` is the only key
+//! of the whole API that isn't snake_case.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 
-/// A refusal, on its way to the client.
+/// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
@@ -22,12 +22,12 @@ impl Problem {
         Self { status, name, message: message.into() }
     }
 
-    /// 422: the request was read, and breaks a rule.
+    /// 422: the request violates a rule.
     pub(crate) fn validation(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "validation_error", message)
     }
 
-    /// 400: the request can't even be read.
+    /// 400: the request can't be parsed.
     pub(crate) fn unreadable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "validation_error", message)
     }
@@ -56,7 +56,7 @@ impl Problem {
         )
     }
 
-    /// 401: the specification is silent on bad access tokens; the name is ours, the header that comes with it that of RFC 6750.
+    /// 401: the specification doesn't define invalid access tokens; the name is this service's, the header is that of RFC 6750.
     pub(crate) fn invalid_access_token() -> Self {
         Self::new(
             StatusCode::UNAUTHORIZED,
@@ -85,15 +85,16 @@ impl Problem {
         )
     }
 
-    /// 408: the client stopped in the middle of the body.
+    /// 408: the client stopped sending the body.
     pub(crate) fn body_timeout(limit: Duration) -> Self {
         let message = format!("Nothing of the request body arrived for {} s.", limit.as_secs_f64());
         Self::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
     }
 
-    /// 503: there is no room for another connection.
+    /// 503: the connection limit is reached.
     pub(crate) fn too_many_connections(limit: usize) -> Self {
-        let message = format!("There are {limit} connections already, which is the most. Try again later.");
+        let message =
+            format!("There are {limit} connections already, which is the maximum. Try again later.");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
@@ -101,11 +102,11 @@ impl Problem {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate_limit_exceeded",
-            "Too many requests. Look at the header `retry-after` and try again then.",
+            "Too many requests. Retry after the delay in the header `retry-after`.",
         )
     }
 
-    /// 500: a fault of the service itself.
+    /// 500: an internal error.
     pub(crate) fn application(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "application_error", message)
     }
@@ -135,10 +136,10 @@ struct Body<'a> {
     message: &'a str,
 }
 
-/// An answer with a JSON body.
+/// A response with a JSON body.
 pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response<Bytes> {
     let body = serde_json::to_vec(body).unwrap_or_else(|error| {
-        // Only a map with keys that are no strings can get here, and no answer has one.
+        // Only a map with non-string keys could fail, and no response has one.
         format!("{{\"statusCode\":500,\"name\":\"application_error\",\"message\":\"{error}\"}}").into_bytes()
     });
     let mut response = Response::new(Bytes::from(body));

@@ -1,4 +1,4 @@
-//! Errors in the shape of OAuth: `{error, error_description}` (`SPEC.md`, Errors).
+//! Errors in the OAuth format: `{error, error_description}` (`SPEC.md`, Errors).
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::wire::problem::json;
 
-/// The most characters of a description: it repeats what was sent, and travels in an address.
+/// The maximum length of a description in characters: it repeats user input, and is sent in URLs.
 const DESCRIPTION: usize = 300;
 
-/// A description has a few characters only (RFC 6749, 4.1.2.1 and 5.2).
+/// Replaces characters that a description can't have (RFC 6749, 4.1.2.1 and 5.2).
 fn allowed(character: char) -> char {
     match character {
         '"' => '\'',
@@ -19,7 +19,7 @@ fn allowed(character: char) -> char {
     }
 }
 
-/// An error of one of the OAuth endpoints.
+/// An error response of an OAuth endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -45,7 +45,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "invalid_grant", description)
     }
 
-    /// The token endpoint says 401; the authorization endpoint, which nobody authenticates at, 400.
+    /// The token endpoint responds with 401; the authorization endpoint, which has no client authentication, with 400.
     pub(crate) fn invalid_client(status: StatusCode) -> Self {
         Self::new(status, "invalid_client", "There is no such client, or it is disabled.")
     }
@@ -77,7 +77,7 @@ impl Refusal {
     }
 }
 
-/// Nobody on the way may keep an answer with tokens in it (RFC 6749, 5.1).
+/// Marks a response with tokens as not cacheable (RFC 6749, 5.1).
 pub(crate) fn unkept(mut response: Response<Bytes>) -> Response<Bytes> {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));

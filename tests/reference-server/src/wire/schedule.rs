@@ -1,16 +1,16 @@
 //! `scheduled_at`: an instant in ISO 8601, or in words such as `in 1 min` or `tomorrow at 9am`.
 //!
-//! The specification gives no grammar for the words. They are read by the crate `interim`, which stops at the first
-//! word that it does not need and takes numbers out of range for others. A schedule must be understood as a whole or
-//! refused, so the words are sorted first: filling words go (`in`, `at`, `on`, …), a time of day is checked and
-//! brought to `HH:MM:SS`, and a word of no known meaning ends the attempt. Without a time zone the words mean UTC.
+//! The specification gives no grammar for the words. They are parsed by the crate `interim`, which stops at the first unknown word and
+//! misinterprets numbers out of range. A schedule must be understood completely or rejected, so the words are preprocessed: filler words
+//! (`in`, `at`, `on`, …) are dropped, a time of day is validated and normalized to `HH:MM:SS`, and an unknown word is an error. Without a
+//! time zone the words mean UTC.
 
 use interim::{Dialect, parse_date_string};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-/// Reads a schedule. The error continues a sentence that starts with the field's name.
+/// Parses a schedule. The error continues a sentence that starts with the field's name.
 pub(crate) fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
     let instant = iso_8601(text.trim()).or_else(|| words(text, now)).ok_or(UNREADABLE)?;
     if instant < now { Err("must not lie in the past") } else { Ok(instant) }
@@ -19,20 +19,20 @@ pub(crate) fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str
 const UNREADABLE: &str =
     "must be an ISO 8601 date and time, or words such as `in 1 min` or `tomorrow at 9am`";
 
-/// A date and time with an offset, or without one and then in UTC.
+/// A date and time, in UTC if it has no offset.
 fn iso_8601(text: &str) -> Option<Timestamp> {
     if let Ok(instant) = text.parse() {
         return Some(instant);
     }
-    // Other civil forms of the library have no digit at their start.
+    // The library's other civil formats don't start with a digit.
     text.starts_with(|first: char| first.is_ascii_digit()).then_some(())?;
     let local: DateTime = text.parse().ok()?;
     Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
 }
 
-/// What the words say, sorted.
+/// The preprocessed words.
 struct Phrase {
-    /// What the parser reads: a day, or a distance from now.
+    /// The input of the parser: a day, or a duration from now.
     day: Vec<String>,
     /// `HH:MM:SS`.
     time: Option<String>,
@@ -40,7 +40,7 @@ struct Phrase {
 }
 
 fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
-    // No schedule that makes sense is longer.
+    // No valid schedule is longer.
     if text.len() > 64 || !text.is_ascii() {
         return None;
     }
@@ -48,18 +48,18 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
     let now = now.to_zoned(phrase.zone.clone());
     if phrase.day.is_empty() {
         match &phrase.time {
-            // "at 9am": today, or past.
+            // "at 9am": today, which may be past.
             Some(_) => phrase.day.push("today".into()),
             None => return text.to_ascii_lowercase().contains("now").then(|| now.timestamp()),
         }
     }
     let months = phrase.day.iter().any(|word| word.starts_with("month") || word.starts_with("year"));
     if months && phrase.time.is_none() {
-        // The parser would take midnight for a distance of months, and the present time for one of days.
+        // The parser would add months from midnight, and days from the current time.
         phrase.time = Some(now.strftime("%H:%M:%S").to_string());
     }
     if phrase.time.is_some() && phrase.day.iter().any(|word| is_short_unit(word)) {
-        // "in 5 minutes at 9am": the parser would drop the time.
+        // "in 5 minutes at 9am": the parser would ignore the time.
         return None;
     }
     phrase.day.extend(phrase.time);
@@ -67,7 +67,7 @@ fn words(text: &str, now: Timestamp) -> Option<Timestamp> {
 }
 
 impl Phrase {
-    /// Sorts the words. None if one has no known meaning, or the time of day is given twice.
+    /// Sorts the words. Returns `None` if one is unknown, or if the time of day occurs twice.
     fn sort(text: &str) -> Option<Self> {
         let mut phrase = Self { day: Vec::new(), time: None, zone: TimeZone::UTC };
         let mut words = text.split([' ', '\t', ',']).filter(|word| !word.is_empty()).peekable();
@@ -79,7 +79,7 @@ impl Phrase {
                 phrase.zone = zone;
                 continue;
             }
-            // "9 am" is one word here.
+            // "9 am" counts as one word.
             let half = words.peek().copied().filter(|next| matches!(*next, "am" | "pm"));
             let joined = half.map(|half| format!("{word}{half}"));
             if let Some(time) = time_of_day(joined.as_deref().unwrap_or(word)) {
@@ -92,15 +92,15 @@ impl Phrase {
                 continue;
             }
             let next_unit = word == "next" && words.peek().is_some_and(|next| unit(next).is_some());
-            // The parser takes the "months" of "next months" for a Monday.
+            // The parser reads the "months" of "next months" as Monday.
             let word = if next_unit { "1" } else { word };
             phrase.day.extend(day_word(word)?);
         }
         phrase.has_a_sound_date().then(|| phrase.in_the_parser_s_order())
     }
 
-    /// `March 5` without a year and `5 March 2027` with one: the parser takes `5 March 09:00` for the year 9, and
-    /// wants a comma in `March 5, 2027`.
+    /// Reorders `March 5` without a year and `5 March 2027` with one: the parser reads `5 March 09:00` as the year 9, and requires a comma
+    /// in `March 5, 2027`.
     fn in_the_parser_s_order(mut self) -> Self {
         let is_month = |word: &String| MONTHS.iter().any(|month| is_name(word, month));
         match self.day.as_slice() {
@@ -111,7 +111,7 @@ impl Phrase {
         self
     }
 
-    /// The day beside a month's name is one that some month has; the parser would wrap 257 to 1.
+    /// Whether the day next to a month's name is in range for some month; the parser would wrap 257 to 1.
     fn has_a_sound_date(&self) -> bool {
         let named = self.day.iter().any(|word| MONTHS.iter().any(|month| is_name(word, month)));
         let number = |word: &String| word.parse::<u32>().ok();
@@ -178,7 +178,7 @@ const UNITS: [(&str, &[&str]); 7] = [
 const NUMBERS: [&str; 11] =
     ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-/// A word as the parser knows it; two for `5min`. None for a word without meaning, or one that leads into the past.
+/// Translates a word for the parser; `5min` becomes two. `None` for an unknown word, or one that refers to the past.
 fn day_word(word: &str) -> Option<Vec<String>> {
     if let "today" | "tomorrow" | "next" | "this" = word {
         return Some(vec![word.into()]);
@@ -222,7 +222,7 @@ fn is_name(word: &str, name: &str) -> bool {
     word == name || (word.len() == 3 && name.starts_with(word))
 }
 
-/// A time zone by the letters that people write.
+/// A time zone by its common abbreviation.
 fn zone(word: &str) -> Option<TimeZone> {
     let name = match word {
         "utc" | "gmt" | "z" => return Some(TimeZone::UTC),
@@ -233,7 +233,7 @@ fn zone(word: &str) -> Option<TimeZone> {
         "cet" | "cest" => "Europe/Berlin",
         _ => return None,
     };
-    // Unknown on a system without zone data: then the words are not understood.
+    // Unknown on a system without time zone data: the words are rejected then.
     TimeZone::get(name).ok()
 }
 

@@ -1,8 +1,8 @@
-//! Reading a JSON body field by field, and collecting everything that is wrong with it.
+//! Reads a JSON body field by field, and collects all of its problems.
 //!
-//! A body is read as a list of fields whose values stay text until somebody asks for them: a large attachment is
-//! not taken apart twice, and what nobody asked for is known at the end. Such fields are ignored, for the sake of
-//! newer clients, but their names are told in the header `x-sandbox-ignored-fields`.
+//! A body is parsed into a list of fields whose values stay raw JSON until a field is read: a large attachment isn't parsed twice, and the
+//! unread fields are known at the end. Those are ignored, for compatibility with newer clients, but their names are reported in the header
+//! `x-sandbox-ignored-fields`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
-/// Everything that was found wrong, in the order in which it was found.
+/// All problems of a body, in the order of their detection.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     first: Option<(Kind, String)>,
@@ -31,17 +31,17 @@ enum Kind {
 }
 
 impl Problems {
-    /// A required field is absent.
+    /// Reports a missing required field.
     pub(crate) fn missing(&mut self, field: impl fmt::Display) {
         self.push(Kind::Missing, || format!("Missing `{field}` field."));
     }
 
-    /// A field breaks a rule; the message is the whole sentence and names the field.
+    /// Reports a field that violates a rule; the message is a complete sentence and names the field.
     pub(crate) fn wrong(&mut self, message: impl FnOnce() -> String) {
         self.push(Kind::Wrong, message);
     }
 
-    /// An attachment has nothing to attach.
+    /// Reports an attachment without content.
     pub(crate) fn attachment(&mut self, message: impl FnOnce() -> String) {
         self.push(Kind::Attachment, message);
     }
@@ -61,14 +61,14 @@ impl Problems {
         self.count
     }
 
-    /// One error body for all: the first problem in words, the others counted.
+    /// Combines all problems into one error: the first in words, the others as a count.
     pub(crate) fn into_problem(self) -> Option<Problem> {
         let (kind, mut message) = self.first?;
         match self.count - 1 {
             0 => {}
             1 => message.push_str(" (And 1 more problem.)"),
             more => {
-                // Writing to a string does not fail.
+                // Writing to a string can't fail.
                 let _ = fmt::Write::write_fmt(&mut message, format_args!(" (And {more} more problems.)"));
             }
         }
@@ -81,25 +81,25 @@ impl Problems {
     }
 }
 
-/// How many ignored fields are told.
+/// The maximum number of reported ignored fields.
 const MOST_IGNORED: usize = 32;
-/// How much of a field's name is told, in bytes.
+/// The maximum length of a reported field name, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// Names of fields that nobody asked for, as JSON pointers.
+/// The names of ignored fields, as JSON pointers.
 #[derive(Debug, Default)]
 pub(crate) struct Ignored(Vec<String>);
 
 impl Ignored {
     pub(crate) fn note(&mut self, pointer: &str) {
-        // A header has to stay a header: not more than so many names, and none longer than a line.
+        // Bounds the size of the header.
         if self.0.len() < MOST_IGNORED {
             let end = pointer.floor_char_boundary(LONGEST_NAME);
             self.0.push(pointer[..end].to_owned());
         }
     }
 
-    /// The header's value, or none if everything was used.
+    /// The header's value; `None` if no field was ignored.
     pub(crate) fn header(&self) -> Option<http::HeaderValue> {
         if self.0.is_empty() {
             return None;
@@ -117,86 +117,164 @@ impl Ignored {
     }
 }
 
-/// The most items of an array and the most fields of an object, where no rule of its own is stricter. The specification is silent here; no request of
-/// a real client is nearly as large, and without a cap one small body could keep the service busy.
+/// The maximum number of items of an array and of fields of an object, unless another rule is stricter. The specification doesn't define a
+/// limit; no real client comes near this one, and without it a small body could keep the service busy.
 pub(crate) const MAX_ENTRIES: usize = 1_000;
 
-/// The fields of one JSON object, each handed out once.
+/// Up to this number of fields, comparing names is faster than hashing them.
+const FEW: usize = 16;
+
+/// The fields of one JSON object, each of which can be taken once.
 pub(crate) struct Fields<'a> {
-    at: String,
-    pointer: String,
-    /// In the order of their first appearance; None once it was taken.
-    entries: Vec<Option<(Cow<'a, str>, &'a RawValue)>>,
-    places: HashMap<Cow<'a, str>, usize>,
+    place: Place<'a>,
+    /// In the order of their first appearance; `None` once taken.
+    entries: Vec<Entry<'a>>,
+    /// The index of each name, if there are more than a few.
+    indexes: Option<HashMap<Cow<'a, str>, usize>>,
+}
+
+/// A name and its value as JSON text.
+type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
+
+/// The location of an object in the body, formatted only for messages.
+enum Place<'a> {
+    /// The prefix of its fields in messages (`attachments[0].`), and in the list of ignored fields (`/attachments/0`).
+    Named(String, String),
+    /// An element of an array that is a field of another object.
+    Element(&'a Fields<'a>, &'a str, usize),
+    /// An element of the body, which is an array.
+    TopElement(usize),
+}
+
+impl Place<'_> {
+    fn prefix(&self) -> Cow<'_, str> {
+        match self {
+            Self::Named(at, _) => at.into(),
+            Self::Element(parent, field, index) => format!("{}[{index}].", parent.name(field)).into(),
+            Self::TopElement(index) => format!("[{index}].").into(),
+        }
+    }
+
+    fn pointer(&self) -> Cow<'_, str> {
+        match self {
+            Self::Named(_, pointer) => pointer.into(),
+            Self::Element(parent, field, index) => format!("{}/{index}", parent.pointer(field)).into(),
+            Self::TopElement(index) => format!("/{index}").into(),
+        }
+    }
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object. `at` stands before the names of its fields in messages (`attachments[0].`, `[3].`), `pointer`
-    /// in the list of ignored fields (`/attachments/0`).
+    /// Parses an object. `at` is the prefix of its fields in messages (`attachments[0].`, `[3].`), `pointer` the one in the list of ignored
+    /// fields (`/attachments/0`).
     pub(crate) fn read(json: &'a str, at: String, pointer: String, problems: &mut Problems) -> Option<Self> {
-        let Ok(Object(given)) = serde_json::from_str(json) else {
-            problems.wrong(|| match at.trim_end_matches('.') {
+        Self::placed(json, Place::Named(at, pointer), problems)
+    }
+
+    /// Parses an object that is an element of a field of `parent`.
+    pub(crate) fn read_element(
+        json: &'a str,
+        parent: &'a Fields<'a>,
+        field: &'a str,
+        index: usize,
+        problems: &mut Problems,
+    ) -> Option<Self> {
+        Self::placed(json, Place::Element(parent, field, index), problems)
+    }
+
+    /// Parses an object that is an element of the body.
+    pub(crate) fn read_top_element(json: &'a str, index: usize, problems: &mut Problems) -> Option<Self> {
+        Self::placed(json, Place::TopElement(index), problems)
+    }
+
+    /// Parses a body that must be an object.
+    pub(crate) fn read_body(body: Body<'a>, problems: &mut Problems) -> Option<Self> {
+        let place = Place::Named(String::new(), String::new());
+        match body {
+            Body::Object(entries) => Self::of(entries, place, problems),
+            Body::Other(json) => Self::placed(json.get(), place, problems),
+        }
+    }
+
+    fn placed(json: &'a str, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+        let Ok(Object(entries)) = serde_json::from_str(json) else {
+            problems.wrong(|| match place.prefix().trim_end_matches('.') {
                 "" => format!("The body must be a JSON object; found {}.", kind(json)),
                 at => format!("`{at}` must be an object; found {}.", kind(json)),
             });
             return None;
         };
-        if given.len() > MAX_ENTRIES {
+        Self::of(entries, place, problems)
+    }
+
+    fn of(mut entries: Vec<Entry<'a>>, place: Place<'a>, problems: &mut Problems) -> Option<Self> {
+        if entries.len() > MAX_ENTRIES {
             problems.wrong(|| {
-                let object = match at.trim_end_matches('.') {
+                let prefix = place.prefix();
+                let object = match prefix.trim_end_matches('.') {
                     "" => "The body".to_owned(),
                     at => format!("`{at}`"),
                 };
-                format!("{object} must have at most {MAX_ENTRIES} fields; found {}.", given.len())
+                format!("{object} must have at most {MAX_ENTRIES} fields; found {}.", entries.len())
             });
             return None;
         }
-        let mut entries: Vec<Option<(Cow<'a, str>, &RawValue)>> = Vec::with_capacity(given.len());
-        let mut places = HashMap::with_capacity(given.len());
-        for (name, value) in given {
-            let place = *places.entry(name.clone()).or_insert(entries.len());
-            match entries.get_mut(place) {
-                // Of a key that is given twice the last counts.
-                Some(entry) => *entry = Some((name, value)),
-                None => entries.push(Some((name, value))),
+        let mut indexes = (entries.len() > FEW).then(|| HashMap::with_capacity(entries.len()));
+        for index in 0..entries.len() {
+            let Some((name, _)) = &entries[index] else { continue };
+            let first = match &mut indexes {
+                Some(indexes) => *indexes.entry(name.clone()).or_insert(index),
+                None => position(&entries[..index], name).unwrap_or(index),
+            };
+            // Of repeated keys the last counts.
+            if first < index {
+                entries[first] = entries[index].take();
             }
         }
-        Some(Self { at, pointer, entries, places })
+        Some(Self { place, entries, indexes })
     }
 
-    /// The name of a field as messages write it.
+    /// The name of a field in messages.
     pub(crate) fn name(&self, field: &str) -> String {
-        format!("{}{}", self.at, &field[..field.floor_char_boundary(LONGEST_NAME)])
+        format!("{}{}", self.place.prefix(), &field[..field.floor_char_boundary(LONGEST_NAME)])
     }
 
-    /// The pointer of a field as the list of ignored fields writes it.
+    /// The JSON pointer of a field.
     pub(crate) fn pointer(&self, field: &str) -> String {
-        format!("{}/{}", self.pointer, field.replace('~', "~0").replace('/', "~1"))
+        format!("{}/{}", self.place.pointer(), field.replace('~', "~0").replace('/', "~1"))
     }
 
-    /// The names of all fields that were not taken yet.
+    /// The names of all fields that weren't taken yet.
     pub(crate) fn names(&self) -> Vec<String> {
         self.entries.iter().flatten().map(|(name, _)| name.to_string()).collect()
     }
 
+    fn index(&self, field: &str) -> Option<usize> {
+        match &self.indexes {
+            Some(indexes) => indexes.get(field).copied(),
+            None => position(&self.entries, field),
+        }
+    }
+
     fn look(&self, field: &str) -> Option<&'a str> {
-        let (_, json) = self.entries[*self.places.get(field)?].as_ref()?;
+        let (_, json) = self.entries[self.index(field)?].as_ref()?;
         Some(json.get())
     }
 
-    /// Whether a field is there and not `null`.
+    /// Whether a field is present and not `null`.
     pub(crate) fn has(&self, field: &str) -> bool {
         self.look(field).is_some_and(|json| json != "null")
     }
 
-    /// Whether a field is there and `null`.
+    /// Whether a field is present and `null`.
     pub(crate) fn has_null(&self, field: &str) -> bool {
         self.look(field) == Some("null")
     }
 
-    /// Takes a field's JSON text. Absent and `null` are the same.
+    /// Takes a field as raw JSON. `null` counts as absent.
     pub(crate) fn take(&mut self, field: &str) -> Option<&'a str> {
-        let (_, json) = self.entries[*self.places.get(field)?].take()?;
+        let index = self.index(field)?;
+        let (_, json) = self.entries[index].take()?;
         Some(json.get()).filter(|json| *json != "null")
     }
 
@@ -205,7 +283,7 @@ impl<'a> Fields<'a> {
         self.take(field).and_then(|json| serde_json::from_str(json).ok())
     }
 
-    /// Takes a field that must be a string if it is there.
+    /// Takes an optional string.
     pub(crate) fn take_text(&mut self, field: &str, problems: &mut Problems) -> Option<Cow<'a, str>> {
         let json = self.take(field)?;
         let text = text(json);
@@ -215,7 +293,7 @@ impl<'a> Fields<'a> {
         text
     }
 
-    /// Takes a string that must be there and have something in it.
+    /// Takes a required, non-empty string.
     pub(crate) fn require_text(&mut self, field: &str, problems: &mut Problems) -> Option<String> {
         if !self.has(field) {
             self.take(field);
@@ -230,7 +308,7 @@ impl<'a> Fields<'a> {
         Some(text.into_owned())
     }
 
-    /// Takes a field that must be true or false if it is there.
+    /// Takes an optional boolean.
     pub(crate) fn take_bool(&mut self, field: &str, problems: &mut Problems) -> Option<bool> {
         let json = self.take(field)?;
         let bool = serde_json::from_str(json).ok();
@@ -240,7 +318,7 @@ impl<'a> Fields<'a> {
         bool
     }
 
-    /// Takes a field that must be one of some words if it is there, and gives what the word stands for.
+    /// Takes an optional field with a fixed set of values, and returns the meaning of its value.
     pub(crate) fn take_word<T: Copy>(
         &mut self,
         field: &str,
@@ -263,7 +341,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// Takes a field of an update, where `null` says something else than no field at all.
+    /// Takes a field of an update, where `null` differs from an absent field.
     pub(crate) fn take_change<T>(
         &mut self,
         field: &str,
@@ -276,7 +354,7 @@ impl<'a> Fields<'a> {
         read(self).map_or(Change::Keep, Change::Set)
     }
 
-    /// Takes a string that may not hold control characters, since it becomes part of a header of the email.
+    /// Takes an optional string without control characters, since it becomes part of a header of the email.
     pub(crate) fn take_line(&mut self, field: &str, problems: &mut Problems) -> Option<Cow<'a, str>> {
         let line = self.take_text(field, problems)?;
         if has_control(&line) {
@@ -288,7 +366,7 @@ impl<'a> Fields<'a> {
         Some(line)
     }
 
-    /// Takes an array's elements as JSON text: at most [`MAX_ENTRIES`].
+    /// Takes an array's elements as raw JSON: at most [`MAX_ENTRIES`].
     pub(crate) fn take_array(&mut self, field: &str, problems: &mut Problems) -> Option<Vec<&'a RawValue>> {
         let json = self.take(field)?;
         let Ok(array) = serde_json::from_str::<Vec<_>>(json) else {
@@ -308,7 +386,7 @@ impl<'a> Fields<'a> {
         Some(array)
     }
 
-    /// What nobody has taken.
+    /// Reports all fields that weren't taken as ignored.
     pub(crate) fn leave(self, ignored: &mut Ignored) {
         for (name, _) in self.entries.iter().flatten() {
             ignored.note(&self.pointer(name));
@@ -316,10 +394,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What an update does with one field.
+fn position(entries: &[Entry<'_>], name: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.as_ref().is_some_and(|(known, _)| known == name))
+}
+
+/// An update of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change<T> {
-    /// The field is not there.
+    /// The field is absent.
     Keep,
     /// It is `null`.
     Clear,
@@ -327,7 +409,7 @@ pub(crate) enum Change<T> {
     Set(T),
 }
 
-/// The string in a JSON text, borrowed where it has no escapes.
+/// Decodes a JSON string, borrowed if it has no escapes.
 pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     struct Text;
     impl<'de> Visitor<'de> for Text {
@@ -345,10 +427,14 @@ pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
             Ok(Cow::Owned(text.to_owned()))
         }
     }
+    // Avoids the cost of formatting the parser's error for other types.
+    if !json.trim_ascii_start().starts_with('"') {
+        return None;
+    }
     serde_json::Deserializer::from_str(json).deserialize_str(Text).ok()
 }
 
-/// What sort of value a JSON text is, for messages.
+/// The type of a JSON value, for messages.
 pub(crate) fn kind(json: &str) -> &'static str {
     match json.trim_start().as_bytes().first() {
         Some(b'"') => "a string",
@@ -361,12 +447,28 @@ pub(crate) fn kind(json: &str) -> &'static str {
     }
 }
 
-/// Whether a text holds characters that could end a header line (C0 and DEL).
+/// Whether a text contains characters that could end a header line (C0 and DEL).
 pub(crate) fn has_control(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_control())
 }
 
-/// The body of a request as JSON text, checked to be well-formed as a whole.
+/// The well-formed JSON body of a request.
+pub(crate) enum Body<'a> {
+    Object(Vec<Entry<'a>>),
+    Other(&'a RawValue),
+}
+
+impl<'a> Body<'a> {
+    /// Parses it once if it is an object, the usual case.
+    pub(crate) fn read(body: &'a [u8]) -> Result<Self, Problem> {
+        match serde_json::from_slice(body) {
+            Ok(Object(entries)) => Ok(Self::Object(entries)),
+            Err(_) => well_formed(body).map(Self::Other),
+        }
+    }
+}
+
+/// The body of a request as raw JSON, checked to be well-formed.
 pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
     if body.is_empty() {
         return Err(Problem::unreadable("The request body is empty; it must be JSON."));
@@ -375,7 +477,7 @@ pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
         .map_err(|error| Problem::unreadable(format!("The request body is not well-formed JSON: {error}.")))
 }
 
-struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+struct Object<'a>(Vec<Entry<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -390,7 +492,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::with_capacity(8);
                 while let Some(Key(key)) = map.next_key()? {
-                    entries.push((key, map.next_value()?));
+                    entries.push(Some((key, map.next_value()?)));
                 }
                 Ok(Object(entries))
             }
@@ -399,6 +501,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed if it has no escapes.
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -3,14 +3,14 @@
 use crate::wire::paging::quoted;
 use crate::wire::validation::Problems;
 
-/// The longest variable key in characters.
+/// The maximum length of a variable key in characters.
 const LONGEST_KEY: usize = 50;
 
-/// The specification names two lists of reserved keys; both are refused, wherever a key is defined or sent.
+/// The specification has two lists of reserved keys; both are rejected, wherever a key is defined or sent.
 const RESERVED: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
-/// Whether a key can name a variable, where one is defined and where one is given.
+/// Checks a key, both where a variable is defined and where a value is given.
 pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if key.is_empty() || !key.bytes().all(allowed) {

@@ -1,14 +1,14 @@
-//! How records are written as JSON objects.
+//! Serialization of records as JSON objects.
 
 use serde::ser::SerializeMap;
 
-/// Something that is written as a JSON object, and into others.
+/// A value that is serialized as a JSON object, or as a part of another.
 pub(crate) trait View {
-    /// Writes the fields.
+    /// Serializes the fields.
     fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
-/// Declares a view of a record: each field with the expression for its value. `..Other` stands for the fields of another view.
+/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view.
 macro_rules! view {
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
         $(#[$doc])*

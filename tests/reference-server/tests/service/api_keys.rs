@@ -1,11 +1,11 @@
-//! API keys that a tenant makes, and the log that doesn't tell them.
+//! API keys created by a tenant, and their redaction in the log.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
 
-fn made(sandbox: &Sandbox, body: &Value) -> (String, String) {
+fn create(sandbox: &Sandbox, body: &Value) -> (String, String) {
     let answer = sandbox.post("/api-keys", body);
     assert_eq!(answer.status, 201, "{}", answer.text());
     let key = answer.json();
@@ -13,9 +13,9 @@ fn made(sandbox: &Sandbox, body: &Value) -> (String, String) {
 }
 
 #[test]
-fn a_key_that_was_made_is_its_tenants_until_it_is_deleted() {
+fn a_created_key_works_until_it_is_deleted() {
     let sandbox = Sandbox::new();
-    let (id, token) = made(&sandbox, &json!({"name": "CI"}));
+    let (id, token) = create(&sandbox, &json!({"name": "CI"}));
     let item =
         json!({"id": id, "name": "CI", "created_at": "2026-03-02 12:00:00.000000+00", "last_used_at": null});
     assert_eq!(sandbox.get("/api-keys").json()["data"], json!([item]));
@@ -31,7 +31,7 @@ fn a_key_that_was_made_is_its_tenants_until_it_is_deleted() {
     assert_eq!(renamed.json(), json!({"object": "api_key", "id": id}));
     assert_eq!(sandbox.get("/api-keys").json()["data"][0]["name"], "Build");
 
-    // It may even delete itself.
+    // A key can delete itself.
     let deleted = sandbox.ask(Method::DELETE, &path).key(&token).send("");
     assert_eq!(deleted.json(), json!({"object": "api_key", "id": id, "deleted": true}));
     let refused = sandbox.ask(Method::GET, "/emails").key(&token).send("");
@@ -40,9 +40,9 @@ fn a_key_that_was_made_is_its_tenants_until_it_is_deleted() {
 }
 
 #[test]
-fn a_key_for_sending_may_send_and_nothing_else() {
+fn a_sending_only_key_can_only_send() {
     let sandbox = Sandbox::new();
-    let (_, token) = made(&sandbox, &json!({"name": "App", "permission": "sending_access"}));
+    let (_, token) = create(&sandbox, &json!({"name": "App", "permission": "sending_access"}));
     assert_eq!(sandbox.ask(Method::POST, "/emails").key(&token).json(&email()).status, 200);
     for path in ["/emails", "/api-keys", "/emails/receiving"] {
         let answer = sandbox.ask(Method::GET, path).key(&token).send("");
@@ -51,11 +51,11 @@ fn a_key_for_sending_may_send_and_nothing_else() {
 }
 
 #[test]
-fn a_key_for_one_domain_sends_from_that_domain_only() {
+fn a_domain_key_sends_only_from_its_domain() {
     let sandbox = Sandbox::new();
     let domain = sandbox.post("/domains", &json!({"name": "acme.test"})).json()["id"].clone();
     let body = json!({"name": "App", "permission": "sending_access", "domain_id": domain});
-    let (_, token) = made(&sandbox, &body);
+    let (_, token) = create(&sandbox, &body);
     let send = |email: &Value| sandbox.ask(Method::POST, "/emails").key(&token).json(email);
     assert_eq!(send(&email()).status, 200);
     let refused = send(&email_with("from", "hi@other.test"));
@@ -64,7 +64,7 @@ fn a_key_for_one_domain_sends_from_that_domain_only() {
 }
 
 #[test]
-fn wrong_fields_of_a_key_are_refused() {
+fn invalid_fields_are_rejected() {
     let sandbox = Sandbox::new();
     assert_eq!(sandbox.post("/api-keys", &json!({})).name(), "missing_required_field");
     for body in [
@@ -81,17 +81,17 @@ fn wrong_fields_of_a_key_are_refused() {
 }
 
 #[test]
-fn a_tenant_that_is_forgotten_takes_its_keys_with_it() {
+fn evicting_a_tenant_deletes_its_keys() {
     let sandbox = Sandbox::new();
-    let (_, token) = made(&sandbox, &json!({"name": "CI"}));
+    let (_, token) = create(&sandbox, &json!({"name": "CI"}));
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
     assert_eq!(sandbox.ask(Method::GET, "/emails").key(&token).send("").name(), "invalid_api_key");
 }
 
 #[test]
-fn one_log_entry_shows_the_bodies_without_secrets() {
+fn a_log_entry_shows_bodies_with_secrets_redacted() {
     let sandbox = Sandbox::new();
-    let (_, token) = made(&sandbox, &json!({"name": "CI"}));
+    let (_, token) = create(&sandbox, &json!({"name": "CI"}));
     let hook = json!({"endpoint": "https://acme.test/hook", "events": ["email.sent"]});
     let secret = sandbox.post("/webhooks", &hook).json()["signing_secret"].clone();
     let id = sandbox.sent(&email());
@@ -112,7 +112,7 @@ fn one_log_entry_shows_the_bodies_without_secrets() {
 }
 
 #[test]
-fn the_log_keeps_no_large_bodies() {
+fn the_log_omits_large_bodies() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("text", "x".repeat(100_000)));
     let id = sandbox.get("/logs").json()["data"][0]["id"].clone();
@@ -122,7 +122,7 @@ fn the_log_keeps_no_large_bodies() {
 }
 
 #[test]
-fn a_key_for_one_domain_sends_nothing_of_another_by_any_route() {
+fn a_domain_key_cannot_send_from_another_domain_by_any_route() {
     let sandbox = Sandbox::new();
     let created = |path: &str, body: &Value| {
         let answer = sandbox.post(path, body);
@@ -131,7 +131,7 @@ fn a_key_for_one_domain_sends_nothing_of_another_by_any_route() {
     };
     let domain = created("/domains", &json!({"name": "acme.test"}));
     let body = json!({"name": "App", "permission": "sending_access", "domain_id": domain});
-    let (_, token) = made(&sandbox, &body);
+    let (_, token) = create(&sandbox, &body);
     let segment = created("/segments", &json!({"name": "All"}));
     created("/contacts", &json!({"email": "ada@example.com", "segments": [{"id": segment}]}));
     let post = |path: &str, body: &Value| {
@@ -166,7 +166,7 @@ fn a_key_for_one_domain_sends_nothing_of_another_by_any_route() {
             assert!(if own { answer.0 < 404 } else { answer == refused }, "{from}: {answer:?}");
             assert_eq!(sandbox.get(format!("/broadcasts/{draft}")).json()["status"], expected, "{from}");
         }
-        // What makes or changes a broadcast, a template or an automation needs full access.
+        // Creating or updating a broadcast, a template or an automation requires full access.
         let patch = sandbox.ask(Method::PATCH, format!("/broadcasts/{draft}")).key(&token);
         assert_eq!(patch.json(&json!({"from": from})).name(), "restricted_api_key");
         for path in ["/broadcasts", "/emails/batch", "/templates", "/automations", "/events/send"] {

@@ -14,7 +14,7 @@ fn with(attachments: Value) -> Value {
 }
 
 #[test]
-fn email_32_base64_byte_arrays_and_buffers_are_all_read() {
+fn email_32_base64_byte_arrays_and_buffers_are_accepted() {
     // EMAIL-28, EMAIL-32, EMAIL-33
     let content: Vec<u8> = (0..=255).collect();
     for form in [
@@ -35,7 +35,7 @@ fn email_32_base64_byte_arrays_and_buffers_are_all_read() {
 }
 
 #[test]
-fn text_attachments_keep_every_byte() {
+fn text_attachments_preserve_every_byte() {
     let content = b"one\ntwo\r\nthree\rfour\n\n.\nFrom x\n  trailing \t\n";
     let sandbox = Sandbox::new();
     sandbox.sent(&with(json!([{"filename": "notes.txt", "content": STANDARD.encode(content)}])));
@@ -66,7 +66,7 @@ fn email_35_the_content_type_is_derived_from_the_filename_unless_given() {
 }
 
 #[test]
-fn email_37_an_attachment_with_a_content_id_is_shown_inline() {
+fn email_37_an_attachment_with_a_content_id_is_inline() {
     // EMAIL-37
     let sandbox = Sandbox::new();
     let mut email = with(json!([
@@ -108,7 +108,7 @@ fn email_37_an_attachment_with_a_content_id_is_shown_inline() {
 }
 
 #[test]
-fn file_names_lose_their_folders_and_keep_their_letters() {
+fn filenames_lose_their_directories_and_keep_non_ascii_characters() {
     for (given, kept) in [
         ("../../etc/passwd", "passwd"),
         ("C:\\x\\y.txt", "y.txt"),
@@ -125,7 +125,7 @@ fn file_names_lose_their_folders_and_keep_their_letters() {
 }
 
 #[test]
-fn attachments_that_break_a_rule_are_refused() {
+fn invalid_attachments_are_rejected() {
     let sandbox = Sandbox::new();
     for (attachment, name, words) in [
         (
@@ -161,7 +161,7 @@ fn attachments_that_break_a_rule_are_refused() {
 }
 
 #[test]
-fn email_29_attachments_have_forty_mebibytes_of_base64_in_all() {
+fn email_29_attachments_total_at_most_40_mib_of_base64() {
     // EMAIL-29, LIM-03: the specification says 40 MB and is silent on MB against MiB
     const MOST: usize = 41_943_040;
     let sandbox = Sandbox::new();
@@ -170,7 +170,7 @@ fn email_29_attachments_have_forty_mebibytes_of_base64_in_all() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(sandbox.mail().attachments[0].size, MOST / 2 / 4 * 3);
 
-    // One byte more, in the other form: 4 more characters.
+    // One more byte, as a byte array: 4 more Base64 characters.
     let answer = sandbox.refused(&with(json!([{"content": half}, {"content": half}, {"content": [0]}])));
     assert_eq!(
         answer.message(),
@@ -179,7 +179,7 @@ fn email_29_attachments_have_forty_mebibytes_of_base64_in_all() {
 }
 
 #[test]
-fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
+fn email_34_a_hosted_attachment_is_fetched_after_the_response() {
     // EMAIL-34
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&with(json!([
@@ -189,12 +189,10 @@ fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
     assert_eq!(sandbox.last_event(&id), "queued");
     assert!(sandbox.mails().is_empty());
 
-    let errand = sandbox.service.next_errand().unwrap();
-    let addresses: Vec<_> = errand.addresses().map(|(index, url)| (index, url.to_string())).collect();
+    let job = sandbox.service.next_fetch().unwrap();
+    let addresses: Vec<_> = job.addresses().map(|(index, url)| (index, url.to_string())).collect();
     assert_eq!(addresses, [(1, "https://files.acme.test/terms%20of%20use.pdf?v=2".to_owned())]);
-    sandbox
-        .service
-        .finish_errand(errand, Ok(vec![Fetched { index: 1, content: Bytes::from_static(b"pdf") }]));
+    sandbox.service.finish_fetch(job, Ok(vec![Fetched { index: 1, content: Bytes::from_static(b"pdf") }]));
 
     let mail = sandbox.mail();
     let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
@@ -205,11 +203,11 @@ fn email_34_a_hosted_attachment_is_fetched_after_the_answer() {
 }
 
 #[test]
-fn an_attachment_that_can_t_be_fetched_fails_the_email() {
+fn a_failed_fetch_fails_the_email() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&with(json!([{"path": "https://files.acme.test/gone"}])));
-    let errand = sandbox.service.next_errand().unwrap();
-    sandbox.service.finish_errand(errand, Err("refused".into()));
+    let job = sandbox.service.next_fetch().unwrap();
+    sandbox.service.finish_fetch(job, Err("refused".into()));
     assert_eq!(sandbox.last_event(&id), "failed");
     assert!(sandbox.mails().is_empty());
     assert_eq!(sandbox.sent(&email()).len(), 36, "others go on");

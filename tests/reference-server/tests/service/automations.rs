@@ -16,11 +16,11 @@ fn step(key: &str, kind: &str, config: Value) -> Value {
     step
 }
 
-fn leads(from: &str, to: &str, kind: &str) -> Value {
+fn connection(from: &str, to: &str, kind: &str) -> Value {
     json!({"from": from, "to": to, "type": kind})
 }
 
-/// An enabled automation in which each step follows the one before.
+/// An enabled automation whose steps run in sequence.
 fn chain(steps: Vec<Value>) -> Value {
     let mut all = vec![trigger()];
     all.extend(steps);
@@ -98,7 +98,7 @@ fn expect_steps(run: &Value, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn an_automation_is_made_read_changed_copied_and_deleted() {
+fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     // AUTO-01, AUTO-02
     let sandbox = Sandbox::new();
     let mut body = with("/status", json!("disabled"));
@@ -107,7 +107,7 @@ fn an_automation_is_made_read_changed_copied_and_deleted() {
     let record = sandbox.get(format!("/automations/{id}")).json();
     assert_eq!((&record["object"], &record["status"]), (&json!("automation"), &json!("disabled")));
     assert_eq!((&record["name"], &record["steps"]), (&body["name"], &body["steps"]));
-    assert_eq!(record["connections"], json!([leads("start", "pause", "default")]));
+    assert_eq!(record["connections"], json!([connection("start", "pause", "default")]));
     assert_eq!(record["created_at"], record["updated_at"]);
 
     sandbox.advance(60);
@@ -131,7 +131,7 @@ fn an_automation_is_made_read_changed_copied_and_deleted() {
 }
 
 #[test]
-fn a_definition_that_makes_no_sense_is_refused() {
+fn an_invalid_definition_is_rejected() {
     let sandbox = Sandbox::new();
     let delay = |duration: Value| with("/steps/1/config/duration", duration);
     let config = |kind: &str, config: Value| with("/steps/1", step("pause", kind, config));
@@ -201,19 +201,19 @@ fn a_definition_that_makes_no_sense_is_refused() {
         (with("/connections/0/to", json!("nowhere")), "validation_error", "there is no step \"nowhere\""),
         (with("/connections/0/to", json!(null)), "missing_required_field", "Missing `connections[0].to`"),
         (
-            with("/connections", json!([leads("start", "pause", "timeout")])),
+            with("/connections", json!([connection("start", "pause", "timeout")])),
             "validation_error",
             "only from a `wait_for_event` step",
         ),
         (
-            with("/connections", json!([leads("start", "pause", "later")])),
+            with("/connections", json!([connection("start", "pause", "later")])),
             "validation_error",
             "`connections[0].type` must be one of",
         ),
         (
             with(
                 "/connections",
-                json!([leads("start", "pause", "default"), leads("pause", "pause", "default")]),
+                json!([connection("start", "pause", "default"), connection("pause", "pause", "default")]),
             ),
             "validation_error",
             "`connections[1]` must not lead back",
@@ -221,7 +221,7 @@ fn a_definition_that_makes_no_sense_is_refused() {
         (
             with(
                 "/connections",
-                json!([leads("start", "pause", "default"), leads("start", "pause", "default")]),
+                json!([connection("start", "pause", "default"), connection("start", "pause", "default")]),
             ),
             "validation_error",
             "must be the only `default` connection",
@@ -239,7 +239,7 @@ fn a_definition_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn all_that_is_wrong_is_counted_and_what_is_unknown_is_told() {
+fn problems_are_counted_and_unknown_fields_are_reported() {
     let sandbox = Sandbox::new();
     let mut body = with("/name", json!(""));
     body["steps"][1]["config"]["duration"] = json!("soon");
@@ -254,7 +254,7 @@ fn all_that_is_wrong_is_counted_and_what_is_unknown_is_told() {
 }
 
 #[test]
-fn an_update_changes_something_and_takes_steps_and_connections_together() {
+fn an_update_is_nonempty_and_takes_steps_and_connections_together() {
     let sandbox = Sandbox::new();
     let id = sandbox.created("/automations", &chain(vec![]));
     let whole = chain(vec![step("gone", "contact_delete", json!({}))]);
@@ -276,7 +276,7 @@ fn an_update_changes_something_and_takes_steps_and_connections_together() {
 }
 
 #[test]
-fn the_list_is_filtered_by_one_of_two_statuses() {
+fn the_list_is_filtered_by_status() {
     // AUTO-03, AUTO-04, AUTO-05
     let sandbox = Sandbox::new();
     let on = sandbox.created("/automations", &chain(vec![]));
@@ -291,7 +291,7 @@ fn the_list_is_filtered_by_one_of_two_statuses() {
 }
 
 #[test]
-fn an_event_starts_a_run_of_every_enabled_automation_that_it_triggers() {
+fn an_event_starts_a_run_of_every_enabled_automation_it_triggers() {
     // RUN-01, RUN-08, GEN-07
     let sandbox = Sandbox::new();
     let first = sandbox.created("/automations", &chain(vec![]));
@@ -312,7 +312,7 @@ fn an_event_starts_a_run_of_every_enabled_automation_that_it_triggers() {
 }
 
 #[test]
-fn a_delay_ends_when_the_clock_has_passed_it() {
+fn a_delay_ends_when_due() {
     // RUN-02, RUN-03
     let sandbox = Sandbox::new();
     let pauses = vec![
@@ -327,7 +327,7 @@ fn a_delay_ends_when_the_clock_has_passed_it() {
     expect_steps(&run, &[("start", "completed"), ("first", "waiting"), ("second", "pending")]);
     sandbox.advance(1);
     expect_steps(&sandbox.run(&id), &[("start", "completed"), ("first", "completed"), ("second", "waiting")]);
-    // The second one is counted from the end of the first, also when the clock jumps over both.
+    // The second delay starts when the first ends, even if the clock jumps over both.
     sandbox.advance(86_400);
     let run = sandbox.run(&id);
     assert_eq!(run["status"], "completed");
@@ -335,7 +335,7 @@ fn a_delay_ends_when_the_clock_has_passed_it() {
 }
 
 #[test]
-fn a_condition_chooses_one_of_two_ways() {
+fn a_condition_selects_one_of_two_branches() {
     let sandbox = Sandbox::new();
     let rule = json!({"type": "rule", "field": "event.plan", "operator": "eq", "value": "pro"});
     let body = json!({"name": "x", "status": "enabled", "steps": [
@@ -344,7 +344,7 @@ fn a_condition_chooses_one_of_two_ways() {
         step("yes", "contact_update", json!({"first_name": {"var": "event.name"}})),
         step("no", "contact_delete", json!({})),
     ], "connections": [
-        leads("start", "pro", "default"), leads("pro", "yes", "condition_met"), leads("pro", "no", "condition_not_met"),
+        connection("start", "pro", "default"), connection("pro", "yes", "condition_met"), connection("pro", "no", "condition_not_met"),
     ]});
     let id = sandbox.created("/automations", &body);
     sandbox.send(&signed_up());
@@ -364,7 +364,7 @@ fn a_condition_chooses_one_of_two_ways() {
     assert_eq!(sandbox.get("/contacts/ada@example.com").status, 404);
 }
 
-fn waiting(filter: bool) -> Value {
+fn waiting_automation(filter: bool) -> Value {
     let mut config = json!({"event_name": "paid", "timeout": "3 days"});
     if filter {
         config["filter_rule"] =
@@ -376,14 +376,14 @@ fn waiting(filter: bool) -> Value {
         step("thanks", "contact_update", json!({"last_name": "thanks"})),
         step("remind", "contact_update", json!({"last_name": "remind"})),
     ], "connections": [
-        leads("start", "wait", "default"), leads("wait", "thanks", "event_received"), leads("wait", "remind", "timeout"),
+        connection("start", "wait", "default"), connection("wait", "thanks", "event_received"), connection("wait", "remind", "timeout"),
     ]})
 }
 
 #[test]
-fn a_wait_ends_with_its_event_for_its_contact_alone() {
+fn a_wait_ends_only_on_an_event_for_its_own_contact() {
     let sandbox = Sandbox::new();
-    let id = sandbox.created("/automations", &waiting(true));
+    let id = sandbox.created("/automations", &waiting_automation(true));
     sandbox.send(&signed_up());
     for event in [
         json!({"event": "paid", "email": "bob@example.com", "payload": {"amount": 20}}),
@@ -402,16 +402,16 @@ fn a_wait_ends_with_its_event_for_its_contact_alone() {
         &[("start", "completed"), ("wait", "completed"), ("thanks", "completed"), ("remind", "skipped")],
     );
     assert_eq!(run["steps"][1]["output"], json!({"event": "paid", "payload": {"amount": 10}}));
-    // Its time-out has nothing to say any more.
+    // Its timeout no longer has an effect.
     sandbox.advance(4 * 86_400);
     assert_eq!(sandbox.contact("ada@example.com")["last_name"], "thanks");
     assert_eq!(sandbox.run(&id)["completed_at"], run["completed_at"]);
 }
 
 #[test]
-fn a_wait_ends_with_its_time() {
+fn a_wait_times_out() {
     let sandbox = Sandbox::new();
-    let id = sandbox.created("/automations", &waiting(false));
+    let id = sandbox.created("/automations", &waiting_automation(false));
     sandbox.send(&signed_up());
     sandbox.advance(3 * 86_400 - 1);
     assert_eq!(sandbox.run(&id)["status"], "running");
@@ -425,7 +425,7 @@ fn a_wait_ends_with_its_time() {
 }
 
 #[test]
-fn a_wait_without_a_time_goes_on_until_the_event_comes() {
+fn a_wait_without_a_timeout_lasts_until_the_event() {
     let sandbox = Sandbox::new();
     let id = sandbox
         .created("/automations", &chain(vec![step("wait", "wait_for_event", json!({"event_name": "paid"}))]));
@@ -437,7 +437,7 @@ fn a_wait_without_a_time_goes_on_until_the_event_comes() {
 }
 
 #[test]
-fn an_event_that_starts_a_run_does_not_end_its_wait() {
+fn the_triggering_event_does_not_end_a_wait() {
     let sandbox = Sandbox::new();
     let wait = step("again", "wait_for_event", json!({"event_name": "user.created"}));
     let id = sandbox.created("/automations", &chain(vec![wait]));
@@ -450,7 +450,7 @@ fn an_event_that_starts_a_run_does_not_end_its_wait() {
 }
 
 #[test]
-fn a_contact_is_changed_put_in_a_segment_and_deleted() {
+fn contact_steps_update_add_to_a_segment_and_delete() {
     let sandbox = Sandbox::new();
     let segment = sandbox.created("/segments", &json!({"name": "Customers"}));
     sandbox.created("/contact-properties", &json!({"key": "plan", "type": "string"}));
@@ -485,7 +485,7 @@ fn a_contact_is_changed_put_in_a_segment_and_deleted() {
 }
 
 #[test]
-fn a_step_that_can_t_be_done_fails_its_run_and_says_why() {
+fn a_failing_step_fails_its_run_with_a_reason() {
     let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
     for (config, words) in [
         (step("x", "send_email", json!({"template": {"id": "nothing"}})), "there is no template"),
@@ -512,7 +512,7 @@ fn a_step_that_can_t_be_done_fails_its_run_and_says_why() {
 }
 
 #[test]
-fn a_contact_who_is_gone_fails_the_steps_that_need_one() {
+fn steps_fail_after_their_contact_is_deleted() {
     let sandbox = Sandbox::new();
     let id = sandbox.created(
         "/automations",
@@ -530,7 +530,7 @@ fn a_contact_who_is_gone_fails_the_steps_that_need_one() {
 }
 
 #[test]
-fn stopping_disables_and_cancels_what_is_running() {
+fn stopping_disables_the_automation_and_cancels_its_runs() {
     let sandbox = Sandbox::new();
     let id = sandbox.created("/automations", &with("/name", json!("x")));
     let other = sandbox.created("/automations", &with("/name", json!("y")));
@@ -552,7 +552,7 @@ fn stopping_disables_and_cancels_what_is_running() {
 }
 
 #[test]
-fn a_disabled_or_changed_automation_lets_its_runs_go_on_as_they_began() {
+fn runs_continue_with_their_original_definition_after_a_change() {
     let sandbox = Sandbox::new();
     let id = sandbox.created("/automations", &with("/name", json!("x")));
     sandbox.send(&signed_up());
@@ -567,7 +567,7 @@ fn a_disabled_or_changed_automation_lets_its_runs_go_on_as_they_began() {
 }
 
 #[test]
-fn a_deleted_automation_takes_its_runs_along() {
+fn deleting_an_automation_deletes_its_runs() {
     let sandbox = Sandbox::new();
     let pause = step("pause", "delay", json!({"duration": "1 day"}));
     let id = sandbox.created("/automations", &chain(vec![pause, step("gone", "contact_delete", json!({}))]));
@@ -579,11 +579,11 @@ fn a_deleted_automation_takes_its_runs_along() {
 }
 
 #[test]
-fn runs_are_filtered_by_a_list_of_statuses_and_paged() {
+fn runs_are_filtered_by_status_and_paged() {
     // RUN-04, RUN-05, RUN-07
     let sandbox = Sandbox::new();
-    let id = sandbox.created("/automations", &waiting(false));
-    let other = sandbox.created("/automations", &waiting(false));
+    let id = sandbox.created("/automations", &waiting_automation(false));
+    let other = sandbox.created("/automations", &waiting_automation(false));
     for n in 0..5 {
         sandbox.send(&json!({"event": "user.created", "email": format!("{n}@example.com")}));
     }
@@ -609,7 +609,7 @@ fn runs_are_filtered_by_a_list_of_statuses_and_paged() {
 }
 
 #[test]
-fn ids_that_are_none_and_things_that_are_not_there_are_refused() {
+fn malformed_and_unknown_ids_are_rejected() {
     let sandbox = Sandbox::new();
     let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
     let known = sandbox.created("/automations", &chain(vec![]));
@@ -641,7 +641,7 @@ fn ids_that_are_none_and_things_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_definition_that_is_nested_without_end_is_refused() {
+fn a_deeply_nested_definition_is_rejected() {
     let sandbox = Sandbox::new();
     for depth in [100, 1_000, 10_000] {
         let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -664,9 +664,9 @@ fn a_definition_that_is_nested_without_end_is_refused() {
 }
 
 #[test]
-fn where_there_are_too_many_runs_the_oldest_that_has_ended_is_forgotten() {
+fn the_oldest_finished_run_is_evicted_first() {
     let sandbox = Sandbox::with(&Settings { keep_records: 3, ..Settings::default() });
-    let id = sandbox.created("/automations", &waiting(false));
+    let id = sandbox.created("/automations", &waiting_automation(false));
     let email = |n: u8| json!({"event": "user.created", "email": format!("{n}@example.com")});
     for n in 0..3 {
         sandbox.send(&email(n));
@@ -681,13 +681,13 @@ fn where_there_are_too_many_runs_the_oldest_that_has_ended_is_forgotten() {
     assert_eq!(after[1..], [before[0].clone(), before[2].clone()]);
 }
 
-/// Waits for an event of the service, in the two ways in which it can be named.
-fn waits_for(event: &str) -> Value {
+/// Waits for a service event, under both of its names.
+fn wait_for_event(event: &str) -> Value {
     chain(vec![step("wait", "wait_for_event", json!({"event_name": event, "timeout": "3 days"}))])
 }
 
 #[test]
-fn a_wait_ends_with_an_event_of_an_email_to_its_contact() {
+fn a_wait_ends_on_an_email_event_of_its_contact() {
     for (event, recipient) in [
         ("email.delivered", "ada@example.com"),
         ("resend:email.delivered", "Ada <ADA@example.com>"),
@@ -699,12 +699,12 @@ fn a_wait_ends_with_an_event_of_an_email_to_its_contact() {
         ("resend:email.failed", "failed@example.com"),
     ] {
         let sandbox = Sandbox::new();
-        let id = sandbox.created("/automations", &waits_for(event));
+        let id = sandbox.created("/automations", &wait_for_event(event));
         let address = recipient.trim_end_matches('>').rsplit('<').next().unwrap();
         sandbox.send(&json!({"event": "user.created", "email": address}));
-        sandbox.sent(&email_with("to", json!(["somebody@example.com"])));
+        sandbox.sent(&email_with("to", json!(["other@example.com"])));
         sandbox.advance(10);
-        assert_eq!(sandbox.run(&id)["status"], "running", "{event}: of somebody else");
+        assert_eq!(sandbox.run(&id)["status"], "running", "{event}: for another contact");
         let sent = sandbox.sent(&email_with("to", json!([recipient])));
         sandbox.advance(10);
         let run = sandbox.run(&id);
@@ -716,7 +716,7 @@ fn a_wait_ends_with_an_event_of_an_email_to_its_contact() {
 }
 
 #[test]
-fn the_rule_of_a_wait_sees_the_payload_of_the_email_event() {
+fn a_wait_filter_sees_the_email_event_payload() {
     let sandbox = Sandbox::new();
     let mut config = json!({"event_name": "resend:email.opened"});
     config["filter_rule"] =
@@ -733,7 +733,7 @@ fn the_rule_of_a_wait_sees_the_payload_of_the_email_event() {
 }
 
 #[test]
-fn an_event_of_an_email_starts_runs_unless_an_automation_sent_the_email() {
+fn email_events_start_runs_unless_an_automation_sent_the_email() {
     let sandbox = Sandbox::new();
     let template =
         json!({"name": "Welcome", "from": "hi@acme.test", "subject": "Welcome", "html": "<p>Hello</p>"});
@@ -751,7 +751,7 @@ fn an_event_of_an_email_starts_runs_unless_an_automation_sent_the_email() {
         sandbox.sent(&email_with("to", json!(["ada@example.com"])));
         sandbox.advance(3_600);
         assert_eq!(sandbox.ids(&format!("/automations/{id}/runs")).len(), 1, "{event}");
-        // The email that the run sent ends its wait.
+        // The email sent by the run ends its wait.
         assert_eq!(sandbox.run(&id)["status"], "completed", "{event}");
         let deleted = sandbox.ask(Method::DELETE, format!("/automations/{id}")).send("");
         assert_eq!(deleted.status, 200);

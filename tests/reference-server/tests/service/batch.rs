@@ -10,7 +10,7 @@ fn batch(count: usize) -> Value {
 }
 
 #[test]
-fn batch_09_entry_i_answers_email_i() {
+fn batch_09_results_are_in_request_order() {
     // BATCH-08, BATCH-09, BATCH-04
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/emails/batch", &batch(3));
@@ -56,7 +56,7 @@ fn batch_01_the_body_is_a_bare_array_of_objects() {
 }
 
 #[test]
-fn batch_12_one_invalid_email_refuses_all_and_is_named() {
+fn batch_12_one_invalid_email_rejects_the_batch_and_is_identified() {
     // BATCH-12, BATCH-04, BATCH-11
     let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
     let cases = [
@@ -83,7 +83,7 @@ fn batch_12_one_invalid_email_refuses_all_and_is_named() {
 }
 
 #[test]
-fn batch_05_attachments_and_schedules_are_refused_not_ignored() {
+fn batch_05_attachments_and_schedules_are_rejected_not_ignored() {
     // BATCH-05, BATCH-06
     for (field, value) in [("attachments", json!([{"content": ""}])), ("scheduled_at", json!("in 1 min"))] {
         let sandbox = Sandbox::new();
@@ -119,7 +119,7 @@ fn batch_13_a_permissive_batch_sends_the_valid_ones() {
 }
 
 #[test]
-fn ignored_fields_of_a_batch_are_told_with_their_index() {
+fn warnings_name_ignored_fields_by_index() {
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/emails/batch", &json!([email(), email_with("colour", "red")]));
     assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/1/colour"));

@@ -1,4 +1,4 @@
-//! Broadcasts from the request to the mails, on a clock that the test moves.
+//! Broadcasts end to end, on the test's clock.
 
 use std::time::Instant;
 
@@ -17,27 +17,27 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
-        Self::of(Sandbox::new())
+        Self::with_sandbox(Sandbox::new())
     }
 
-    fn of(sandbox: Sandbox) -> Self {
-        let segment = made(&sandbox, "/segments", &json!({"name": "Readers"}));
+    fn with_sandbox(sandbox: Sandbox) -> Self {
+        let segment = create(&sandbox, "/segments", &json!({"name": "Readers"}));
         Self { sandbox, segment }
     }
 
-    /// A contact of the segment; the fields are laid over an address.
+    /// Creates a contact in the segment; `fields` are merged into the minimal body.
     fn contact(&self, email: &str, fields: &Value) -> String {
         let mut contact = json!({"email": email});
         for (name, value) in fields.as_object().unwrap() {
             contact[name] = value.clone();
         }
-        let id = made(&self.sandbox, "/contacts", &contact);
-        let joined = self.act(Method::POST, format!("/contacts/{id}/segments/{}", self.segment), "");
+        let id = create(&self.sandbox, "/contacts", &contact);
+        let joined = self.send_action(Method::POST, format!("/contacts/{id}/segments/{}", self.segment), "");
         assert_eq!(joined.status, 200, "{}", joined.text());
         id
     }
 
-    /// The least that a broadcast says, with some fields set; `null` leaves one out.
+    /// A minimal broadcast with some fields replaced; `null` removes one.
     fn broadcast(&self, fields: &Value) -> Value {
         let mut body = json!({
             "segment_id": self.segment, "from": "Acme <news@acme.test>", "subject": "Your week", "text": "Hello",
@@ -53,7 +53,7 @@ impl Stage {
     }
 
     fn created(&self, fields: &Value) -> String {
-        made(&self.sandbox, "/broadcasts", &self.broadcast(fields))
+        create(&self.sandbox, "/broadcasts", &self.broadcast(fields))
     }
 
     fn refused(&self, fields: &Value) -> Answer {
@@ -77,35 +77,35 @@ impl Stage {
         self.record(id)["status"].as_str().unwrap().to_owned()
     }
 
-    fn act(&self, method: Method, path: String, body: &str) -> Answer {
+    fn send_action(&self, method: Method, path: String, body: &str) -> Answer {
         self.sandbox.ask(method, path).send(body.to_owned())
     }
 
     fn send(&self, id: &str, body: &str) -> Answer {
-        self.act(Method::POST, format!("/broadcasts/{id}/send"), body)
+        self.send_action(Method::POST, format!("/broadcasts/{id}/send"), body)
     }
 
     fn cancel(&self, id: &str) -> Answer {
-        self.act(Method::POST, format!("/broadcasts/{id}/cancel"), "")
+        self.send_action(Method::POST, format!("/broadcasts/{id}/cancel"), "")
     }
 
     fn patch(&self, id: &str, body: &Value) -> Answer {
-        self.act(Method::PATCH, format!("/broadcasts/{id}"), &body.to_string())
+        self.send_action(Method::PATCH, format!("/broadcasts/{id}"), &body.to_string())
     }
 
     fn delete(&self, id: &str) -> Answer {
-        self.act(Method::DELETE, format!("/broadcasts/{id}"), "")
+        self.send_action(Method::DELETE, format!("/broadcasts/{id}"), "")
     }
 
-    /// Whom mails left for, sorted.
-    fn reached(&self) -> Vec<String> {
+    /// The recipients of the captured mails, sorted.
+    fn recipients(&self) -> Vec<String> {
         let mut to: Vec<_> = self.sandbox.mails().iter().flat_map(|mail| mail.to.clone()).collect();
         to.sort();
         to
     }
 }
 
-fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     let answer = sandbox.post(path, body);
     assert!(answer.status.is_success(), "{path}: {}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
@@ -122,7 +122,7 @@ fn forbidden(answer: &Answer, words: &str) {
     assert!(answer.message().contains(words), "{}", answer.message());
 }
 
-/// The path of the link in a mail's `List-Unsubscribe`.
+/// The path of a mail's `List-Unsubscribe` link.
 fn link(mail: &CapturedMail) -> String {
     let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
     let raw = message.header_raw("List-Unsubscribe").unwrap().replace(char::is_whitespace, "");
@@ -156,18 +156,18 @@ fn a_draft_has_every_field_and_sends_nothing() {
 }
 
 #[test]
-fn sent_at_once_every_contact_gets_a_mail_of_its_own() {
+fn an_immediate_broadcast_sends_one_mail_per_contact() {
     // BCAST-17, BCAST-26, GEN-03
     let stage = Stage::new();
     for email in ["ada@example.com", "bob@example.com", "eve@example.com"] {
         stage.contact(email, &json!({}));
     }
-    made(&stage.sandbox, "/contacts", &json!({"email": "other@example.com"}));
+    create(&stage.sandbox, "/contacts", &json!({"email": "other@example.com"}));
     let id = stage.created(&json!({"send": true}));
     let record = stage.record(&id);
     assert_eq!((&record["status"], &record["scheduled_at"]), (&json!("sent"), &Value::Null));
     assert_eq!(record["sent_at"], "2026-03-02 12:00:00.000000+00");
-    assert_eq!(stage.reached(), ["ada@example.com", "bob@example.com", "eve@example.com"]);
+    assert_eq!(stage.recipients(), ["ada@example.com", "bob@example.com", "eve@example.com"]);
     assert!(
         stage
             .sandbox
@@ -180,7 +180,7 @@ fn sent_at_once_every_contact_gets_a_mail_of_its_own() {
 }
 
 #[test]
-fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
+fn a_scheduled_broadcast_is_sent_when_due() {
     // BCAST-18, BCAST-19
     for (when, written) in [
         ("2026-03-02T13:00:00Z", "2026-03-02 13:00:00.000000+00"),
@@ -207,26 +207,26 @@ fn scheduled_it_goes_out_when_it_is_due_and_not_before() {
 }
 
 #[test]
-fn who_is_in_the_segment_is_judged_when_it_leaves() {
+fn segment_membership_is_evaluated_at_send_time() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     let bob = stage.contact("bob@example.com", &json!({}));
     let eve = stage.contact("eve@example.com", &json!({}));
     stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
     stage.contact("late@example.com", &json!({}));
-    assert!(stage.act(Method::DELETE, format!("/contacts/{bob}"), "").status.is_success());
-    let gone = stage.act(Method::PATCH, format!("/contacts/{eve}"), r#"{"unsubscribed": true}"#);
+    assert!(stage.send_action(Method::DELETE, format!("/contacts/{bob}"), "").status.is_success());
+    let gone = stage.send_action(Method::PATCH, format!("/contacts/{eve}"), r#"{"unsubscribed": true}"#);
     assert!(gone.status.is_success(), "{}", gone.text());
     stage.sandbox.advance(3_600);
-    assert_eq!(stage.reached(), ["ada@example.com", "late@example.com"]);
+    assert_eq!(stage.recipients(), ["ada@example.com", "late@example.com"]);
 }
 
 #[test]
-fn a_topic_keeps_from_those_who_do_not_want_it() {
+fn contacts_opted_out_of_the_topic_are_skipped() {
     // BCAST-14
     let stage = Stage::new();
     let topic = |default: &str| {
-        made(&stage.sandbox, "/topics", &json!({"name": "News", "default_subscription": default}))
+        create(&stage.sandbox, "/topics", &json!({"name": "News", "default_subscription": default}))
     };
     let (by_default, on_demand) = (topic("opt_in"), topic("opt_out"));
     let wants =
@@ -238,18 +238,18 @@ fn a_topic_keeps_from_those_who_do_not_want_it() {
 
     let id = stage.created(&json!({"send": true, "topic_id": by_default}));
     assert_eq!(stage.record(&id)["topic_id"], json!(by_default));
-    assert_eq!(stage.reached(), ["in@example.com", "silent@example.com"]);
+    assert_eq!(stage.recipients(), ["in@example.com", "silent@example.com"]);
     stage.created(&json!({"send": true, "topic_id": on_demand}));
-    assert_eq!(stage.reached(), ["in@example.com", "in@example.com", "silent@example.com"]);
+    assert_eq!(stage.recipients(), ["in@example.com", "in@example.com", "silent@example.com"]);
 }
 
 #[test]
-fn placeholders_are_filled_for_each_contact() {
+fn placeholders_are_rendered_per_contact() {
     // BCAST-10, TPL-16, TPL-17
     let stage = Stage::new();
     let property = json!({"key": "plan", "type": "string", "fallback_value": "free"});
-    made(&stage.sandbox, "/contact-properties", &property);
-    made(&stage.sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    create(&stage.sandbox, "/contact-properties", &property);
+    create(&stage.sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
     let properties = json!({"city": "London", "plan": "gold"});
     let ada = json!({"first_name": "Ada", "last_name": "Lovelace", "properties": properties});
     stage.contact("ada@example.com", &ada);
@@ -276,7 +276,7 @@ fn placeholders_are_filled_for_each_contact() {
 }
 
 #[test]
-fn a_text_is_kept_derived_or_left_out() {
+fn the_text_body_is_given_derived_or_omitted() {
     // BCAST-11
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
@@ -295,7 +295,7 @@ fn a_text_is_kept_derived_or_left_out() {
 }
 
 #[test]
-fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
+fn the_name_is_internal_and_the_preview_text_is_hidden_in_the_html() {
     // BCAST-13, BCAST-09
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({"first_name": "Ada"}));
@@ -316,13 +316,13 @@ fn a_name_is_internal_and_a_preview_is_hidden_in_the_html() {
 }
 
 #[test]
-fn recipients_have_their_fates() {
+fn simulated_outcomes_apply_to_broadcast_recipients() {
     let stage = Stage::new();
     stage.contact("bounced@example.com", &json!({}));
     stage.contact("failed@example.com", &json!({}));
     stage.created(&json!({"send": true}));
     stage.sandbox.advance(1);
-    assert_eq!(stage.reached(), ["bounced@example.com"]);
+    assert_eq!(stage.recipients(), ["bounced@example.com"]);
     let emails = stage.sandbox.get("/emails").json();
     let mut events: Vec<_> = emails["data"]
         .as_array()
@@ -335,7 +335,7 @@ fn recipients_have_their_fates() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn missing_and_invalid_fields_are_named() {
     // BCAST-06, BCAST-07, BCAST-08, BCAST-20
     let stage = Stage::new();
     for field in ["segment_id", "from", "subject", "text"] {
@@ -369,7 +369,7 @@ fn what_is_missing_or_wrong_is_named() {
 }
 
 #[test]
-fn an_audience_is_a_segment() {
+fn audience_id_is_an_alias_for_segment_id() {
     // VER-03
     let stage = Stage::new();
     let id = stage.created(&json!({"segment_id": null, "audience_id": stage.segment}));
@@ -377,7 +377,7 @@ fn an_audience_is_a_segment() {
 }
 
 #[test]
-fn a_draft_is_sent_once_at_once_or_later() {
+fn a_draft_is_sent_once_immediately_or_scheduled() {
     // BCAST-22, BCAST-23, BCAST-27
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
@@ -407,7 +407,7 @@ fn a_draft_is_sent_once_at_once_or_later() {
 }
 
 #[test]
-fn what_has_gone_out_stays_as_it_is() {
+fn a_sent_broadcast_is_immutable() {
     let stage = Stage::new();
     let id = stage.created(&json!({"send": true}));
     forbidden(&stage.patch(&id, &json!({"subject": "New"})), "this one is sent");
@@ -418,7 +418,7 @@ fn what_has_gone_out_stays_as_it_is() {
 }
 
 #[test]
-fn a_schedule_that_was_taken_back_is_a_draft_again() {
+fn a_canceled_broadcast_becomes_a_draft_again() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
@@ -434,7 +434,7 @@ fn a_schedule_that_was_taken_back_is_a_draft_again() {
 }
 
 #[test]
-fn a_deleted_schedule_sends_nothing() {
+fn a_deleted_scheduled_broadcast_sends_nothing() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     let id = stage.created(&json!({"send": true, "scheduled_at": "in 1 hour"}));
@@ -447,7 +447,7 @@ fn a_deleted_schedule_sends_nothing() {
 }
 
 #[test]
-fn a_change_of_a_schedule_goes_out_with_it() {
+fn an_update_to_a_scheduled_broadcast_is_sent() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     let id = stage.created(&json!({
@@ -478,10 +478,10 @@ fn a_change_of_a_schedule_goes_out_with_it() {
 }
 
 #[test]
-fn a_copy_is_a_draft_with_a_name_of_its_own() {
+fn a_duplicate_is_a_draft_with_a_new_name() {
     let stage = Stage::new();
     let id = stage.created(&json!({"send": true, "name": "n".repeat(70), "preview_text": "p"}));
-    let answer = stage.act(Method::POST, format!("/broadcasts/{id}/duplicate"), "");
+    let answer = stage.send_action(Method::POST, format!("/broadcasts/{id}/duplicate"), "");
     assert_eq!(answer.status, 200);
     let copy = stage.record(answer.json()["id"].as_str().unwrap());
     assert_ne!(copy["id"], json!(id));
@@ -489,12 +489,12 @@ fn a_copy_is_a_draft_with_a_name_of_its_own() {
     assert_eq!(copy["name"], "n".repeat(70));
     assert_eq!(copy["preview_text"], "p");
     let plain = stage.created(&json!({"name": "Week"}));
-    let answer = stage.act(Method::POST, format!("/broadcasts/{plain}/duplicate"), "");
+    let answer = stage.send_action(Method::POST, format!("/broadcasts/{plain}/duplicate"), "");
     assert_eq!(stage.record(answer.json()["id"].as_str().unwrap())["name"], "Week (copy)");
 }
 
 #[test]
-fn a_large_segment_takes_its_time_and_can_be_stopped() {
+fn a_large_broadcast_is_sent_in_batches_and_can_be_canceled() {
     let stage = Stage::new();
     for n in 0..1_001 {
         stage.contact(&format!("u{n}@example.com"), &json!({}));
@@ -516,7 +516,7 @@ fn a_large_segment_takes_its_time_and_can_be_stopped() {
 }
 
 #[test]
-fn a_send_only_key_sends_drafts_and_nothing_else() {
+fn a_sending_only_key_can_only_send_drafts() {
     // BCAST-24, SCOPE-05, SCOPE-08
     let stage = Stage::new();
     let id = stage.created(&json!({}));
@@ -538,7 +538,7 @@ fn a_send_only_key_sends_drafts_and_nothing_else() {
 }
 
 #[test]
-fn an_id_that_is_none_and_one_of_nothing_are_told_apart() {
+fn malformed_and_unknown_ids_have_different_errors() {
     let stage = Stage::new();
     for (method, after) in [
         (Method::GET, ""),
@@ -553,7 +553,7 @@ fn an_id_that_is_none_and_one_of_nothing_are_told_apart() {
             ("%00", 422, "invalid_parameter"),
             ("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", 404, "not_found"),
         ] {
-            let answer = stage.act(method.clone(), format!("/broadcasts/{id}{after}"), "{}");
+            let answer = stage.send_action(method.clone(), format!("/broadcasts/{id}{after}"), "{}");
             let found = (answer.status.as_u16(), answer.name());
             assert_eq!(found, (status, name.to_owned()), "{method} {id}{after}");
         }
@@ -561,7 +561,7 @@ fn an_id_that_is_none_and_one_of_nothing_are_told_apart() {
 }
 
 #[test]
-fn the_list_is_whole_without_a_limit_and_newest_first() {
+fn the_list_is_unpaged_without_a_limit_and_newest_first() {
     // BCAST-25
     let stage = Stage::new();
     let mut ids: Vec<_> = (0..25).map(|_| stage.created(&json!({}))).collect();
@@ -574,15 +574,15 @@ fn the_list_is_whole_without_a_limit_and_newest_first() {
 }
 
 #[test]
-fn a_strict_service_asks_for_a_verified_sender() {
+fn a_strict_service_requires_a_verified_sender() {
     let settings = posthaste_reference_server::Settings { strict_domains: true, ..Default::default() };
-    let stage = Stage::of(Sandbox::with(&settings));
+    let stage = Stage::with_sandbox(Sandbox::with(&settings));
     let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({})));
     forbidden(&answer, "acme.test is not verified");
 }
 
 #[test]
-fn the_link_in_a_mail_asks_and_unsubscribes() {
+fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
     // TPL-18
     let stage = Stage::new();
     let contact = stage.contact("ada&b@example.com", &json!({}));
@@ -621,7 +621,7 @@ fn the_link_in_a_mail_asks_and_unsubscribes() {
 }
 
 #[test]
-fn a_link_stays_whole_in_a_derived_text() {
+fn links_are_never_wrapped_in_derived_text() {
     let stage = Stage::new();
     stage.contact("ada@example.com", &json!({}));
     let html =
@@ -634,10 +634,10 @@ fn a_link_stays_whole_in_a_derived_text() {
 }
 
 #[test]
-fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
+fn the_unsubscribe_link_of_a_topic_broadcast_affects_only_the_topic() {
     let stage = Stage::new();
     let topic =
-        made(&stage.sandbox, "/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
+        create(&stage.sandbox, "/topics", &json!({"name": "News <b>", "default_subscription": "opt_in"}));
     let contact = stage.contact("ada@example.com", &json!({}));
     stage.created(&json!({"send": true, "topic_id": topic}));
     let path = link(&stage.sandbox.mail());
@@ -655,7 +655,7 @@ fn the_link_of_a_broadcast_under_a_topic_leaves_the_topic_only() {
 }
 
 #[test]
-fn a_link_that_was_tampered_with_is_refused() {
+fn a_tampered_unsubscribe_link_is_rejected() {
     let stage = Stage::new();
     let contact = stage.contact("ada@example.com", &json!({}));
     stage.created(&json!({"send": true}));
@@ -673,13 +673,13 @@ fn a_link_that_was_tampered_with_is_refused() {
     assert_eq!(foreign.status, 403, "another service's link");
     assert_eq!(stage.sandbox.get(format!("/contacts/{contact}")).json()["unsubscribed"], false);
 
-    stage.act(Method::DELETE, format!("/contacts/{contact}"), "");
+    stage.send_action(Method::DELETE, format!("/contacts/{contact}"), "");
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 404);
     stage.sandbox.ask(Method::POST, "/_/reset").send("");
     assert_eq!(stage.sandbox.ask(Method::GET, path.as_str()).no_key().send("").status, 403);
 }
 
-/// HTML of about `bytes` bytes, like a newsletter.
+/// A newsletter of about `bytes` bytes of HTML.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td style=\"padding:4px\"><a href=\"https://acme.test/a\">Read more</a></td>\
                <td><p>A paragraph of some words that is laid out over several lines of text.</p></td></tr>";
@@ -687,8 +687,8 @@ fn newsletter(bytes: usize) -> String {
 }
 
 #[test]
-fn the_text_of_a_broadcasts_mail_is_derived_when_it_is_read() {
-    let stage = Stage::of(Sandbox::unread());
+fn broadcast_text_is_derived_lazily() {
+    let stage = Stage::with_sandbox(Sandbox::unread());
     for i in 0..200 {
         stage.contact(&format!("c{i}@example.com"), &json!({"first_name": format!("Name{i}")}));
     }
@@ -713,8 +713,8 @@ fn the_text_of_a_broadcasts_mail_is_derived_when_it_is_read() {
 }
 
 #[test]
-fn a_derived_text_is_the_same_for_every_way_to_make_it() {
-    // Wrapped lines, markup in a value, a word longer than a line, the preview, and the link.
+fn every_derivation_path_yields_the_same_text() {
+    // Covers wrapped lines, markup in a value, a word longer than a line, the preview, and the link.
     let long = "x".repeat(200);
     let body = "Hello {{{FIRST_NAME|friend}}}, this line is long enough to be broken somewhere near its end, not before.";
     let html = format!(
@@ -735,7 +735,7 @@ fn a_derived_text_is_the_same_for_every_way_to_make_it() {
         assert_eq!(mails.len(), 4);
         for mail in &mails {
             let link = format!("http://sandbox.invalid{}", link(mail));
-            // What a plain send of the filled HTML derives, with a short word in place of the link and without the preview.
+            // The text derived for a plain send of the rendered HTML, with a short word in place of the link and without the preview.
             let html = mail.html.as_deref().unwrap();
             let shown = match html.find("<div style=\"display:none") {
                 Some(at) => {

@@ -14,7 +14,7 @@ fn change(sandbox: &Sandbox, body: &Value) -> Value {
 }
 
 #[test]
-fn a_clock_that_stands_still_is_shown_and_moved() {
+fn a_frozen_clock_is_read_and_moved() {
     let sandbox = Sandbox::new();
     let shown = sandbox.get("/_/clock").json();
     assert_eq!((&shown["object"], &shown["now"]), (&json!("clock"), &json!("2026-03-02T12:00:00.000Z")));
@@ -37,7 +37,7 @@ fn a_clock_that_stands_still_is_shown_and_moved() {
 }
 
 #[test]
-fn it_runs_stops_and_goes_back_to_the_systems_time() {
+fn the_clock_runs_freezes_and_resets_to_system_time() {
     let sandbox = Sandbox::new();
     let running = change(&sandbox, &json!({"run": true}));
     assert_eq!(running["frozen"], false);
@@ -52,7 +52,7 @@ fn it_runs_stops_and_goes_back_to_the_systems_time() {
 }
 
 #[test]
-fn a_faster_clock_gains_and_keeps_its_order() {
+fn a_scaled_clock_runs_faster_and_stays_monotonic() {
     let service = Service::new(Settings::default());
     let before = service.clock().now();
     service.clock().run_at(10_000.0);
@@ -73,7 +73,7 @@ fn a_faster_clock_gains_and_keeps_its_order() {
 }
 
 #[test]
-fn what_falls_due_on_the_way_has_happened_in_order_when_the_answer_comes() {
+fn due_work_completes_in_order_before_the_response() {
     let sandbox = Sandbox::new();
     for (subject, at) in [("later", "2026-03-02T14:00:00Z"), ("sooner", "2026-03-02T13:00:00Z")] {
         let mut email = email_with("subject", subject);
@@ -90,7 +90,7 @@ fn what_falls_due_on_the_way_has_happened_in_order_when_the_answer_comes() {
 }
 
 #[tokio::test]
-async fn on_a_fast_clock_scheduled_mail_leaves_by_itself_and_in_order() {
+async fn a_scaled_clock_sends_scheduled_emails_in_order() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let service = server.service();
     let now = service.clock().now();
@@ -104,17 +104,17 @@ async fn on_a_fast_clock_scheduled_mail_leaves_by_itself_and_in_order() {
         assert_eq!(service.handle(request.body(email.to_string().into()).unwrap()).status(), 200);
     }
     service.clock().run_at(50_000.0);
-    // Nobody asks for anything meanwhile.
+    // No requests arrive meanwhile.
     for (subject, hours) in [("first", 1), ("second", 2), ("third", 3)] {
-        let patience = std::time::Duration::from_secs(20);
-        let mail = tokio::time::timeout(patience, leaving.recv()).await.unwrap().unwrap();
+        let timeout = std::time::Duration::from_secs(20);
+        let mail = tokio::time::timeout(timeout, leaving.recv()).await.unwrap().unwrap();
         let due = now + jiff::SignedDuration::from_hours(hours);
         assert_eq!((mail.0.as_str(), mail.1.as_second()), (subject, due.as_second()));
     }
 }
 
 #[test]
-fn a_wrong_move_is_refused_with_everything_that_is_wrong_and_moves_nothing() {
+fn an_invalid_change_reports_every_problem_and_changes_nothing() {
     let sandbox = Sandbox::new();
     let before = sandbox.service.clock().now();
     for (body, said) in [

@@ -1,11 +1,11 @@
-//! Contact properties: keys, types, fallbacks, and what deleting one takes along.
+//! Contact properties: keys, types, fallbacks, and cascading deletion.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox};
 
-fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     let answer = sandbox.post(path, body);
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
@@ -22,15 +22,15 @@ fn refused(answer: &Answer, name: &str, part: &str) {
 }
 
 #[test]
-fn a_property_is_made_shown_changed_and_deleted() {
+fn a_property_is_created_read_updated_and_deleted() {
     // PROP-01, PROP-02
     let sandbox = Sandbox::new();
-    let city = made(
+    let city = create(
         &sandbox,
         "/contact-properties",
         &json!({ "key": "city", "type": "string", "fallback_value": "your town" }),
     );
-    let orders = made(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let orders = create(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
     let shown = sandbox.get(format!("/contact-properties/{city}")).json();
     let mut expected = json!({"object": "contact_property", "id": city, "key": "city", "type": "string",
         "fallback_value": "your town", "created_at": "2026-03-02 12:00:00.000000+00"});
@@ -59,12 +59,12 @@ fn a_property_is_made_shown_changed_and_deleted() {
         assert_eq!(sandbox.ask(method, &path).send("").status, 404);
     }
     refused(&sandbox.get("/contact-properties/city"), "invalid_parameter", "UUID");
-    // Its key is free again, for another type as well.
-    made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
+    // Its key can be reused, even with another type.
+    create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "number", "fallback_value": 0 }));
 }
 
 #[test]
-fn keys_are_short_plain_new_and_not_reserved() {
+fn keys_are_short_ascii_unique_and_not_reserved() {
     let sandbox = Sandbox::new();
     let new = |key: &str| sandbox.post("/contact-properties", &json!({ "key": key, "type": "string" }));
     assert_eq!(new(&"k".repeat(50)).status, 201);
@@ -84,7 +84,7 @@ fn keys_are_short_plain_new_and_not_reserved() {
 }
 
 #[test]
-fn types_and_fallbacks_go_together_and_stay() {
+fn a_fallback_matches_its_type_and_the_type_is_immutable() {
     let sandbox = Sandbox::new();
     refused(&sandbox.post("/contact-properties", &json!({})), "missing_required_field", "`key`");
     refused(&sandbox.post("/contact-properties", &json!({ "key": "x" })), "missing_required_field", "`type`");
@@ -110,37 +110,37 @@ fn types_and_fallbacks_go_together_and_stay() {
         let body = json!({ "key": "x", "type": wrong });
         refused(&sandbox.post("/contact-properties", &body), "validation_error", "type");
     }
-    let id = made(&sandbox, "/contact-properties", &json!({ "key": "x", "type": "number" }));
+    let id = create(&sandbox, "/contact-properties", &json!({ "key": "x", "type": "number" }));
     for (field, value) in [("key", json!("y")), ("type", json!("string")), ("fallback_value", json!("1"))] {
         refused(&patch(&sandbox, &id, &json!({ field: value })), "validation_error", field);
     }
 }
 
 #[test]
-fn a_deleted_property_takes_every_contacts_value_along() {
+fn deleting_a_property_deletes_its_values_on_all_contacts() {
     let sandbox = Sandbox::new();
-    let city = made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
-    made(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
+    let city = create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    create(&sandbox, "/contact-properties", &json!({ "key": "orders", "type": "number" }));
     for (address, properties) in [
         ("ada@example.com", json!({ "city": "London", "orders": 3 })),
         ("bob@example.com", json!({ "city": "Paris" })),
     ] {
-        made(&sandbox, "/contacts", &json!({ "email": address, "properties": properties }));
+        create(&sandbox, "/contacts", &json!({ "email": address, "properties": properties }));
     }
     sandbox.ask(Method::DELETE, format!("/contact-properties/{city}")).send("");
-    // One that has the same key later begins without values.
-    made(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
+    // A new property with the same key starts without values.
+    create(&sandbox, "/contact-properties", &json!({ "key": "city", "type": "string" }));
     let properties = |address: &str| sandbox.get(format!("/contacts/{address}")).json()["properties"].clone();
     assert_eq!(properties("ada@example.com"), json!({ "orders": { "type": "number", "value": 3 } }));
     assert_eq!(properties("bob@example.com"), json!({}));
 }
 
 #[test]
-fn twenty_are_shown_when_no_limit_is_given() {
+fn the_default_page_size_is_twenty() {
     // PROP-03
     let sandbox = Sandbox::new();
     for n in 0..25 {
-        made(&sandbox, "/contact-properties", &json!({ "key": format!("k{n}"), "type": "string" }));
+        create(&sandbox, "/contact-properties", &json!({ "key": format!("k{n}"), "type": "string" }));
     }
     let list = sandbox.get("/contact-properties").json();
     assert_eq!((list["data"].as_array().unwrap().len(), &list["has_more"]), (20, &json!(true)));

@@ -1,4 +1,4 @@
-//! Custom events: their kinds, and sending them.
+//! Custom events: definitions and sending.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn defined(sandbox: &Sandbox, body: &Value) -> String {
 }
 
 #[test]
-fn an_event_is_defined_read_by_id_and_name_changed_and_deleted() {
+fn an_event_is_created_read_by_id_and_name_updated_and_deleted() {
     let sandbox = Sandbox::new();
     let schema = json!({"plan": "string", "seats": "number", "trial": "boolean", "since": "date"});
     let id = defined(&sandbox, &json!({"name": "user.created/a b", "schema": schema}));
@@ -35,7 +35,7 @@ fn an_event_is_defined_read_by_id_and_name_changed_and_deleted() {
 }
 
 #[test]
-fn a_definition_that_makes_no_sense_is_refused() {
+fn an_invalid_definition_is_rejected() {
     let sandbox = Sandbox::new();
     defined(&sandbox, &json!({"name": "taken"}));
     for (body, words) in [
@@ -60,7 +60,7 @@ fn a_definition_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn an_event_has_happened_to_exactly_one_contact() {
+fn an_event_names_exactly_one_contact() {
     let sandbox = Sandbox::new();
     let contact = sandbox.post("/contacts", &json!({"email": "ada@example.com"})).json()["id"].clone();
     let unknown = "9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10";
@@ -93,12 +93,12 @@ fn an_event_has_happened_to_exactly_one_contact() {
     ] {
         assert_eq!(sandbox.post("/events/send", &body).status, 202, "{body}");
     }
-    // Nobody becomes a contact by an event that starts nothing.
+    // An event that triggers no automation creates no contact.
     assert_eq!(sandbox.get("/contacts/a@b.test").status, 404);
 }
 
 #[test]
-fn a_payload_must_fit_the_schema_of_its_event() {
+fn a_payload_must_match_its_event_s_schema() {
     let sandbox = Sandbox::new();
     let schema = json!({"plan": "string", "seats": "number", "trial": "boolean", "since": "date"});
     defined(&sandbox, &json!({"name": "x", "schema": schema}));

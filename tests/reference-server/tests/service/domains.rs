@@ -1,4 +1,4 @@
-//! Domains: their DNS records, their verification on the clock, and what a verified one is good for.
+//! Domains: DNS records, verification on the clock, and the effects of a verified domain.
 
 use http::Method;
 use posthaste_reference_server::Settings;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox, email_with};
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 fn created(sandbox: &Sandbox, body: &Value) -> Value {
     let answer = sandbox.post("/domains", body);
@@ -34,7 +34,7 @@ fn change(sandbox: &Sandbox, domain: &Value, body: &Value) -> Answer {
     sandbox.ask(Method::PATCH, format!("/domains/{}", id(domain))).json(body)
 }
 
-/// Status of the domain, and of its records in their order.
+/// The statuses of a domain and of its records, in order.
 fn statuses(sandbox: &Sandbox, domain: &Value) -> (String, Vec<String>) {
     let domain = read(sandbox, domain);
     let text = |value: &Value| value["status"].as_str().unwrap().to_owned();
@@ -61,7 +61,7 @@ fn verified(sandbox: &Sandbox, body: &Value) -> Value {
 }
 
 #[test]
-fn a_new_domain_has_the_defaults_and_the_records_that_sending_needs() {
+fn a_new_domain_has_defaults_and_the_sending_records() {
     // DOM-01, DOM-02, DOM-08, DOM-10, DOM-13, DOM-14, DOM-15, DOM-16, DOM-17, DOM-18, DOM-19, DOM-21, DOM-23, DOM-29, DOM-30, DOM-32
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "Acme.test" }));
@@ -108,7 +108,7 @@ fn a_new_domain_has_the_defaults_and_the_records_that_sending_needs() {
 }
 
 #[test]
-fn every_option_has_its_records() {
+fn every_option_adds_its_records() {
     // DOM-06, DOM-17, DOM-19, DOM-23
     let sandbox = Sandbox::new();
     for (n, (return_path, receiving, tracking)) in [
@@ -151,7 +151,7 @@ fn every_option_has_its_records() {
 }
 
 #[test]
-fn the_hosts_in_the_records_are_those_of_the_region_and_keys_are_the_domains_own() {
+fn records_name_the_region_s_hosts_and_a_key_per_domain() {
     // DOM-09
     let sandbox = Sandbox::new();
     let mut selectors = std::collections::HashSet::new();
@@ -172,7 +172,7 @@ fn the_hosts_in_the_records_are_those_of_the_region_and_keys_are_the_domains_own
 }
 
 #[test]
-fn what_is_wrong_with_a_domain_is_named() {
+fn invalid_fields_are_named() {
     // DOM-20, DOM-22, DOM-26, DOM-31
     let sandbox = Sandbox::new();
     let refused = |body: Value, name: &str, part: &str| {
@@ -214,7 +214,7 @@ fn what_is_wrong_with_a_domain_is_named() {
 }
 
 #[test]
-fn a_name_is_registered_once_a_tenant() {
+fn a_name_is_unique_per_tenant() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "acme.test" }));
     let again = sandbox.post("/domains", &json!({ "name": "ACME.test", "region": "eu-west-1" }));
@@ -229,7 +229,7 @@ fn a_name_is_registered_once_a_tenant() {
 }
 
 #[test]
-fn verification_ends_two_seconds_later_or_as_the_name_says() {
+fn verification_takes_two_seconds_or_follows_the_domain_name() {
     // DOM-03, DOM-34, DOM-35, DOM-36, GEN-05
     let sandbox = Sandbox::new();
     let [usual, fails, slow] = ["acme.test", "fail.acme.test", "slow.acme.test"]
@@ -257,7 +257,7 @@ fn verification_ends_two_seconds_later_or_as_the_name_says() {
 }
 
 #[test]
-fn a_partial_domain_has_what_sending_needs_and_nothing_else() {
+fn a_partial_domain_verifies_only_the_sending_records() {
     let sandbox = Sandbox::new();
     let body = json!({ "name": "partial.acme.test", "tracking_subdomain": "links", "capabilities": { "receiving": "enabled" } });
     let domain = created(&sandbox, &body);
@@ -281,7 +281,7 @@ fn a_partial_domain_has_what_sending_needs_and_nothing_else() {
 }
 
 #[test]
-fn an_update_changes_what_it_names_and_new_records_start_anew() {
+fn an_update_changes_only_the_given_fields_and_new_records_are_unverified() {
     // DOM-24, DOM-25
     let sandbox = Sandbox::new();
     let domain = verified(&sandbox, &json!({ "name": "acme.test", "open_tracking": true }));
@@ -316,7 +316,7 @@ fn an_update_changes_what_it_names_and_new_records_start_anew() {
 }
 
 #[test]
-fn a_change_during_a_check_waits_for_the_next_one() {
+fn a_change_during_verification_applies_to_the_next_one() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "acme.test" }));
     verify(&sandbox, &domain);
@@ -331,7 +331,7 @@ fn a_change_during_a_check_waits_for_the_next_one() {
 }
 
 #[test]
-fn an_update_that_breaks_a_rule_changes_nothing() {
+fn an_invalid_update_changes_nothing() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "acme.test", "tracking_subdomain": "links" }));
     let before = read(&sandbox, &domain);
@@ -357,7 +357,7 @@ fn an_update_that_breaks_a_rule_changes_nothing() {
 }
 
 #[test]
-fn a_domain_that_is_not_there_is_not_found_on_every_route() {
+fn an_unknown_domain_is_not_found_on_every_route() {
     let sandbox = Sandbox::new();
     let mine = created(&sandbox, &json!({ "name": "acme.test" }));
     for (method, after) in
@@ -366,7 +366,7 @@ fn a_domain_that_is_not_there_is_not_found_on_every_route() {
         let ask = |id: &str, key: &str| {
             sandbox.ask(method.clone(), format!("/domains/{id}{after}")).key(key).json(&json!({}))
         };
-        assert_eq!(ask(NOBODY, "sb_test").name(), "not_found");
+        assert_eq!(ask(UNKNOWN_ID, "sb_test").name(), "not_found");
         assert_eq!(ask(id(&mine), "sb_other").name(), "not_found");
         assert_eq!(ask("acme.test", "sb_test").name(), "invalid_parameter");
         assert_eq!(ask(id(&mine), "sb_test_sending").name(), "restricted_api_key");
@@ -375,7 +375,7 @@ fn a_domain_that_is_not_there_is_not_found_on_every_route() {
 }
 
 #[test]
-fn the_list_shows_everything_without_records_newest_first() {
+fn the_list_omits_records_and_is_newest_first() {
     let sandbox = Sandbox::new();
     let ids: Vec<_> = (0..25)
         .map(|n| id(&created(&sandbox, &json!({ "name": format!("n{n}.test") }))).to_owned())
@@ -421,7 +421,7 @@ fn a_strict_service_sends_from_verified_domains_only() {
 }
 
 #[test]
-fn without_tls_a_mail_falls_back_unless_its_domain_forbids_it() {
+fn enforced_tls_prevents_the_plain_text_fallback() {
     // DOM-26, DOM-27, DOM-28
     let sandbox = Sandbox::new();
     created(&sandbox, &json!({ "name": "open.test" }));
@@ -457,9 +457,9 @@ fn only_a_verified_tracking_subdomain_tracks() {
             "the record is as sent"
         );
         let mime = String::from_utf8_lossy(&mail.mime).replace("=\r\n", "").replace("=3D", "=");
-        let told = mail.html.as_deref().unwrap().to_owned();
-        let link = told.contains(r#"href="https://links.acme.test/click/"#);
-        let picture = told.contains(r#"<img src="https://links.acme.test/open/"#);
+        let html = mail.html.as_deref().unwrap().to_owned();
+        let link = html.contains(r#"href="https://links.acme.test/click/"#);
+        let picture = html.contains(r#"<img src="https://links.acme.test/open/"#);
         assert_eq!(mime.contains("/click/"), link, "{mime}");
         assert_eq!(mime.contains("/open/"), picture, "{mime}");
         (picture, link)
@@ -481,7 +481,7 @@ fn only_a_verified_tracking_subdomain_tracks() {
 }
 
 #[test]
-fn a_domain_that_is_gone_is_not_checked_to_the_end() {
+fn deleting_a_domain_cancels_its_verification() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, &json!({ "name": "acme.test" }));
     verify(&sandbox, &domain);

@@ -1,4 +1,4 @@
-//! Error answers, and what every answer carries.
+//! Error responses, and the headers of every response.
 
 use http::Method;
 use posthaste_reference_server::Settings;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Sandbox, email};
 
-fn is(answer: &Answer, status: u16, name: &str) {
+fn assert_error(answer: &Answer, status: u16, name: &str) {
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (status, name), "{}", answer.text());
     // ERR-04: exactly these three keys.
     let body = answer.json();
@@ -20,19 +20,23 @@ fn is(answer: &Answer, status: u16, name: &str) {
 fn err_04_every_error_has_the_same_three_keys() {
     // ERR-04, ERR-05, ERR-08, ERR-10
     let sandbox = Sandbox::new();
-    is(&sandbox.get("/nowhere"), 404, "not_found");
-    is(&sandbox.get("/emails/a/b/c"), 404, "not_found");
-    is(&sandbox.get("/emails/00000000-0000-4000-8000-000000000000"), 404, "not_found");
-    is(&sandbox.get("/emails/nonsense"), 422, "invalid_parameter");
-    is(&sandbox.post("/emails", &json!({})), 422, "missing_required_field");
-    is(&sandbox.post("/emails/batch", &json!({})), 422, "validation_error");
-    is(&sandbox.ask(Method::GET, "/emails").no_key().send(""), 401, "missing_api_key");
-    is(&sandbox.ask(Method::GET, "/emails").key("x").send(""), 403, "invalid_api_key");
-    is(&sandbox.ask(Method::GET, "/emails").key("sb_x_sending").send(""), 401, "restricted_api_key");
+    assert_error(&sandbox.get("/nowhere"), 404, "not_found");
+    assert_error(&sandbox.get("/emails/a/b/c"), 404, "not_found");
+    assert_error(&sandbox.get("/emails/00000000-0000-4000-8000-000000000000"), 404, "not_found");
+    assert_error(&sandbox.get("/emails/nonsense"), 422, "invalid_parameter");
+    assert_error(&sandbox.post("/emails", &json!({})), 422, "missing_required_field");
+    assert_error(&sandbox.post("/emails/batch", &json!({})), 422, "validation_error");
+    assert_error(&sandbox.ask(Method::GET, "/emails").no_key().send(""), 401, "missing_api_key");
+    assert_error(&sandbox.ask(Method::GET, "/emails").key("x").send(""), 403, "invalid_api_key");
+    assert_error(
+        &sandbox.ask(Method::GET, "/emails").key("sb_x_sending").send(""),
+        401,
+        "restricted_api_key",
+    );
 }
 
 #[test]
-fn err_10_a_wrong_method_is_told_the_right_ones() {
+fn err_10_method_not_allowed_lists_the_allowed_methods() {
     // ERR-10
     let sandbox = Sandbox::new();
     for (method, path, allowed) in [
@@ -43,27 +47,31 @@ fn err_10_a_wrong_method_is_told_the_right_ones() {
         (Method::PUT, "/emails/00000000-0000-4000-8000-000000000000", "GET, PATCH"),
     ] {
         let answer = sandbox.ask(method, path).send("");
-        is(&answer, 405, "method_not_allowed");
+        assert_error(&answer, 405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some(allowed), "{path}");
     }
 }
 
 #[test]
-fn err_09_a_body_that_is_no_json_is_refused_in_the_same_shape() {
+fn err_09_a_body_that_is_not_json_is_rejected_in_the_same_shape() {
     // ERR-09
     let sandbox = Sandbox::new();
     let deep = "[".repeat(1_000_000);
     let deep_object = "{\"a\":".repeat(1_000_000);
     for body in ["", "{", "{]", "nonsense", "{} x", "\u{feff}{}", &deep, &deep_object] {
         for path in ["/emails", "/emails/batch"] {
-            is(&sandbox.ask(Method::POST, path).send(body.to_owned()), 400, "validation_error");
+            assert_error(&sandbox.ask(Method::POST, path).send(body.to_owned()), 400, "validation_error");
         }
     }
-    is(&sandbox.ask(Method::POST, "/emails").send(&b"{\"from\":\"\xff\"}"[..]), 400, "validation_error");
+    assert_error(
+        &sandbox.ask(Method::POST, "/emails").send(&b"{\"from\":\"\xff\"}"[..]),
+        400,
+        "validation_error",
+    );
 }
 
 #[test]
-fn gen_14_every_answer_is_json_and_carries_its_id_and_the_limit() {
+fn gen_14_every_response_is_json_with_request_id_and_rate_limit_headers() {
     // GEN-14
     let sandbox = Sandbox::new();
     let answers =
@@ -83,7 +91,7 @@ fn gen_14_every_answer_is_json_and_carries_its_id_and_the_limit() {
 }
 
 #[test]
-fn the_limit_counts_each_tenant_s_requests_in_a_second() {
+fn the_rate_limit_counts_requests_per_tenant_and_second() {
     let sandbox = Sandbox::with(&Settings { rate_limit: Some(3), ..Settings::default() });
     for remaining in ["2", "1", "0"] {
         let answer = sandbox.get("/emails");
@@ -93,7 +101,7 @@ fn the_limit_counts_each_tenant_s_requests_in_a_second() {
         assert_eq!(answer.header("ratelimit-remaining"), Some(remaining));
     }
     let answer = sandbox.post("/emails", &email());
-    is(&answer, 429, "rate_limit_exceeded");
+    assert_error(&answer, 429, "rate_limit_exceeded");
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert_eq!(answer.header("ratelimit-remaining"), Some("0"));
     assert!(sandbox.mails().is_empty());
@@ -103,7 +111,7 @@ fn the_limit_counts_each_tenant_s_requests_in_a_second() {
 }
 
 #[test]
-fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
+fn scripted_responses_match_their_requests() {
     let sandbox = Sandbox::new();
     let faults = sandbox.service.faults();
     faults.add(
@@ -114,8 +122,8 @@ fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
     );
     assert_eq!(sandbox.post("/emails", &email()).status, 200, "the first is spared");
     assert_eq!(sandbox.get("/emails").status, 200, "another route");
-    is(&sandbox.post("/emails", &email()), 503, "service_unavailable");
-    is(&sandbox.post("/emails", &email()), 503, "service_unavailable");
+    assert_error(&sandbox.post("/emails", &email()), 503, "service_unavailable");
+    assert_error(&sandbox.post("/emails", &email()), 503, "service_unavailable");
     assert_eq!(sandbox.post("/emails", &email()).status, 200);
     assert_eq!((sandbox.mails().len(), faults.pending()), (2, 0), "a scripted answer does not act");
 
@@ -131,7 +139,7 @@ fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
     assert_eq!(sandbox.get("/emails").header("retry-after"), Some("7"));
     faults.next(Action::TooMany { retry_after: None });
     let answer = sandbox.get("/emails");
-    is(&answer, 429, "rate_limit_exceeded");
+    assert_error(&answer, 429, "rate_limit_exceeded");
     assert_eq!(answer.header("retry-after"), None);
 
     faults.add(Rule::new(Action::answer(500, "")).always());
@@ -143,17 +151,17 @@ fn scripted_answers_meet_the_requests_that_they_are_meant_for() {
 }
 
 #[test]
-fn what_arrived_can_be_looked_at() {
+fn recorded_requests_can_be_inspected() {
     let sandbox = Sandbox::new();
-    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let told = std::sync::Arc::clone(&heard);
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
     sandbox.service.on_request(move |request| {
-        told.lock().unwrap().push(format!("{} {} {}", request.method, request.path, request.status.as_u16()));
+        log.lock().unwrap().push(format!("{} {} {}", request.method, request.path, request.status.as_u16()));
     });
     sandbox.ask(Method::POST, "/emails?x=1").header("idempotency-key", "k").json(&email());
     let requests = sandbox.service.requests();
     assert_eq!(requests.len(), 1);
-    assert_eq!(*heard.lock().unwrap(), ["POST /emails 200"]);
+    assert_eq!(*seen.lock().unwrap(), ["POST /emails 200"]);
     let request = &requests[0];
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/emails"));
     assert_eq!(request.query.as_deref(), Some("x=1"));
@@ -166,7 +174,7 @@ fn what_arrived_can_be_looked_at() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_ids() {
+fn the_same_seed_generates_the_same_ids() {
     let ids = |seed| {
         let sandbox = Sandbox::with(&Settings { seed, ..Settings::default() });
         [sandbox.sent(&email()), sandbox.sent(&email())]

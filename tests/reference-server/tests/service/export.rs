@@ -1,4 +1,4 @@
-//! Captured mails as one file: `/_/export`.
+//! Exports of captured mails: `/_/export`.
 
 use http::Method;
 use mail_parser::mailbox::mbox::MessageIterator;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
 
-fn tricky() -> Sandbox {
+fn sandbox_with_tricky_mails() -> Sandbox {
     let sandbox = Sandbox::new();
     for (subject, text) in [
         ("first", "From here on\r\n>From there\n>>From all\nfrom below\n\n\nFrom"),
@@ -23,8 +23,8 @@ fn tricky() -> Sandbox {
 }
 
 #[test]
-fn an_mbox_holds_every_mail_oldest_first_and_can_be_taken_apart_again() {
-    let sandbox = tricky();
+fn an_mbox_round_trips_every_mail_oldest_first() {
+    let sandbox = sandbox_with_tricky_mails();
     let answer = sandbox.get("/_/export?format=mbox");
     assert_eq!(answer.headers["content-type"], "application/mbox");
     assert_eq!(answer.headers["content-disposition"], "attachment; filename=\"sandbox.mbox\"");
@@ -41,7 +41,7 @@ fn an_mbox_holds_every_mail_oldest_first_and_can_be_taken_apart_again() {
         let whole = String::from_utf8(mail.mime.to_vec()).unwrap().replace("\r\n", "\n");
         let parsed = mail_parser::MessageParser::new().parse(part.contents()).unwrap();
         assert_eq!(parsed.subject(), Some(&*mail.subject));
-        // Read back by the rule of mboxrd, every byte is there again.
+        // Unquoting by the mboxrd rule restores every byte.
         let unquoted: Vec<_> = mbox
             .split_inclusive('\n')
             .map(|line| match line.strip_prefix('>') {
@@ -54,8 +54,8 @@ fn an_mbox_holds_every_mail_oldest_first_and_can_be_taken_apart_again() {
 }
 
 #[test]
-fn json_says_of_every_mail_what_the_inbox_says_of_it() {
-    let sandbox = tricky();
+fn json_matches_the_inbox_records() {
+    let sandbox = sandbox_with_tricky_mails();
     let answer = sandbox.get("/_/export?format=json");
     let all: Vec<Value> = serde_json::from_slice(&answer.body).unwrap();
     let subjects: Vec<_> = all.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
@@ -68,8 +68,8 @@ fn json_says_of_every_mail_what_the_inbox_says_of_it() {
 }
 
 #[test]
-fn the_filters_of_the_list_and_ids_choose() {
-    let sandbox = tricky();
+fn list_filters_and_ids_select_mails() {
+    let sandbox = sandbox_with_tricky_mails();
     let subjects = |query: &str| {
         let answer = sandbox.get(format!("/_/export?format=json&{query}"));
         let all: Vec<Value> = serde_json::from_slice(&answer.body).unwrap();
@@ -90,7 +90,7 @@ fn the_filters_of_the_list_and_ids_choose() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_refused() {
+fn invalid_exports_are_rejected() {
     let sandbox = Sandbox::new();
     for query in ["", "?format=", "?format=eml", "?format=mbox&id=x", "?format=mbox&tag=x"] {
         let answer = sandbox.get(format!("/_/export{query}"));
@@ -103,7 +103,7 @@ fn what_cannot_be_exported_is_refused() {
 }
 
 #[test]
-fn an_answer_holds_so_much_mail_and_not_more() {
+fn an_export_is_bounded_in_size() {
     let sandbox = Sandbox::with(&Settings { keep_mail_bytes: 1 << 30, ..Settings::default() });
     let mut large = email();
     large["attachments"] = json!([{"filename": "a.bin", "content": "AAAA".repeat(4 << 20)}]);

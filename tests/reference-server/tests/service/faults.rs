@@ -1,4 +1,4 @@
-//! Faults that are scripted over HTTP: `/_/faults`.
+//! Scripted faults: `/_/faults`.
 
 use http::Method;
 use posthaste_reference_server::faults::{Action, Rule};
@@ -12,7 +12,7 @@ fn sends(sandbox: &Sandbox, times: usize) -> Vec<u16> {
 }
 
 #[test]
-fn a_rule_is_met_by_its_route_so_often_and_then_all_is_well() {
+fn a_rule_applies_to_its_route_a_limited_number_of_times() {
     let sandbox = Sandbox::new();
     let rule = json!({"method": "POST", "path": "/emails", "action": "answer", "status": 503, "times": 2, "after": 1});
     let added = sandbox.post("/_/faults", &rule);
@@ -38,7 +38,7 @@ fn a_rule_is_met_by_its_route_so_often_and_then_all_is_well() {
 }
 
 #[test]
-fn rules_are_taken_back_one_by_one_or_all() {
+fn rules_are_removed_one_by_one_or_all() {
     let sandbox = Sandbox::new();
     for _ in 0..3 {
         sandbox.post("/_/faults", &json!({"action": "answer", "always": true}));
@@ -56,7 +56,7 @@ fn rules_are_taken_back_one_by_one_or_all() {
 }
 
 #[test]
-fn what_an_answer_says_can_be_chosen_also_garbage() {
+fn response_status_headers_and_body_are_scripted() {
     let sandbox = Sandbox::new();
     let met = |rule: Value| {
         let added = sandbox.post("/_/faults", &rule);
@@ -84,7 +84,7 @@ fn what_an_answer_says_can_be_chosen_also_garbage() {
 }
 
 #[test]
-fn chance_is_repeatable_with_a_seed_and_about_as_asked() {
+fn random_faults_are_reproducible_and_match_their_percentage() {
     let settings = Settings { seed: Some(7), ..Settings::default() };
     let statuses = || {
         let sandbox = Sandbox::with(&settings);
@@ -102,7 +102,7 @@ fn chance_is_repeatable_with_a_seed_and_about_as_asked() {
 }
 
 #[test]
-fn a_bad_rule_is_refused_with_everything_that_is_wrong() {
+fn an_invalid_rule_is_rejected_with_all_problems() {
     let sandbox = Sandbox::new();
     for (rule, said) in [
         (json!({}), &["Missing `action`"][..]),
@@ -159,7 +159,7 @@ fn a_bad_rule_is_refused_with_everything_that_is_wrong() {
 }
 
 #[test]
-fn no_body_makes_the_control_routes_fail() {
+fn control_routes_survive_any_body() {
     let sandbox = Sandbox::new();
     let deep = format!("{{\"action\": {}1{}}}", "[".repeat(200), "]".repeat(200));
     let many = format!("{{{}}}", (0..5_000).map(|n| format!("\"f{n}\": {n}")).collect::<Vec<_>>().join(","));
@@ -193,7 +193,7 @@ fn no_body_makes_the_control_routes_fail() {
 }
 
 #[test]
-fn not_more_rules_wait_than_anybody_can_mean() {
+fn the_number_of_rules_is_limited() {
     let sandbox = Sandbox::new();
     for _ in 0..1_000 {
         sandbox.service.faults().next(Action::DropBefore);
@@ -204,7 +204,7 @@ fn not_more_rules_wait_than_anybody_can_mean() {
 }
 
 #[test]
-fn the_script_is_one_for_all_keys_and_never_met_by_the_sandboxs_own_routes() {
+fn rules_apply_to_all_keys_but_never_to_control_routes() {
     let sandbox = Sandbox::new();
     sandbox.ask(Method::POST, "/_/faults").key("sb_other").json(&json!({"action": "answer", "always": true}));
     assert_eq!(sandbox.get("/emails").status, 500);
@@ -213,7 +213,7 @@ fn the_script_is_one_for_all_keys_and_never_met_by_the_sandboxs_own_routes() {
 }
 
 #[tokio::test]
-async fn faults_of_the_wire_are_scripted_over_the_wire() {
+async fn connection_faults_are_scripted_over_http() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let post = |path: &'static str, body: Value| {
@@ -242,13 +242,13 @@ async fn faults_of_the_wire_are_scripted_over_the_wire() {
 }
 
 #[tokio::test]
-async fn a_stalled_request_gets_no_answer_until_the_server_goes() {
+async fn a_stalled_request_gets_no_response_until_shutdown() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     server.service().faults().add(Rule::new(Action::Stall).always());
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = || client.get(format!("{}/emails", server.base_url())).bearer_auth(server.api_key());
-    let patience = std::time::Duration::from_millis(150);
-    let gave_up = ask().timeout(patience).send().await.unwrap_err();
+    let timeout = std::time::Duration::from_millis(150);
+    let gave_up = ask().timeout(timeout).send().await.unwrap_err();
     assert!(gave_up.is_timeout(), "{gave_up:?}");
     assert!(server.service().faults().list()[0].met == 1);
     let waiting = tokio::spawn(ask().send());
@@ -263,7 +263,7 @@ async fn a_stalled_request_gets_no_answer_until_the_server_goes() {
 }
 
 #[test]
-fn each_scripted_fault_states_what_the_client_will_get() {
+fn each_fault_describes_what_the_client_gets() {
     let sandbox = Sandbox::new();
     let gets = |rule: Value| {
         let added = sandbox.post("/_/faults", &rule);
@@ -336,7 +336,7 @@ fn each_scripted_fault_states_what_the_client_will_get() {
 }
 
 #[test]
-fn the_stated_status_and_name_are_those_of_the_response() {
+fn the_described_status_and_name_match_the_response() {
     let sandbox = Sandbox::new();
     for rule in [
         json!({"action": "answer", "status": 503}),

@@ -20,7 +20,7 @@ fn post(sandbox: &Sandbox, path: &str, key: &str, subject: &str) -> Answer {
 }
 
 #[test]
-fn idem_07_the_same_request_again_gives_the_first_answer_and_sends_nothing() {
+fn idem_07_a_repeated_request_returns_the_first_response_and_sends_nothing() {
     // IDEM-01, IDEM-07, IDEM-10
     for path in PATHS {
         let sandbox = Sandbox::new();
@@ -44,7 +44,7 @@ fn email_02_without_a_key_every_request_sends() {
 }
 
 #[test]
-fn idem_08_another_body_is_refused() {
+fn idem_08_reusing_a_key_with_a_different_body_is_rejected() {
     // IDEM-08, IDEM-10
     for path in PATHS {
         let sandbox = Sandbox::new();
@@ -56,7 +56,7 @@ fn idem_08_another_body_is_refused() {
 }
 
 #[test]
-fn a_key_belongs_to_its_tenant_method_and_path() {
+fn keys_are_scoped_to_tenant_method_and_path() {
     let sandbox = Sandbox::new();
     assert_eq!(post(&sandbox, "/emails", "k", "x").status, 200);
     assert_eq!(post(&sandbox, "/emails/batch", "k", "x").status, 200);
@@ -71,7 +71,7 @@ fn a_key_belongs_to_its_tenant_method_and_path() {
 }
 
 #[test]
-fn idem_04_a_key_expires_after_a_day() {
+fn idem_04_a_key_expires_after_24_hours() {
     // IDEM-04, IDEM-10, LIM-05
     for path in PATHS {
         let sandbox = Sandbox::new();
@@ -109,7 +109,7 @@ fn idem_02_a_key_has_1_to_256_characters() {
 }
 
 #[test]
-fn an_answer_that_was_an_error_is_not_kept() {
+fn error_responses_are_not_cached() {
     let sandbox = Sandbox::new();
     let ask = || sandbox.ask(Method::POST, "/emails").header("idempotency-key", "k");
     assert_eq!(ask().json(&email_with("from", "nonsense")).status, 422);
@@ -117,7 +117,7 @@ fn an_answer_that_was_an_error_is_not_kept() {
 }
 
 #[test]
-fn idem_09_a_request_whose_first_is_still_running_is_refused() {
+fn idem_09_a_concurrent_request_with_the_same_key_is_rejected() {
     // IDEM-09
     let sandbox = Sandbox::new();
     let (arrived, arrival) = mpsc::channel();
@@ -139,7 +139,7 @@ fn idem_09_a_request_whose_first_is_still_running_is_refused() {
 }
 
 #[test]
-fn a_key_is_free_again_after_a_panic() {
+fn a_panic_releases_the_key() {
     let sandbox = Sandbox::new();
     let panics = std::sync::atomic::AtomicBool::new(true);
     sandbox.service.on_captured(move |_| {

@@ -12,7 +12,7 @@ fn subjects(answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn readiness_needs_no_key() {
+fn readiness_requires_no_key() {
     let sandbox = Sandbox::new();
     assert_eq!(
         sandbox.ask(Method::GET, "/_/ready").no_key().send("").json(),
@@ -21,7 +21,7 @@ fn readiness_needs_no_key() {
 }
 
 #[test]
-fn captured_mails_are_listed_newest_first_with_what_is_known_of_them() {
+fn captured_mails_are_listed_newest_first_with_their_details() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("subject", "older"));
     let mut newer = email();
@@ -50,7 +50,7 @@ fn captured_mails_are_listed_newest_first_with_what_is_known_of_them() {
 }
 
 #[test]
-fn filters_find_parts_of_addresses_and_subjects_and_whole_tags() {
+fn filters_match_substrings_of_addresses_and_subjects_and_whole_tags() {
     let sandbox = Sandbox::new();
     for (to, subject, tag) in [
         ("ada@example.com", "Welcome Ada", "a"),
@@ -79,7 +79,7 @@ fn filters_find_parts_of_addresses_and_subjects_and_whole_tags() {
 }
 
 #[test]
-fn after_id_asks_for_what_left_after_that_mail() {
+fn after_id_lists_only_later_mails() {
     let sandbox = Sandbox::new();
     for subject in ["one", "two", "three"] {
         sandbox.sent(&email_with("subject", subject));
@@ -93,7 +93,7 @@ fn after_id_asks_for_what_left_after_that_mail() {
 }
 
 #[test]
-fn one_mail_is_shown_with_its_bodies_headers_and_source() {
+fn a_mail_is_returned_with_bodies_headers_and_source() {
     let sandbox = Sandbox::new();
     let mut email = email();
     email["html"] = "<p>It works</p>".into();
@@ -117,7 +117,7 @@ fn one_mail_is_shown_with_its_bodies_headers_and_source() {
 }
 
 #[test]
-fn mails_are_forgotten_for_one_tenant_alone() {
+fn mails_are_deleted_per_tenant() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
@@ -132,7 +132,7 @@ fn mails_are_forgotten_for_one_tenant_alone() {
 }
 
 #[test]
-fn control_routes_are_neither_logged_nor_limited_nor_faulted() {
+fn control_routes_bypass_the_log_rate_limit_and_faults() {
     let sandbox =
         Sandbox::with(&posthaste_reference_server::Settings { rate_limit: Some(1), ..Default::default() });
     sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(500, ""));
@@ -147,15 +147,15 @@ fn control_routes_are_neither_logged_nor_limited_nor_faulted() {
 }
 
 #[test]
-fn a_listener_hears_of_every_mail_that_leaves() {
+fn a_listener_is_called_for_every_captured_mail() {
     let sandbox = Sandbox::new();
-    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let told = std::sync::Arc::clone(&heard);
-    sandbox.service.on_captured(move |mail| told.lock().unwrap().push(mail.subject.clone()));
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = std::sync::Arc::clone(&seen);
+    sandbox.service.on_captured(move |mail| log.lock().unwrap().push(mail.subject.clone()));
     sandbox.sent(&email());
     sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     sandbox.post("/emails", &Value::Null);
-    assert_eq!(*heard.lock().unwrap(), ["Hello"]);
+    assert_eq!(*seen.lock().unwrap(), ["Hello"]);
     sandbox.advance(3_600);
-    assert_eq!(heard.lock().unwrap().len(), 2);
+    assert_eq!(seen.lock().unwrap().len(), 2);
 }

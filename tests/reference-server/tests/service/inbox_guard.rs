@@ -1,4 +1,4 @@
-//! Pages from elsewhere are refused: by another name (DNS rebinding), and from another origin.
+//! Requests under a foreign host name (DNS rebinding) and from other origins are refused.
 
 use http::{Method, StatusCode};
 use posthaste_reference_server::Settings;
@@ -17,7 +17,7 @@ fn from(sandbox: &Sandbox, method: Method, path: &str, headers: &[(&'static str,
 }
 
 #[test]
-fn a_name_that_is_not_the_sandbox_s_is_refused_everywhere() {
+fn dns_rebinding_is_rejected_on_every_route() {
     let sandbox = Sandbox::new();
     for host in
         ["evil.test", "evil.test:8025", "127.0.0.1.evil.test", "192.168.1.2:8025", "[2001:db8::1]", ""]
@@ -54,20 +54,20 @@ fn a_name_that_is_not_the_sandbox_s_is_refused_everywhere() {
 }
 
 #[test]
-fn the_address_that_was_given_out_is_the_sandbox_s() {
+fn the_published_base_url_is_an_allowed_host() {
     let settings =
         Settings { public_url: Some("https://sandbox.example:8443/".into()), ..Settings::default() };
     let sandbox = Sandbox::with(&settings);
     let ask = |host: &str| sandbox.ask(Method::GET, "/emails").header("host", host).send("").status.as_u16();
     assert_eq!(ask("sandbox.example:8443"), 200);
     assert_eq!(ask("other.example"), 403);
-    // A second door has a name of its own.
+    // A second listener has its own address.
     sandbox.service.listens_at("http://192.168.7.1:8025");
     assert_eq!((ask("192.168.7.1:8025"), ask("192.168.7.2:8025"), ask("sandbox.example")), (200, 403, 200));
 }
 
 #[test]
-fn a_page_of_another_origin_gets_nothing_under_the_sandbox_s_own_routes() {
+fn cross_origin_requests_to_sandbox_routes_are_rejected() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());
     let foreign: [&[(&'static str, &str)]; 8] = [
@@ -116,7 +116,7 @@ fn a_page_of_another_origin_gets_nothing_under_the_sandbox_s_own_routes() {
 }
 
 #[test]
-fn links_that_stand_in_mails_work_from_anywhere() {
+fn links_in_mails_work_cross_origin() {
     let sandbox = Sandbox::new();
     let foreign = [("origin", "https://mail.example"), ("sec-fetch-site", "cross-site")];
     for path in ["/_/unsubscribe/word", "/_/received/word", "/_/consent/word"] {
@@ -131,7 +131,7 @@ fn links_that_stand_in_mails_work_from_anywhere() {
 }
 
 #[test]
-fn no_route_gives_leave_to_other_origins() {
+fn cors_is_never_enabled() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email());
     let foreign = [
@@ -156,7 +156,7 @@ fn no_route_gives_leave_to_other_origins() {
 }
 
 #[test]
-fn no_browser_takes_an_answer_of_the_inbox_for_another_type() {
+fn inbox_responses_disable_content_type_sniffing() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("html", "<b>Hi</b>"));
     let sent = sandbox.mail().id;

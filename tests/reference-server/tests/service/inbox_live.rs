@@ -1,4 +1,4 @@
-//! The stream of what happens, over a real socket.
+//! The live event stream, over a real socket.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,16 @@ use tokio::time::timeout;
 
 use crate::support::email;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The messages of a stream, one by one.
+/// A client of the event stream.
 pub(crate) struct Stream {
     response: reqwest::Response,
     read: String,
 }
 
 impl Stream {
-    pub(crate) async fn of(server: &ReferenceServer) -> Self {
+    pub(crate) async fn connect(server: &ReferenceServer) -> Self {
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let url = format!("{}/_/stream?key={}", server.base_url(), server.api_key());
         let response = client.get(url).send().await.unwrap();
@@ -25,7 +25,7 @@ impl Stream {
         Self { response, read: String::new() }
     }
 
-    /// The next message of a kind; others are passed over. None: the stream has ended.
+    /// Returns the next message of this kind, skipping others; `None` at the end of the stream.
     pub(crate) async fn next(&mut self, kind: &str) -> Option<Value> {
         loop {
             while let Some(end) = self.read.find("\n\n") {
@@ -36,7 +36,7 @@ impl Stream {
                     return Some(serde_json::from_str(&data.unwrap()).unwrap());
                 }
             }
-            let chunk = timeout(PATIENCE, self.response.chunk()).await.expect("something comes").unwrap()?;
+            let chunk = timeout(TIMEOUT, self.response.chunk()).await.expect("something comes").unwrap()?;
             self.read.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
@@ -51,9 +51,9 @@ pub(crate) async fn post(server: &ReferenceServer, path: &str, body: &Value) {
 }
 
 #[tokio::test]
-async fn what_happens_is_told_as_it_happens() {
+async fn events_are_streamed_as_they_happen() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let mut stream = Stream::of(&server).await;
+    let mut stream = Stream::connect(&server).await;
     let hello = stream.next("hello").await.unwrap();
     assert_eq!(
         (&hello["account"], &hello["sent"], &hello["received"]),
@@ -93,9 +93,9 @@ async fn what_happens_is_told_as_it_happens() {
 }
 
 #[tokio::test]
-async fn nobody_hears_of_another_tenant() {
+async fn the_stream_is_isolated_per_tenant() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let mut stream = Stream::of(&server).await;
+    let mut stream = Stream::connect(&server).await;
     stream.next("hello").await.unwrap();
     let request = http::Request::post("/emails").header("authorization", "Bearer sb_other");
     server.service().handle(request.body(email().to_string().into()).unwrap());
@@ -111,20 +111,20 @@ async fn nobody_hears_of_another_tenant() {
 }
 
 #[tokio::test]
-async fn a_flood_is_told_in_handfuls() {
+async fn bursts_are_streamed_in_batches() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let mut stream = Stream::of(&server).await;
+    let mut stream = Stream::connect(&server).await;
     stream.next("hello").await.unwrap();
     for _ in 0..5_000 {
         let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
         server.service().handle(request.body(email().to_string().into()).unwrap());
     }
-    // Too much to be told one by one: how things stand, and the page loads afresh.
+    // Too many events to send one by one: a new `hello` makes the page reload.
     while stream.next("hello").await.unwrap()["sent"] != 5_000 {}
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_server_stops_and_does_not_hold_it_up() {
+async fn a_stream_ends_on_shutdown_without_delaying_it() {
     let service = posthaste_reference_server::Service::new(Settings::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/_/stream?key=sb_test", listener.local_addr().unwrap());
@@ -143,9 +143,9 @@ async fn a_stream_ends_when_the_server_stops_and_does_not_hold_it_up() {
 }
 
 #[tokio::test]
-async fn a_mount_that_can_t_go_on_says_how_things_stand_and_ends() {
+async fn a_non_streaming_mount_sends_the_current_state_and_ends() {
     let server = ReferenceServer::start().await;
-    let mut stream = Stream::of(&server).await;
+    let mut stream = Stream::connect(&server).await;
     assert_eq!(stream.next("hello").await.unwrap()["sent"], 0);
     assert_eq!(stream.next("hello").await, None);
 }

@@ -50,7 +50,7 @@ const ROUTES: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_wrong_method_is_answered_405_with_the_methods_that_the_path_takes() {
+fn a_wrong_method_returns_405_with_the_allowed_methods() {
     let sandbox = Sandbox::new();
     for (path, allowed) in ROUTES {
         for path in [(*path).to_owned(), format!("{path}/"), format!("{path}//?key=sb_test")] {
@@ -69,7 +69,7 @@ fn a_wrong_method_is_answered_405_with_the_methods_that_the_path_takes() {
 }
 
 #[test]
-fn an_unknown_path_is_answered_404_whatever_the_method() {
+fn an_unknown_path_returns_404_for_every_method() {
     let sandbox = Sandbox::new();
     for path in [
         "/_/x",
@@ -95,7 +95,7 @@ fn an_unknown_path_is_answered_404_whatever_the_method() {
 }
 
 #[test]
-fn routes_that_belong_to_an_account_or_change_the_sandbox_need_a_key() {
+fn account_and_control_routes_require_a_key() {
     let sandbox = Sandbox::new();
     let open = ["/_", "/_/assets/app.js", "/_/ready", "/_/tenants", "/_/received/x", "/_/unsubscribe/x"];
     for (path, allowed) in ROUTES {

@@ -1,20 +1,20 @@
-//! Emails that wait or that failed before they left, in the inbox's list.
+//! Unsent emails (pending, failed or canceled) in the inbox.
 
 use http::Method;
-use posthaste_reference_server::{ReferenceServer, Settings, keep};
+use posthaste_reference_server::{ReferenceServer, Settings, persistence};
 use serde_json::{Value, json};
 
 use crate::inbox_live::{Stream, post};
 use crate::support::{Answer, Sandbox, email, email_with};
 
-/// The email that its recipient's topic keeps from leaving.
-fn opted_out(sandbox: &Sandbox) -> String {
+/// An email suppressed by its recipient's topic choice.
+fn create_opted_out_email(sandbox: &Sandbox) -> String {
     let topic = json!({"name": "News", "default_subscription": "opt_out"});
     let topic = sandbox.post("/topics", &topic).json()["id"].clone();
     sandbox.sent(&email_with("topic_id", topic))
 }
 
-/// One email in each state that no mail has: its id, its state, and why.
+/// Creates one email in each unsent state; returns ids, states and reasons.
 fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
     let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let canceled = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
@@ -24,7 +24,7 @@ fn one_of_each(sandbox: &Sandbox) -> Vec<(String, &'static str, Value)> {
         (scheduled, "scheduled", Value::Null),
         (canceled, "canceled", Value::Null),
         (sandbox.sent(&email_with("attachments", files)), "queued", Value::Null),
-        (opted_out(sandbox), "failed", json!("recipients_opted_out")),
+        (create_opted_out_email(sandbox), "failed", json!("recipients_opted_out")),
         (sandbox.sent(&email_with("to", "failed@example.com")), "failed", Value::Null),
         (sandbox.sent(&email_with("to", "suppressed@example.com")), "suppressed", Value::Null),
     ]
@@ -37,7 +37,7 @@ fn ids(answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn unsent_emails_are_listed_with_their_state_and_only_on_request() {
+fn unsent_emails_are_listed_only_with_a_state_filter() {
     let sandbox = Sandbox::new();
     let each = one_of_each(&sandbox);
     let left = sandbox.sent(&email());
@@ -60,7 +60,7 @@ fn unsent_emails_are_listed_with_their_state_and_only_on_request() {
 }
 
 #[test]
-fn an_unknown_state_is_refused_with_the_known_ones() {
+fn an_unknown_state_is_rejected_with_the_allowed_values() {
     let refused = Sandbox::new().get("/_/messages?state=late");
     assert_eq!((refused.status.as_u16(), refused.name().as_str()), (422, "validation_error"));
     let rule =
@@ -88,7 +88,7 @@ fn unsent_emails_are_searched_and_paged_like_mails() {
     assert_eq!(ids(&page("query=WORD3")), all[1..2]);
     assert_eq!(ids(&page("subject=number%200")), all[4..]);
     assert!(ids(&page("to=nobody")).is_empty());
-    // An email that has left since is a place to go on from all the same.
+    // An email sent meanwhile is still a valid cursor.
     sandbox.advance(3_600);
     assert!(ids(&page(&format!("after={}", all[2]))).is_empty());
     assert_eq!(
@@ -98,7 +98,7 @@ fn unsent_emails_are_searched_and_paged_like_mails() {
 }
 
 #[test]
-fn an_unsent_email_has_a_timeline_its_bodies_and_its_request_until_it_is_a_mail_at_the_same_address() {
+fn an_unsent_email_has_timeline_bodies_and_request_under_the_path_of_its_later_mail() {
     let sandbox = Sandbox::new();
     for (id, state, reason) in one_of_each(&sandbox) {
         let about = sandbox.get(format!("/_/messages/{id}/about")).json();
@@ -126,10 +126,10 @@ fn an_unsent_email_has_a_timeline_its_bodies_and_its_request_until_it_is_a_mail_
 }
 
 #[test]
-fn unsent_emails_and_their_reasons_outlive_a_restart() {
+fn unsent_emails_and_their_reasons_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let open = || {
-        let (service, keeper) = keep::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let (service, keeper) = persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
         (Sandbox::over(service), keeper)
     };
     let listed = |sandbox: &Sandbox| -> Vec<(Value, Value)> {
@@ -152,9 +152,9 @@ fn unsent_emails_and_their_reasons_outlive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_waiting_email_is_in_the_stream_at_once_and_turns_into_the_mail_when_it_leaves() {
+async fn a_pending_email_is_streamed_immediately_and_replaced_by_its_mail() {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let mut stream = Stream::of(&server).await;
+    let mut stream = Stream::connect(&server).await;
     assert_eq!(stream.next("hello").await.unwrap()["unsent"], 0);
     post(&server, "/emails", &email_with("scheduled_at", "in 1 hour")).await;
     let news = stream.next("news").await.unwrap();

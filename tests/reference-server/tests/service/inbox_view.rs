@@ -1,4 +1,4 @@
-//! What the page looks through: its files, a mail's sides, the requests, the templates.
+//! What the inbox page shows: its files, the views of a mail, requests and templates.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn open(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
 }
 
 #[test]
-fn the_page_and_its_files_may_run_their_own_scripts_and_nothing_else() {
+fn the_content_security_policy_allows_only_the_page_s_own_scripts() {
     let sandbox = Sandbox::new();
     let page = open(&sandbox, "/_/");
     assert_eq!((page.status.as_u16(), page.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -34,7 +34,7 @@ fn the_page_and_its_files_may_run_their_own_scripts_and_nothing_else() {
         };
         assert_eq!((file.status.as_u16(), file.header("content-type")), (200, Some(kind)), "{path}");
         assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
-        // What a module imports is a file too.
+        // Imported modules are files, too.
         let text = file.text();
         for name in text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next()) {
             let path = format!("/_/assets/{name}");
@@ -50,7 +50,7 @@ fn the_page_and_its_files_may_run_their_own_scripts_and_nothing_else() {
 }
 
 #[test]
-fn html_is_shown_under_a_policy_of_its_own_with_the_mail_s_own_pictures() {
+fn mail_html_has_a_policy_of_its_own_and_inlined_images() {
     let sandbox = Sandbox::new();
     let mut email = email_with(
         "html",
@@ -73,7 +73,7 @@ fn html_is_shown_under_a_policy_of_its_own_with_the_mail_s_own_pictures() {
         text.contains("<img src='data:image/png;base64,YWJj'>") && text.contains("<img src=cid:none>"),
         "{text}"
     );
-    // The newest mail, for a browser in a test.
+    // The newest mail, for browser tests.
     assert_eq!(open(&sandbox, format!("/_/latest.html?key={KEY}&to=ada")).text(), text);
     assert_eq!(open(&sandbox, format!("/_/latest.txt?key={KEY}")).text(), "It works");
     assert_eq!(open(&sandbox, format!("/_/latest.json?key={KEY}")).json()["id"], id);
@@ -82,7 +82,7 @@ fn html_is_shown_under_a_policy_of_its_own_with_the_mail_s_own_pictures() {
 }
 
 #[test]
-fn a_mail_that_shows_many_pictures_very_often_is_shown_soon() {
+fn repeated_inline_images_render_in_linear_time() {
     let sandbox = Sandbox::new();
     let count = 200;
     let files = (0..count).map(|number| json!({"filename": "p.png", "content": "YWJj".repeat(2_000), "content_id": format!("p{number}")}));
@@ -99,7 +99,7 @@ fn a_mail_that_shows_many_pictures_very_often_is_shown_soon() {
 }
 
 #[test]
-fn everything_that_was_attached_is_saved_and_never_shown() {
+fn attachments_are_downloaded_and_never_rendered() {
     let sandbox = Sandbox::new();
     let mut email = email_with("html", "<p>Hi</p>");
     email["attachments"] = json!([
@@ -131,7 +131,7 @@ fn everything_that_was_attached_is_saved_and_never_shown() {
 }
 
 #[test]
-fn received_mails_have_the_same_sides() {
+fn received_mails_have_the_same_views() {
     let sandbox = Sandbox::new();
     for (subject, text) in [("First", "needle in it"), ("Second", "hay")] {
         let mail = json!({"from": "Ada Lovelace <ada@example.com>", "to": "help@acme.test", "subject": subject, "text": text, "html": "<p>Hi</p>"});
@@ -170,7 +170,7 @@ fn received_mails_have_the_same_sides() {
 }
 
 #[test]
-fn a_search_looks_at_addresses_subjects_tags_and_text() {
+fn search_covers_addresses_subjects_tags_and_text() {
     let sandbox = Sandbox::new();
     let mut one = email_with("subject", "Invoice 17");
     one["tags"] = json!([{"name": "kind", "value": "Billing"}]);
@@ -195,7 +195,7 @@ fn a_search_looks_at_addresses_subjects_tags_and_text() {
 }
 
 #[test]
-fn the_timeline_has_events_and_the_attempts_to_tell_webhooks() {
+fn the_timeline_lists_events_and_webhook_attempts() {
     let sandbox = Sandbox::new();
     let hook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.bounced"]});
     let hook = sandbox.post("/webhooks", &hook).json()["id"].clone();
@@ -209,16 +209,16 @@ fn the_timeline_has_events_and_the_attempts_to_tell_webhooks() {
         timeline["events"].as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap()).collect();
     assert_eq!((events.first(), events.last()), (Some(&"accepted"), Some(&"bounced")));
     assert!(events.contains(&"sent") && events.contains(&"delivered"), "{events:?}");
-    let told = &timeline["webhooks"][0];
+    let delivery = &timeline["webhooks"][0];
     assert_eq!(
-        (&told["type"], &told["webhook_id"], &told["endpoint"]),
+        (&delivery["type"], &delivery["webhook_id"], &delivery["endpoint"]),
         (&json!("email.bounced"), &hook, &json!("http://127.0.0.1:9/hook"))
     );
-    assert!(told["attempts"].is_array() && told["status"].is_string());
+    assert!(delivery["attempts"].is_array() && delivery["status"].is_string());
 }
 
 #[test]
-fn the_request_that_made_a_mail_is_found_and_holds_no_credential() {
+fn the_originating_request_is_shown_without_credentials() {
     let sandbox = Sandbox::new();
     sandbox.sent(&email_with("subject", "other"));
     let sent = sandbox
@@ -245,7 +245,7 @@ fn the_request_that_made_a_mail_is_found_and_holds_no_credential() {
 }
 
 #[test]
-fn the_request_log_shows_a_tenant_its_own_requests_and_those_of_nobody() {
+fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
     let sandbox = Sandbox::new();
     sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(503, "busy"));
     assert_eq!(sandbox.post("/emails", &email()).status, 503);
@@ -277,7 +277,7 @@ fn the_request_log_shows_a_tenant_its_own_requests_and_those_of_nobody() {
 }
 
 #[test]
-fn each_request_states_how_long_the_service_took_and_a_scripted_delay_beside_it() {
+fn requests_record_their_duration_and_scripted_delay_separately() {
     let sandbox = Sandbox::new();
     sandbox.post("/_/faults", &json!({"action": "slow", "delay_ms": 1500}));
     let start = Instant::now();
@@ -298,7 +298,7 @@ fn each_request_states_how_long_the_service_took_and_a_scripted_delay_beside_it(
 }
 
 #[test]
-fn a_template_is_shown_with_values_as_a_send_would_render_it() {
+fn a_template_preview_renders_like_a_send() {
     let sandbox = Sandbox::new();
     let template = json!({"name": "Order", "alias": "order", "subject": "Order {{{ORDER}}}", "html": "<p>Hi {{{NAME}}}, {{{EMAIL}}}: {{{TOTAL}}}</p>",
         "variables": [{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "ORDER", "type": "string"}, {"key": "TOTAL", "type": "number", "fallback_value": 42}]});
@@ -334,7 +334,7 @@ fn a_template_is_shown_with_values_as_a_send_would_render_it() {
 }
 
 #[test]
-fn tenants_are_known_and_looking_makes_none() {
+fn tenants_are_listed_and_reading_creates_none() {
     let sandbox = Sandbox::new();
     for path in [
         "/_/messages?key=sb_nobody",
@@ -358,10 +358,10 @@ fn tenants_are_known_and_looking_makes_none() {
 }
 
 #[cfg(unix)]
-/// What a shell hands to curl: its arguments and its standard input.
-fn run_by_a_shell(command: &str) -> (Vec<String>, Vec<u8>) {
+/// Runs `command` in a shell; returns curl's arguments and standard input.
+fn run_in_shell(command: &str) -> (Vec<String>, Vec<u8>) {
     let script = format!("curl() {{ printf '%s\\0' \"$@\" STDIN; cat; }}; {command}");
-    // A file, since an argument has less room than what is pasted.
+    // Uses a file, since an argument has a lower size limit than pasted input.
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, script).unwrap();
     let output = std::process::Command::new("sh")
@@ -379,7 +379,7 @@ fn run_by_a_shell(command: &str) -> (Vec<String>, Vec<u8>) {
 }
 
 #[cfg(unix)]
-fn copied(sandbox: &Sandbox) -> Option<String> {
+fn copied_curl(sandbox: &Sandbox) -> Option<String> {
     let number = sandbox.get("/_/requests").json()["data"][0]["number"].to_string();
     sandbox.get(format!("/_/requests/{number}")).json()["curl"].as_str().map(str::to_owned)
 }
@@ -424,7 +424,7 @@ mod shell {
         #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn a_copied_request_reaches_curl_as_it_was(
+        fn a_copied_request_reaches_curl_unchanged(
             method in "[A-Z!#$%&'*+.^_`|~-]{1,12}", path in "/[a-z0-9!$&'()*+,;=:@{}`\"|.%-]{0,20}",
             query in "[a-z0-9!$&'()*+,;=:@/?{}`|\\[\\]-]{0,20}", key in "[ -~]{1,30}", body in hostile(),
         ) {
@@ -436,9 +436,9 @@ mod shell {
                 return Ok(());
             }
             sandbox.service.handle(request);
-            let command = copied(&sandbox).unwrap();
+            let command = copied_curl(&sandbox).unwrap();
             prop_assert!(!command.chars().any(|char| char.is_control() && char != '\n'), "{:?}", command);
-            let (arguments, input) = run_by_a_shell(&command);
+            let (arguments, input) = run_in_shell(&command);
             let after = |flag: &str| arguments.iter().skip_while(|argument| *argument != flag).nth(1).cloned();
             prop_assert_eq!(after("-X"), Some(method), "{}", command);
             let url = format!("http://sandbox.invalid{target}");
@@ -460,15 +460,15 @@ mod shell {
     }
 
     #[test]
-    fn a_request_whose_body_is_large_or_hidden_is_copied_whole_or_not_at_all() {
+    fn a_large_or_redacted_body_is_copied_whole_or_not_at_all() {
         let sandbox = Sandbox::new();
         let text = "it's ".repeat(30 << 10);
         sandbox.sent(&email_with("text", text.as_str()));
-        let (_, input) = run_by_a_shell(&copied(&sandbox).unwrap());
+        let (_, input) = run_in_shell(&copied_curl(&sandbox).unwrap());
         assert_eq!(serde_json::from_slice::<Value>(&input).unwrap()["text"], text);
         sandbox.sent(&email_with("text", text.repeat(2)));
-        assert_eq!(copied(&sandbox), None);
+        assert_eq!(copied_curl(&sandbox), None);
         sandbox.ask(Method::POST, "/oauth/token").no_key().json(&json!({"refresh_token": "secret"}));
-        assert_eq!(copied(&sandbox), None);
+        assert_eq!(copied_curl(&sandbox), None);
     }
 }

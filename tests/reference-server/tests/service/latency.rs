@@ -1,4 +1,4 @@
-//! How long requests wait while the service has much to do, through the real HTTP mount.
+//! Request latency under load, over the real HTTP mount.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use crate::support::{KEY, email};
 
 const CONTACTS: usize = 5_000;
-/// Generous: a debug build, on a machine that has other work.
+/// Generous, for a debug build on a busy machine.
 const BOUND: Duration = Duration::from_millis(250);
 
-/// HTML of about `bytes` bytes, like a newsletter, with a value of the contact.
+/// A newsletter of about `bytes` bytes of HTML, with a contact placeholder.
 fn newsletter(bytes: usize) -> String {
     let row = "<tr><td><a href=\"https://acme.test/a\">Read more</a></td><td><p>A paragraph of some words.</p></td></tr>";
     format!("<p>Hello {{{{{{FIRST_NAME}}}}}}</p><table>{}</table>", row.repeat(bytes / row.len()))
 }
 
-fn made(service: &Service, path: &str, body: &Value) -> String {
+fn create(service: &Service, path: &str, body: &Value) -> String {
     let request =
         Request::builder().method(Method::POST).uri(path).header("authorization", format!("Bearer {KEY}"));
     let response = service.handle(request.body(Bytes::from(body.to_string())).unwrap());
@@ -29,15 +29,15 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
     answer["id"].as_str().unwrap_or_else(|| panic!("{path}: {answer}")).to_owned()
 }
 
-/// A broadcast that can be sent.
+/// Creates a broadcast ready to send.
 fn broadcast(service: &Service) -> String {
-    let segment = made(service, "/segments", &json!({"name": "Readers"}));
+    let segment = create(service, "/segments", &json!({"name": "Readers"}));
     for i in 0..CONTACTS {
         let contact = json!({"email": format!("c{i}@example.com"), "first_name": format!("Name{i}"), "segments": [{"id": segment}]});
-        made(service, "/contacts", &contact);
+        create(service, "/contacts", &contact);
     }
     let message = json!({"segment_id": segment, "from": "news@acme.test", "subject": "News", "html": newsletter(55_000)});
-    made(service, "/broadcasts", &message)
+    create(service, "/broadcasts", &message)
 }
 
 struct Client {
@@ -50,7 +50,7 @@ impl Client {
         self.http.request(method, format!("{}{path}", self.base_url)).bearer_auth(KEY)
     }
 
-    /// Asks again and again until it is dropped.
+    /// Repeats a request until dropped.
     async fn repeat(self: Arc<Self>, path: &'static str) {
         loop {
             let answer = self.request(Method::GET, path).send().await.unwrap();
@@ -68,7 +68,7 @@ impl Client {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_request_waits_for_a_broadcast_an_export_or_a_search() {
+async fn broadcasts_exports_and_searches_do_not_block_requests() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let service = Arc::clone(server.service());
     let id = tokio::task::spawn_blocking(move || broadcast(&service)).await.unwrap();
@@ -117,12 +117,12 @@ async fn no_request_waits_for_a_broadcast_an_export_or_a_search() {
 }
 
 #[test]
-fn a_move_of_the_clock_ends_when_all_is_done_and_holds_up_no_request() {
+fn advancing_the_clock_waits_for_due_work_without_blocking_requests() {
     let service =
         Service::new(Settings { clock: ClockStart::Frozen(Timestamp::UNIX_EPOCH), ..Settings::default() });
     let id = broadcast(&service);
     let schedule = json!({"scheduled_at": "1970-01-02T00:00:00Z"});
-    made(&service, &format!("/broadcasts/{id}/send"), &schedule);
+    create(&service, &format!("/broadcasts/{id}/send"), &schedule);
 
     let started = Instant::now();
     let moving = Arc::clone(&service);
@@ -130,14 +130,14 @@ fn a_move_of_the_clock_ends_when_all_is_done_and_holds_up_no_request() {
     let mut waits = Vec::new();
     while !moved.is_finished() {
         let started = Instant::now();
-        made(&service, "/emails", &email());
+        create(&service, "/emails", &email());
         waits.push(started.elapsed());
     }
     moved.join().unwrap();
     let total = started.elapsed();
     let mails = service.mails(KEY);
     assert_eq!(mails.iter().filter(|mail| mail.subject == "News").count(), CONTACTS);
-    // The last step left when it was due, not when the clock stood at its end.
+    // The last step ran when it was due, not at the end of the clock's move.
     let last = "1970-01-02T00:00:00.4Z".parse().unwrap();
     assert_eq!(
         mails.iter().filter(|mail| mail.subject == "News").map(|mail| mail.captured_at).max(),

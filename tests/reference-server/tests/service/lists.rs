@@ -1,4 +1,4 @@
-//! `GET /emails` and `GET /logs`: both modes' rules as far as lists of mode A go.
+//! `GET /emails` and `GET /logs`: the rules of both list modes that apply to mode A.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox, email, email_with};
 
-/// Both lists hold so many items, in the order in which they were made.
+/// Fills both lists with `count` items; returns their ids in creation order.
 fn filled(count: usize) -> (Sandbox, Vec<(&'static str, Vec<String>)>) {
     let sandbox = Sandbox::new();
     let mut emails: Vec<_> =
         (0..count).map(|n| sandbox.sent(&email_with("subject", n.to_string()))).collect();
     emails.reverse();
-    // Each look at the log is logged after it was answered; so it is looked at once, and later looks are shut out.
+    // Reading the log adds an entry to it, so it is read once and later entries are excluded.
     let mut logs = Vec::new();
     let mut after = String::new();
     while logs.len() < count {
@@ -42,7 +42,7 @@ fn refused(answer: &Answer, words: &str) {
 }
 
 #[test]
-fn gen_29_an_empty_list_has_no_data_and_no_more() {
+fn gen_29_an_empty_list_has_empty_data_and_has_more_false() {
     // GEN-27, GEN-29
     let sandbox = Sandbox::new();
     for path in ["/emails", "/logs"] {
@@ -55,7 +55,7 @@ fn gen_29_an_empty_list_has_no_data_and_no_more() {
 }
 
 #[test]
-fn list_a1_twenty_items_are_the_usual_page() {
+fn list_a1_the_default_page_size_is_twenty() {
     // LIST-A1, SENT-12, LOG-06, LIM-10
     let (_, lists) = filled(20);
     assert_eq!(lists[0].1.len(), 20);
@@ -71,7 +71,7 @@ fn list_a1_twenty_items_are_the_usual_page() {
 }
 
 #[test]
-fn list_a2_the_limit_is_a_whole_number_from_1_to_100() {
+fn list_a2_limit_is_an_integer_from_1_to_100() {
     // LIST-01, LIST-A2, LIST-A3, LIST-A5
     let (sandbox, lists) = filled(101);
     for (path, _) in &lists {
@@ -92,7 +92,7 @@ fn list_a2_the_limit_is_a_whole_number_from_1_to_100() {
 }
 
 #[test]
-fn list_05_after_walks_to_older_items_without_gap_or_repeat() {
+fn list_05_after_pages_to_older_items_without_gaps_or_duplicates() {
     // LIST-02, LIST-05, LIST-07, LIST-11, SENT-14
     let (sandbox, lists) = filled(7);
     for (path, all) in lists {
@@ -114,7 +114,7 @@ fn list_05_after_walks_to_older_items_without_gap_or_repeat() {
 }
 
 #[test]
-fn list_06_before_walks_to_newer_items_next_to_the_cursor() {
+fn list_06_before_returns_the_newer_items_adjacent_to_the_cursor() {
     // LIST-03, LIST-06, LIST-07, LIST-11
     let (sandbox, lists) = filled(7);
     let (path, all) = &lists[0];
@@ -133,7 +133,7 @@ fn list_06_before_walks_to_newer_items_next_to_the_cursor() {
 }
 
 #[test]
-fn list_08_both_cursors_together_are_refused() {
+fn list_08_both_cursors_together_are_rejected() {
     // LIST-08
     let (sandbox, lists) = filled(2);
     for (path, all) in lists {
@@ -145,7 +145,7 @@ fn list_08_both_cursors_together_are_refused() {
 }
 
 #[test]
-fn an_unknown_cursor_is_refused() {
+fn an_unknown_cursor_is_rejected() {
     let (sandbox, lists) = filled(1);
     for (path, _) in lists {
         for cursor in ["00000000-0000-4000-8000-000000000000", "nonsense", ""] {
@@ -191,7 +191,7 @@ fn items_are_newest_first_and_have_exactly_the_specified_fields() {
 }
 
 #[test]
-fn gen_10_requests_are_logged_with_path_method_status_and_agent() {
+fn gen_10_requests_are_logged_with_path_method_status_and_user_agent() {
     // GEN-10, LOG-02, LOG-03, LOG-04, LOG-05
     let sandbox = Sandbox::new();
     sandbox.ask(Method::POST, "/emails").header("user-agent", "agent/1.0 (x)").json(&email());
@@ -219,7 +219,7 @@ fn gen_10_requests_are_logged_with_path_method_status_and_agent() {
 }
 
 #[test]
-fn a_page_costs_the_same_however_long_the_list_is() {
+fn a_page_takes_constant_time_regardless_of_list_length() {
     let time = |count: usize| {
         let sandbox = Sandbox::new();
         let emails: Value = (0..100).map(|_| email()).collect();
@@ -237,12 +237,12 @@ fn a_page_costs_the_same_however_long_the_list_is() {
         (0..20).map(best).min().unwrap()
     };
     let (short, long) = (time(300), time(6_000));
-    // Walking the whole list would take twenty times as long.
+    // A scan of the whole list would take twenty times as long.
     assert!(long < short * 5 + Duration::from_millis(1), "{short:?} for 300, {long:?} for 6,000");
 }
 
 #[test]
-fn a_cursor_that_names_no_member_of_the_list_is_refused() {
+fn a_cursor_outside_the_list_is_rejected() {
     let sandbox = Sandbox::new();
     let made = |path: &str, body: &Value| {
         let answer = sandbox.post(path, body);
@@ -271,7 +271,7 @@ fn a_cursor_that_names_no_member_of_the_list_is_refused() {
             }
         }
     }
-    // Who leaves keeps the place from which a walk goes on; a deleted segment keeps none.
+    // A removed contact remains a valid cursor; a deleted segment has none.
     let page = |path: &str, after: &str| sandbox.get(format!("{path}?after={after}")).json();
     let (members, segment) = (format!("/segments/{}/contacts", segments[0]), &segments[0]);
     let leave = sandbox.ask(Method::DELETE, format!("/contacts/{}/segments/{segment}", contacts[2]));

@@ -1,4 +1,4 @@
-//! Mails whose parts nest deeper than any parser should follow, at every door.
+//! Mails with excessively nested parts, on every entry point.
 
 use std::fmt::Write as _;
 
@@ -9,23 +9,23 @@ use http::Method;
 use posthaste_reference_server::{Fetched, NotReceived};
 use serde_json::{Value, json};
 
-use crate::keep::{close, open};
-use crate::smtp::Door;
+use crate::persistence::{close, open};
+use crate::smtp_receiving::SmtpServer;
 use crate::support::{Answer, KEY, Sandbox, email_with};
 
-/// How the parts of a mail nest.
+/// How a mail's parts are nested.
 #[derive(Clone, Copy, Debug)]
 enum Nesting {
-    /// A `message/rfc822` in a `message/rfc822`, and so on.
+    /// `message/rfc822` inside `message/rfc822`, repeatedly.
     Message,
-    /// A `multipart/digest`, whose parts are messages without saying so.
+    /// `multipart/digest`, whose parts are messages by default.
     Digest,
-    /// The messages of [`Nesting::Message`] in a part that is Base64-encoded.
+    /// The messages of [`Nesting::Message`] in a Base64-encoded part.
     Encoded,
 }
 
 const NESTINGS: [Nesting; 3] = [Nesting::Message, Nesting::Digest, Nesting::Encoded];
-/// A stack of 2 MiB overflows from far fewer.
+/// Far fewer levels overflow a 2 MiB stack.
 const MANY: usize = 25_000;
 
 fn mail(nesting: Nesting, levels: usize) -> Vec<u8> {
@@ -70,7 +70,7 @@ fn received(sandbox: &Sandbox, mail: Vec<u8>) -> Answer {
 const RULE: &str = "has more than 100 levels of parts";
 
 #[test]
-fn a_mail_of_too_many_levels_is_refused_at_every_door() {
+fn too_deeply_nested_mail_is_rejected_on_every_entry_point() {
     for nesting in NESTINGS {
         let sandbox = Sandbox::new();
         let answer = received(&sandbox, mail(nesting, MANY));
@@ -97,51 +97,51 @@ fn a_mail_of_too_many_levels_is_refused_at_every_door() {
 }
 
 #[tokio::test]
-async fn smtp_refuses_a_mail_of_too_many_levels_and_takes_the_next() {
-    let door = Door::open(&posthaste_reference_server::Settings::default()).await;
+async fn smtp_rejects_too_deeply_nested_mail_and_accepts_the_next() {
+    let server = SmtpServer::open(&posthaste_reference_server::Settings::default()).await;
     for nesting in NESTINGS {
-        let replies = door.deliver(&mail(nesting, MANY)).await;
+        let replies = server.deliver(&mail(nesting, MANY)).await;
         assert!(replies.starts_with("554 5.6.0 ") && replies.contains(RULE), "{nesting:?}: {replies}");
         let login = "HELO me\r\nAUTH PLAIN AHJlc2VuZABzYl9zZW5kZXI=\r\n";
-        let replies = door.deliver_after(login, &mail(nesting, MANY)).await;
+        let replies = server.deliver_after(login, &mail(nesting, MANY)).await;
         assert!(replies.starts_with("554 5.6.0 ") && replies.contains(RULE), "{nesting:?}: {replies}");
-        let replies = door.deliver(&mail(nesting, 40)).await;
+        let replies = server.deliver(&mail(nesting, 40)).await;
         assert!(replies.starts_with("250 2.0.0 "), "{nesting:?}: {replies}");
     }
-    assert_eq!(door.received("sb_local").len(), NESTINGS.len());
+    assert_eq!(server.received("sb_local").len(), NESTINGS.len());
 }
 
 #[test]
-fn an_email_whose_fetched_file_has_too_many_levels_fails() {
+fn an_email_with_a_too_deeply_nested_fetched_file_fails() {
     for nesting in NESTINGS {
         let sandbox = Sandbox::new();
         let file = json!([{"path": "https://files.acme.test/deep.eml", "content_type": "message/rfc822"}]);
         let id = sandbox.sent(&email_with("attachments", file));
-        let errand = sandbox.service.next_errand().unwrap();
+        let job = sandbox.service.next_fetch().unwrap();
         let content = Bytes::from(mail(nesting, MANY));
-        sandbox.service.finish_errand(errand, Ok(vec![Fetched { index: 0, content }]));
+        sandbox.service.finish_fetch(job, Ok(vec![Fetched { index: 0, content }]));
         assert_eq!(sandbox.last_event(&id), "failed", "{nesting:?}");
         assert!(sandbox.mails().is_empty());
     }
 }
 
 #[test]
-fn mails_of_few_levels_are_taken_shown_and_kept() {
+fn moderately_nested_mail_is_accepted_displayed_and_stored() {
     for nesting in NESTINGS {
         let folder = tempfile::tempdir().unwrap();
         let (sandbox, keeper) = open(folder.path());
         assert_eq!(received(&sandbox, mail(nesting, 90)).status, 201, "{nesting:?}");
         sandbox.sent(&attached(nesting, 90));
-        let paths = shown(&sandbox);
+        let paths = views(&sandbox);
         close(sandbox, keeper);
         let (sandbox, keeper) = open(folder.path());
-        assert_eq!(shown(&sandbox), paths, "{nesting:?}");
+        assert_eq!(views(&sandbox), paths, "{nesting:?}");
         close(sandbox, keeper);
     }
 }
 
-/// What every view of the newest sent and the newest received mail answers.
-fn shown(sandbox: &Sandbox) -> Vec<(String, Value)> {
+/// The responses of all views of the newest sent and received mail.
+fn views(sandbox: &Sandbox) -> Vec<(String, Value)> {
     let newest = |list: &str| sandbox.get(list).json()["data"][0]["id"].as_str().unwrap().to_owned();
     let (sent, received) = (newest("/_/messages"), newest("/_/received"));
     let paths = [

@@ -1,4 +1,4 @@
-//! Logging in: `SPEC.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
+//! OAuth login: `SPEC.md`, GET /oauth/authorize, POST /oauth/token, Authentication.
 
 #[path = "oauth/authorize.rs"]
 mod authorize;
@@ -22,13 +22,13 @@ use url::{Url, form_urlencoded};
 
 use crate::support::{Answer, KEY, Sandbox};
 
-/// A redirect address that every test client is registered with.
+/// A redirect URI registered for every test client.
 pub(crate) const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 /// RFC 7636, appendix B.
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A service that knows a client of every kind.
+/// A service with a registered client of every kind.
 pub(crate) fn sandbox() -> Sandbox {
     let client = |id: &str| OAuthClient::new(id, id, "http://127.0.0.1/callback");
     let mut web = client("web");
@@ -53,8 +53,8 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox::with(&settings)
 }
 
-/// The parameters of a request that is in order.
-pub(crate) fn asking(client: &str) -> Vec<(&str, &str)> {
+/// The parameters of a valid authorization request.
+pub(crate) fn authorization_request(client: &str) -> Vec<(&str, &str)> {
     vec![
         ("client_id", client),
         ("response_type", "code"),
@@ -65,7 +65,7 @@ pub(crate) fn asking(client: &str) -> Vec<(&str, &str)> {
     ]
 }
 
-/// The same with one parameter changed, or left out.
+/// The same with one parameter replaced or removed.
 pub(crate) fn with<'a>(
     mut parameters: Vec<(&'a str, &'a str)>,
     name: &'a str,
@@ -76,15 +76,15 @@ pub(crate) fn with<'a>(
     parameters
 }
 
-pub(crate) fn encoded(parameters: &[(&str, &str)]) -> String {
+pub(crate) fn urlencoded(parameters: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish()
 }
 
 pub(crate) fn authorize(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
-    sandbox.ask(Method::GET, format!("/oauth/authorize?{}", encoded(parameters))).no_key().send("")
+    sandbox.ask(Method::GET, format!("/oauth/authorize?{}", urlencoded(parameters))).no_key().send("")
 }
 
-/// Where an answer redirects to, and with which parameters.
+/// The redirect target of a response, and its query parameters.
 pub(crate) fn redirected(answer: &Answer) -> (String, HashMap<String, String>) {
     assert!(answer.status.is_redirection(), "{} {}", answer.status, answer.text());
     let location = answer.headers["location"].to_str().unwrap();
@@ -93,7 +93,7 @@ pub(crate) fn redirected(answer: &Answer) -> (String, HashMap<String, String>) {
     (location.split('?').next().unwrap().to_owned(), query)
 }
 
-/// The consent page that a request leads to: its path, and the token in its form.
+/// The consent page of an authorization response: its path and form token.
 pub(crate) fn consent_page(sandbox: &Sandbox, answer: &Answer) -> (String, String) {
     let path = Url::parse(answer.headers["location"].to_str().unwrap()).unwrap().path().to_owned();
     let page = sandbox.ask(Method::GET, &path).no_key().send("");
@@ -109,17 +109,17 @@ pub(crate) fn decide(sandbox: &Sandbox, path: &str, token: &str, decision: &str)
         .no_key()
         .header("cookie", format!("sandbox_consent={token}"))
         .header("content-type", "application/x-www-form-urlencoded")
-        .send(encoded(&[("token", token), ("account", KEY), ("decision", decision)]))
+        .send(urlencoded(&[("token", token), ("account", KEY), ("decision", decision)]))
 }
 
-/// A code, as a browser brings it back.
+/// An authorization code from the redirect.
 pub(crate) fn code(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> String {
     let (path, token) = consent_page(sandbox, &authorize(sandbox, parameters));
     redirected(&decide(sandbox, &path, &token, "allow")).1["code"].clone()
 }
 
-/// The parameters that redeem a code.
-pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
+/// The parameters of a code exchange.
+pub(crate) fn code_exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("grant_type", "authorization_code"),
         ("client_id", client),
@@ -129,7 +129,7 @@ pub(crate) fn redeeming<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a
     ]
 }
 
-pub(crate) fn refreshing<'a>(client: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
+pub(crate) fn refresh_request<'a>(client: &'a str, token: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)]
 }
 
@@ -138,22 +138,22 @@ pub(crate) fn post_form(sandbox: &Sandbox, path: &str, parameters: &[(&str, &str
         .ask(Method::POST, path)
         .no_key()
         .header("content-type", "application/x-www-form-urlencoded")
-        .send(encoded(parameters))
+        .send(urlencoded(parameters))
 }
 
 pub(crate) fn token(sandbox: &Sandbox, parameters: &[(&str, &str)]) -> Answer {
     post_form(sandbox, "/oauth/token", parameters)
 }
 
-/// The tokens of a login through the whole flow.
+/// The tokens of a complete login.
 pub(crate) fn tokens(sandbox: &Sandbox, client: &str) -> Value {
-    let code = code(sandbox, &asking(client));
-    let answer = token(sandbox, &redeeming(client, &code));
+    let code = code(sandbox, &authorization_request(client));
+    let answer = token(sandbox, &code_exchange(client, &code));
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()
 }
 
-/// The status and the name of an OAuth error.
+/// The status and error code of an OAuth error response.
 pub(crate) fn error(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     assert!(body["error_description"].is_string(), "{body}");
@@ -162,6 +162,6 @@ pub(crate) fn error(answer: &Answer) -> (u16, String) {
     (answer.status.as_u16(), body["error"].as_str().unwrap().to_owned())
 }
 
-pub(crate) fn calls(sandbox: &Sandbox, access_token: &str) -> u16 {
+pub(crate) fn api_status(sandbox: &Sandbox, access_token: &str) -> u16 {
     sandbox.ask(Method::GET, "/emails").key(access_token).send("").status.as_u16()
 }

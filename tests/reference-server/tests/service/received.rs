@@ -1,4 +1,4 @@
-//! Received emails: how they come in, how they are read, and how their files are handed out.
+//! Received emails: receiving, reading, and downloading attachments.
 
 use http::Method;
 use posthaste_reference_server::{NotReceived, Settings};
@@ -23,7 +23,7 @@ const MAIL: &str = concat!(
     "--m--\r\n",
 );
 
-fn arrived(sandbox: &Sandbox) -> String {
+fn deliver(sandbox: &Sandbox) -> String {
     sandbox.service.receive(KEY, &["support@acme.test"], MAIL).unwrap()
 }
 
@@ -33,10 +33,10 @@ fn fetch(sandbox: &Sandbox, url: &Value) -> Answer {
 }
 
 #[test]
-fn a_mail_that_came_in_is_listed_with_what_is_attached() {
+fn a_received_email_is_listed_with_its_attachments() {
     // RECV-01, RECV-02, RECV-03, RECV-04, RECV-05, RECV-06, RECV-08, RECV-09, RECV-10, RECV-11, RECV-13, RECV-14, GEN-23
     let sandbox = Sandbox::new();
-    let id = arrived(&sandbox);
+    let id = deliver(&sandbox);
     let list = sandbox.get("/emails/receiving").json();
     assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
     let mut item = list["data"][0].clone();
@@ -73,10 +73,10 @@ fn a_mail_that_came_in_is_listed_with_what_is_attached() {
 }
 
 #[test]
-fn files_are_handed_out_for_an_hour_as_they_were() {
+fn attachment_links_return_the_original_bytes_for_an_hour() {
     // RATT-01, RATT-02, RATT-03, RATT-04, RATT-05, RATT-06
     let sandbox = Sandbox::new();
-    let (id, other) = (arrived(&sandbox), arrived(&sandbox));
+    let (id, other) = (deliver(&sandbox), deliver(&sandbox));
     let path = format!("/emails/receiving/{id}/attachments");
     let list = sandbox.get(&path).json();
     let files = list["data"].as_array().unwrap();
@@ -114,10 +114,10 @@ fn files_are_handed_out_for_an_hour_as_they_were() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn unknown_ids_are_not_found() {
     // RATT-07
     let sandbox = Sandbox::new();
-    let id = arrived(&sandbox);
+    let id = deliver(&sandbox);
     let none = "8b3c4d5e-0000-4000-8000-000000000000";
     for path in [
         format!("/emails/receiving/{none}"),
@@ -131,13 +131,13 @@ fn what_is_not_there_is_not_found() {
     }
     assert_eq!(sandbox.get("/emails/receiving/x").name(), "invalid_parameter");
     assert_eq!(sandbox.get(format!("/emails/receiving/{id}/attachments/x")).name(), "invalid_parameter");
-    // Another tenant's mail is not there either.
+    // Nor is another tenant's mail found.
     let answer = sandbox.ask(Method::GET, format!("/emails/receiving/{id}")).key("sb_other").send("");
     assert_eq!(answer.status, 404);
 }
 
 #[test]
-fn mail_is_brought_in_as_it_is_or_as_fields() {
+fn mail_is_received_as_raw_mime_or_as_fields() {
     let sandbox = Sandbox::new();
     let raw = sandbox.ask(Method::POST, "/_/received").header("content-type", "message/rfc822").send(MAIL);
     assert_eq!(raw.status, 201, "{}", raw.text());
@@ -166,7 +166,7 @@ fn mail_is_brought_in_as_it_is_or_as_fields() {
 }
 
 #[test]
-fn no_mail_however_broken_stops_the_service() {
+fn malformed_mail_never_crashes_the_service() {
     let sandbox = Sandbox::new();
     let deep = "Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n".repeat(500);
     for mail in [
@@ -202,7 +202,7 @@ fn no_mail_however_broken_stops_the_service() {
 }
 
 #[test]
-fn every_part_of_a_mail_can_be_cut_off_or_changed_without_a_panic() {
+fn truncated_and_mutated_mail_never_panics() {
     let sandbox = Sandbox::new();
     for at in 0..MAIL.len() {
         let _ = sandbox.service.receive(KEY, &["in@acme.test"], MAIL.as_bytes()[..at].to_vec());
@@ -214,7 +214,7 @@ fn every_part_of_a_mail_can_be_cut_off_or_changed_without_a_panic() {
 }
 
 #[test]
-fn a_strict_sandbox_receives_for_verified_domains_only() {
+fn a_strict_sandbox_receives_only_for_verified_domains() {
     let sandbox = Sandbox::with(&Settings { strict_domains: true, ..Settings::default() });
     let receive = |to: &[&str]| sandbox.service.receive(KEY, to, MAIL);
     assert!(matches!(receive(&["in@acme.test"]), Err(NotReceived::UnknownDomains(_))));
@@ -232,7 +232,7 @@ fn a_strict_sandbox_receives_for_verified_domains_only() {
 #[test]
 fn received_mails_are_bounded_like_sent_ones() {
     let sandbox = Sandbox::with(&Settings { keep_mails: 2, ..Settings::default() });
-    let ids = [arrived(&sandbox), arrived(&sandbox), arrived(&sandbox)];
+    let ids = [deliver(&sandbox), deliver(&sandbox), deliver(&sandbox)];
     let list = sandbox.get("/emails/receiving").json();
     let kept: Vec<_> =
         list["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
@@ -240,11 +240,11 @@ fn received_mails_are_bounded_like_sent_ones() {
 }
 
 #[test]
-fn links_lead_to_the_address_by_which_others_reach_the_service() {
+fn links_use_the_public_base_url() {
     let public_url = Some("https://sandbox.acme.test/".to_owned());
     let sandbox = Sandbox::with(&Settings { public_url, ..Settings::default() });
     sandbox.service.listens_at("http://127.0.0.1:4010");
-    let id = arrived(&sandbox);
+    let id = deliver(&sandbox);
     let record = sandbox.get(format!("/emails/receiving/{id}")).json();
     let url = record["raw"]["download_url"].as_str().unwrap();
     assert!(url.starts_with("https://sandbox.acme.test/_/received/"), "{url}");

@@ -1,4 +1,4 @@
-//! No request makes the service fail, and no field escapes from its place in the mail.
+//! Property tests: no request crashes the service, and no field can inject into another part of the mail.
 
 use base64::Engine as _;
 use http::Method;
@@ -26,7 +26,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The names of real fields, so that their readers are reached, and others.
+/// Real field names, to reach their parsers, and arbitrary ones.
 fn key() -> impl Strategy<Value = String> {
     let known = [
         "from",
@@ -59,7 +59,7 @@ fn key() -> impl Strategy<Value = String> {
     prop_oneof![prop::sample::select(known.to_vec()).prop_map(str::to_owned), any::<String>()]
 }
 
-/// A line that a header may hold: anything but control characters.
+/// A valid header value: anything but control characters.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{0,120}", "[^\\x00-\\x1f\\x7f]{0,60}"]
 }
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_body_is_answered_with_success_or_a_refusal(
+    fn any_body_yields_success_or_a_client_error(
         body in any_json(), field in key(), value in any_json(), batch in any::<bool>()
     ) {
         let sandbox = Sandbox::new();
@@ -82,12 +82,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_and_any_path_are_answered(
+    fn any_bytes_on_any_path_get_a_response(
         body in any::<Vec<u8>>(), path in "/[a-z%/{}?=&.-]{0,30}", method in prop::sample::select(vec!["GET", "POST", "DELETE"])
     ) {
         let sandbox = Sandbox::new();
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        // Some of these are no path that HTTP could carry.
+        // Some of these aren't valid HTTP paths.
         if path.parse::<http::Uri>().is_ok() {
             let status = sandbox.ask(method.clone(), path.as_str()).send(body.clone()).status.as_u16();
             prop_assert!([200, 400, 404, 405, 422].contains(&status), "{} {} {}", method, path, status);
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn every_text_arrives_in_its_own_place(
+    fn every_text_stays_in_its_own_field(
         name in line(), subject in line(), header in line(), html in any::<String>(), filename in line(),
         content in any::<Vec<u8>>(),
     ) {
@@ -111,7 +111,7 @@ proptest! {
             "html": format!("<p>.</p>{html}"),
             "attachments": [{
                 "filename": format!("f{}", filename.replace(['/', '\\'], "")),
-                // A type of text, derived from a name such as `f.c`, would make the parser read the bytes as letters.
+                // A text type derived from a name such as `f.c` would make the parser decode the bytes as text.
                 "content_type": "application/octet-stream",
                 "content": base64::engine::general_purpose::STANDARD.encode(&content),
             }],

@@ -1,4 +1,4 @@
-//! Scheduled emails that get another time, or are taken back.
+//! Rescheduling and canceling scheduled emails.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn refused(answer: &Answer, event: &str) {
 }
 
 #[test]
-fn an_email_that_is_put_off_leaves_at_the_new_time_and_not_at_the_old_one() {
+fn a_postponed_email_is_sent_at_the_new_time_only() {
     // EMAIL-14, SENT-10
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
@@ -39,7 +39,7 @@ fn an_email_that_is_put_off_leaves_at_the_new_time_and_not_at_the_old_one() {
 }
 
 #[test]
-fn an_email_that_is_brought_forward_leaves_once() {
+fn an_email_moved_earlier_is_sent_once() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 2 hours"));
     assert_eq!(reschedule(&sandbox, &id, "in 1 min").status, 200);
@@ -51,7 +51,7 @@ fn an_email_that_is_brought_forward_leaves_once() {
 }
 
 #[test]
-fn an_email_that_is_taken_back_never_leaves() {
+fn a_canceled_email_is_never_sent() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let answer = cancel(&sandbox, &id);
@@ -65,7 +65,7 @@ fn an_email_that_is_taken_back_never_leaves() {
 }
 
 #[test]
-fn an_email_that_has_left_or_was_never_scheduled_is_not_changed() {
+fn a_sent_or_unscheduled_email_cannot_be_rescheduled() {
     let sandbox = Sandbox::new();
     let scheduled = sandbox.sent(&email_with("scheduled_at", "in 1 min"));
     sandbox.advance(60);
@@ -80,7 +80,7 @@ fn an_email_that_has_left_or_was_never_scheduled_is_not_changed() {
 }
 
 #[test]
-fn a_time_that_makes_no_sense_changes_nothing() {
+fn an_invalid_time_changes_nothing() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let before = sandbox.record(&id);
@@ -105,7 +105,7 @@ fn a_time_that_makes_no_sense_changes_nothing() {
 }
 
 #[test]
-fn only_ones_own_emails_are_there_to_be_changed() {
+fn other_tenants_emails_are_not_found() {
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email_with("scheduled_at", "in 1 hour"));
     let body: Value = json!({ "scheduled_at": "in 2 hours" });

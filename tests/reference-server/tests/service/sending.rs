@@ -1,4 +1,4 @@
-//! `POST /emails`: what is taken, and the mail that comes of it.
+//! `POST /emails`: accepted input, and the resulting mail.
 
 use mail_parser::{HeaderForm, Message, MessageParser, MimeHeaders as _};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn parse(mime: &[u8]) -> Message<'_> {
 }
 
 #[test]
-fn email_01_an_accepted_email_is_answered_with_its_id_and_leaves_as_a_mail() {
+fn email_01_an_accepted_email_returns_its_id_and_is_sent() {
     // EMAIL-01, EMAIL-64, GEN-18, SENT-01
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/emails", &email());
@@ -29,7 +29,7 @@ fn email_01_an_accepted_email_is_answered_with_its_id_and_leaves_as_a_mail() {
 }
 
 #[test]
-fn the_full_record_has_the_list_s_fields_and_the_body() {
+fn the_detail_record_adds_the_body_to_the_list_fields() {
     // SENT-11, GEN-25
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
@@ -58,7 +58,7 @@ fn the_full_record_has_the_list_s_fields_and_the_body() {
 }
 
 #[test]
-fn the_mail_carries_the_message_id_of_the_record() {
+fn the_mail_has_the_record_s_message_id() {
     // SENT-02
     let sandbox = Sandbox::new();
     let id = sandbox.sent(&email());
@@ -68,7 +68,7 @@ fn the_mail_carries_the_message_id_of_the_record() {
 }
 
 #[test]
-fn one_address_and_an_array_of_them_are_both_taken_and_listed_as_arrays() {
+fn an_address_and_an_array_are_both_accepted_and_returned_as_arrays() {
     // EMAIL-04, EMAIL-05, EMAIL-07, EMAIL-08, EMAIL-12, EMAIL-13, SENT-03, SENT-04, SENT-07
     let sandbox = Sandbox::new();
     for from in
@@ -90,7 +90,7 @@ fn one_address_and_an_array_of_them_are_both_taken_and_listed_as_arrays() {
 }
 
 #[test]
-fn the_mail_s_headers_name_everybody_but_blind_recipients() {
+fn mail_headers_name_all_recipients_except_bcc() {
     let sandbox = Sandbox::new();
     let mut email = email();
     email["from"] = "\"Acme, Inc.\" <hi@acme.test>".into();
@@ -119,7 +119,7 @@ fn the_mail_s_headers_name_everybody_but_blind_recipients() {
 }
 
 #[test]
-fn fifty_recipients_with_long_names_fit_into_well_formed_lines() {
+fn fifty_recipients_with_long_names_are_folded_correctly() {
     let sandbox = Sandbox::new();
     let to: Vec<_> =
         (0..50).map(|n| format!("Ünterabteilung für Längeres Nummer {n} <person{n}@example.com>")).collect();
@@ -137,7 +137,7 @@ fn fifty_recipients_with_long_names_fit_into_well_formed_lines() {
 }
 
 #[test]
-fn email_17_an_email_may_be_text_alone_or_html_alone() {
+fn email_17_text_or_html_alone_is_accepted() {
     // EMAIL-17
     let sandbox = Sandbox::new();
     sandbox.sent(&json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "text": "only text"}));
@@ -148,7 +148,7 @@ fn email_17_an_email_may_be_text_alone_or_html_alone() {
 }
 
 #[test]
-fn email_18_the_text_is_derived_from_the_html_when_absent() {
+fn email_18_a_missing_text_is_derived_from_the_html() {
     // EMAIL-18
     let sandbox = Sandbox::new();
     let html = "<h1>Hi Ada</h1><p>Read <a href=\"https://acme.test/x\">this</a> &amp; that.</p>";
@@ -163,7 +163,7 @@ fn email_18_the_text_is_derived_from_the_html_when_absent() {
 }
 
 #[test]
-fn email_19_an_empty_text_switches_the_derivation_off() {
+fn email_19_an_empty_text_disables_derivation() {
     // EMAIL-19
     let sandbox = Sandbox::new();
     let id = sandbox
@@ -175,7 +175,7 @@ fn email_19_an_empty_text_switches_the_derivation_off() {
 }
 
 #[test]
-fn a_given_text_stands_beside_the_html_as_it_is() {
+fn a_given_text_is_sent_unchanged_with_the_html() {
     let sandbox = Sandbox::new();
     let email = json!({
         "from": "a@b.test", "to": "c@d.test", "subject": "s", "html": "<p>x</p>", "text": "Grüße – 你好\nzweite Zeile"
@@ -201,7 +201,7 @@ fn email_22_custom_headers_are_in_the_mail() {
 }
 
 #[test]
-fn headers_that_the_service_writes_itself_are_ignored_and_told() {
+fn reserved_headers_are_ignored_with_a_warning() {
     let sandbox = Sandbox::new();
     let headers = json!({"From": "evil@example.com", "content-type": "text/evil", "X-Fine": "1"});
     let answer = sandbox.post("/emails", &email_with("headers", headers));
@@ -213,7 +213,7 @@ fn headers_that_the_service_writes_itself_are_ignored_and_told() {
 }
 
 #[test]
-fn unknown_fields_are_ignored_and_told() {
+fn unknown_fields_are_ignored_with_a_warning() {
     let sandbox = Sandbox::new();
     let mut email = email();
     email["replyTo"] = "x@example.com".into();
@@ -229,7 +229,7 @@ fn unknown_fields_are_ignored_and_told() {
 }
 
 #[test]
-fn null_is_the_same_as_absent() {
+fn null_is_treated_as_absent() {
     let sandbox = Sandbox::new();
     let mut email = email();
     for field in [
@@ -251,7 +251,7 @@ fn null_is_the_same_as_absent() {
 }
 
 #[test]
-fn a_subject_of_any_script_arrives_as_it_was_given() {
+fn a_subject_in_any_script_round_trips() {
     let sandbox = Sandbox::new();
     for subject in ["", "Grüße", "日本語の件名".repeat(20).as_str(), "a\u{85}b\u{2028}c", "=?utf-8?Q?x?="]
     {
@@ -266,7 +266,7 @@ fn a_subject_of_any_script_arrives_as_it_was_given() {
 }
 
 #[test]
-fn tags_are_kept_with_the_record_and_the_mail() {
+fn tags_are_stored_with_the_record_and_the_mail() {
     let sandbox = Sandbox::new();
     let tags = json!([{"name": "category", "value": "confirm_email"}, {"name": "A-1", "value": "b_2"}]);
     let id = sandbox.sent(&email_with("tags", tags.clone()));
@@ -286,7 +286,7 @@ fn email_66_the_three_other_routes_send_too() {
 }
 
 #[test]
-fn deep_and_broken_html_does_not_stop_the_service() {
+fn deeply_nested_and_malformed_html_is_accepted() {
     let sandbox = Sandbox::new();
     for html in [
         "<div>".repeat(20_000),

@@ -1,4 +1,4 @@
-//! SMTP with `AUTH`: the submission server of the service (`rulings.md`, SMTP with AUTH).
+//! SMTP with `AUTH`: the service's submission server (`rulings.md`, SMTP with AUTH).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::smtp::{Door, line};
+use crate::smtp_receiving::{SmtpServer, line};
 use crate::support::{KEY, email};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,27 +34,27 @@ enum Encryption {
 
 const ALL: [Encryption; 3] = [Encryption::None, Encryption::StartTls, Encryption::Implicit];
 
-async fn open(settings: &Settings, encryption: Encryption) -> (Door, Tls) {
+async fn open(settings: &Settings, encryption: Encryption) -> (SmtpServer, Tls) {
     let tls = Tls::self_signed().unwrap();
     let implicit_tls = encryption == Encryption::Implicit;
     let options = Options { tls: Some(tls.clone()), implicit_tls, ..Options::new("sb_local") };
-    (Door::with(settings, options).await, tls)
+    (SmtpServer::with(settings, options).await, tls)
 }
 
 fn client(
-    door: &Door,
+    server: &SmtpServer,
     tls: &Tls,
     encryption: Encryption,
     login: (&str, &str),
     mechanism: Mechanism,
 ) -> AsyncSmtpTransport<Tokio1Executor> {
-    // The certificate is the only one that is trusted, so it must be the one that is shown.
+    // The client trusts only this certificate, so the server must present it.
     let parameters = TlsParameters::builder("localhost".into())
         .add_root_certificate(Certificate::from_der(tls.certificate().to_vec()).unwrap())
         .build()
         .unwrap();
     let builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous("127.0.0.1")
-        .port(door.address.port())
+        .port(server.address.port())
         .credentials(Credentials::new(login.0.into(), login.1.into()))
         .authentication(vec![mechanism]);
     match encryption {
@@ -81,21 +81,21 @@ const MAIL: &str = "Received: from elsewhere\r\nFrom: \"Acme, Inc.\" <hi@acme.te
 const RECIPIENTS: [&str; 5] =
     ["ada@example.com", "bo@example.com", "cy@example.com", "dee@example.com", "dee@example.com"];
 
-fn sent(door: &Door, key: &str) -> Vec<Value> {
-    let answer = door.sandbox.ask(Method::GET, "/emails").key(key).send("");
+fn sent(server: &SmtpServer, key: &str) -> Vec<Value> {
+    let answer = server.sandbox.ask(Method::GET, "/emails").key(key).send("");
     answer.json()["data"].as_array().unwrap().clone()
 }
 
 #[tokio::test]
-async fn a_mail_with_auth_is_a_sent_email_over_every_kind_of_connection() {
+async fn an_authenticated_mail_is_sent_over_plain_text_starttls_and_tls() {
     for encryption in ALL {
         for (user, mechanism) in
             [("resend", Mechanism::Plain), ("resend", Mechanism::Login), ("anybody", Mechanism::Plain)]
         {
-            let (door, tls) = open(&Settings::default(), encryption).await;
-            let client = client(&door, &tls, encryption, (user, KEY), mechanism);
+            let (server, tls) = open(&Settings::default(), encryption).await;
+            let client = client(&server, &tls, encryption, (user, KEY), mechanism);
             let answer = client.send_raw(&envelope(&RECIPIENTS), MAIL.as_bytes()).await.unwrap();
-            let emails = sent(&door, KEY);
+            let emails = sent(&server, KEY);
             let email = &emails[0];
             let said: Vec<_> = answer.message().map(str::to_owned).collect();
             assert_eq!(said, [format!("2.0.0 Sent as {}", email["id"].as_str().unwrap())]);
@@ -106,12 +106,12 @@ async fn a_mail_with_auth_is_a_sent_email_over_every_kind_of_connection() {
             assert_eq!(email["bcc"], json!(["dee@example.com"]));
             assert_eq!(email["reply_to"], json!(["Help <help@acme.test>", "more@acme.test"]));
             assert_eq!((&email["subject"], &email["last_event"]), (&json!("Grüße"), &json!("sent")));
-            let record = door.sandbox.record(email["id"].as_str().unwrap());
+            let record = server.sandbox.record(email["id"].as_str().unwrap());
             assert_eq!(record["text"], "Hello\r\n.dot");
             assert_eq!(record["html"], "<p>Hello <img src=\"cid:logo\"></p>");
-            assert!(door.received(KEY).is_empty() && door.received("sb_local").is_empty());
+            assert!(server.received(KEY).is_empty() && server.received("sb_local").is_empty());
 
-            let mail = door.sandbox.mail();
+            let mail = server.sandbox.mail();
             let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
             let raw = |name: &'static str| parsed.header_raw(name).map(str::trim);
             assert_eq!((raw("X-Own"), raw("X-Twice")), (Some("one two"), Some("a, b")));
@@ -138,29 +138,36 @@ async fn a_mail_with_auth_is_a_sent_email_over_every_kind_of_connection() {
 }
 
 #[tokio::test]
-async fn evt_05_a_mail_that_is_sent_by_smtp_has_the_events_of_an_email() {
+async fn evt_05_a_mail_sent_by_smtp_triggers_email_events() {
     // EVT-05
-    let (door, tls) = open(&Settings::default(), Encryption::None).await;
+    let (server, tls) = open(&Settings::default(), Encryption::None).await;
     let webhook = json!({"endpoint": "http://127.0.0.1:9/hook", "events": ["email.sent", "email.bounced"]});
-    let webhook = door.sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
+    let webhook = server.sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap().to_owned();
     let mail = "From: hi@acme.test\r\nTo: bounced@example.com\r\nSubject: x\r\n\r\nx";
-    let client = client(&door, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
+    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     client.send_raw(&envelope(&["bounced@example.com"]), mail.as_bytes()).await.unwrap();
-    door.sandbox.advance(60);
-    let events = door.sandbox.get(format!("/webhooks/{webhook}/events")).json();
+    server.sandbox.advance(60);
+    let events = server.sandbox.get(format!("/webhooks/{webhook}/events")).json();
     let events = events["data"].as_array().unwrap();
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.sort_unstable();
     assert_eq!(types, ["email.bounced", "email.sent"]);
-    let id = sent(&door, KEY)[0]["id"].as_str().unwrap().to_owned();
-    assert_eq!(door.sandbox.last_event(&id), "bounced");
+    let id = sent(&server, KEY)[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(server.sandbox.last_event(&id), "bounced");
 }
 
-/// What the API says to an email, and SMTP to the mail that is the same.
-async fn both_refuse(door: &Door, tls: &Tls, key: &str, body: &Value, mail: &str, to: &[&str]) -> String {
-    let answer = door.sandbox.ask(Method::POST, "/emails").key(key).json(body);
+/// Asserts that the API rejects the email and SMTP the equivalent mail, for the same reason.
+async fn assert_both_reject(
+    server: &SmtpServer,
+    tls: &Tls,
+    key: &str,
+    body: &Value,
+    mail: &str,
+    to: &[&str],
+) -> String {
+    let answer = server.sandbox.ask(Method::POST, "/emails").key(key).json(body);
     assert!(!answer.status.is_success());
-    let client = client(door, tls, Encryption::None, ("resend", key), Mechanism::Plain);
+    let client = client(server, tls, Encryption::None, ("resend", key), Mechanism::Plain);
     let error = client.send_raw(&envelope(to), mail.as_bytes()).await.unwrap_err();
     let said = error.to_string();
     assert!(said.contains(&answer.message()), "{said} has {}", answer.message());
@@ -168,8 +175,8 @@ async fn both_refuse(door: &Door, tls: &Tls, key: &str, body: &Value, mail: &str
 }
 
 #[tokio::test]
-async fn a_mail_is_refused_for_the_reasons_for_which_post_emails_refuses_it() {
-    let (door, tls) = open(&Settings::default(), Encryption::None).await;
+async fn smtp_rejects_whatever_post_emails_rejects() {
+    let (server, tls) = open(&Settings::default(), Encryption::None).await;
     let ada = ["ada@example.com"];
     let without = |field: &str| {
         let mut email = email();
@@ -186,43 +193,44 @@ async fn a_mail_is_refused_for_the_reasons_for_which_post_emails_refuses_it() {
         (without("to"), mail(from, "To: other@example.com\r\n", subject, "", "x")),
         (crate::support::email_with("from", "nobody"), mail("From: nobody\r\n", to, subject, "", "x")),
     ] {
-        assert_eq!(both_refuse(&door, &tls, KEY, &body, &mail, &ada).await, "554", "{mail}");
+        assert_eq!(assert_both_reject(&server, &tls, KEY, &body, &mail, &ada).await, "554", "{mail}");
     }
     let many: Vec<_> = (0..51).map(|at| format!("a{at}@example.com")).collect();
     let to: Vec<_> = many.iter().map(String::as_str).collect();
     let mail = format!("{from}To: {}\r\n{subject}\r\nx", many.join(", \r\n "));
     let body = crate::support::email_with("to", json!(many));
-    assert_eq!(both_refuse(&door, &tls, KEY, &body, &mail, &to).await, "554");
-    assert!(sent(&door, KEY).is_empty() && door.received(KEY).is_empty());
+    assert_eq!(assert_both_reject(&server, &tls, KEY, &body, &mail, &to).await, "554");
+    assert!(sent(&server, KEY).is_empty() && server.received(KEY).is_empty());
 }
 
 const SMALL: &str = "From: hi@acme.test\r\nTo: ada@example.com\r\nSubject: Hello\r\n\r\nIt works";
 
 #[tokio::test]
-async fn keys_and_domains_are_checked_as_everywhere() {
-    let (door, tls) = open(&Settings { strict_domains: true, ..Settings::default() }, Encryption::None).await;
+async fn key_permissions_and_domains_are_enforced() {
+    let (server, tls) =
+        open(&Settings { strict_domains: true, ..Settings::default() }, Encryption::None).await;
     let ada = ["ada@example.com"];
-    assert_eq!(both_refuse(&door, &tls, KEY, &email(), SMALL, &ada).await, "550");
+    assert_eq!(assert_both_reject(&server, &tls, KEY, &email(), SMALL, &ada).await, "550");
 
-    let (door, tls) = open(&Settings::default(), Encryption::None).await;
-    let domain = door.sandbox.post("/domains", &json!({"name": "other.test"})).json()["id"].clone();
-    let key = |body: Value| door.sandbox.post("/api-keys", &body).json();
+    let (server, tls) = open(&Settings::default(), Encryption::None).await;
+    let domain = server.sandbox.post("/domains", &json!({"name": "other.test"})).json()["id"].clone();
+    let key = |body: Value| server.sandbox.post("/api-keys", &body).json();
     let bound = key(json!({"name": "k", "permission": "sending_access", "domain_id": domain}));
     assert_eq!(
-        both_refuse(&door, &tls, bound["token"].as_str().unwrap(), &email(), SMALL, &ada).await,
+        assert_both_reject(&server, &tls, bound["token"].as_str().unwrap(), &email(), SMALL, &ada).await,
         "550"
     );
     let sending = key(json!({"name": "k", "permission": "sending_access"}));
     for (key, many) in [(sending["token"].as_str().unwrap(), 1), ("sb_test_sending", 2), (KEY, 3)] {
-        let client = client(&door, &tls, Encryption::None, ("resend", key), Mechanism::Login);
+        let client = client(&server, &tls, Encryption::None, ("resend", key), Mechanism::Login);
         client.send_raw(&envelope(&ada), SMALL.as_bytes()).await.unwrap();
-        assert_eq!(sent(&door, KEY).len(), many, "{key}");
+        assert_eq!(sent(&server, KEY).len(), many, "{key}");
     }
     let path = format!("/api-keys/{}", sending["id"].as_str().unwrap());
-    door.sandbox.ask(Method::DELETE, path).send("");
+    server.sandbox.ask(Method::DELETE, path).send("");
     for wrong in [sending["token"].as_str().unwrap(), "secret", ""] {
         for user in ["resend", "inbound"] {
-            let client = client(&door, &tls, Encryption::None, (user, wrong), Mechanism::Plain);
+            let client = client(&server, &tls, Encryption::None, (user, wrong), Mechanism::Plain);
             let error = client.send_raw(&envelope(&ada), SMALL.as_bytes()).await.unwrap_err();
             assert_eq!(error.status().unwrap().to_string(), "535", "{wrong}");
             for accepted in ["sb_", "re_", "resend", "inbound"] {
@@ -233,11 +241,12 @@ async fn keys_and_domains_are_checked_as_everywhere() {
 }
 
 #[tokio::test]
-async fn the_rate_limit_and_idempotency_are_those_of_the_api() {
-    let (door, tls) = open(&Settings { rate_limit: Some(2), ..Settings::default() }, Encryption::None).await;
-    let client = client(&door, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
+async fn rate_limits_and_idempotency_match_the_api() {
+    let (server, tls) =
+        open(&Settings { rate_limit: Some(2), ..Settings::default() }, Encryption::None).await;
+    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     let ada = envelope(&["ada@example.com"]);
-    // Another try of a mail program has another ID, date and boundary.
+    // A mail client's retry has a new message ID, date and boundary.
     let mail = |subject: &str, id: u32| {
         format!(
             "Resend-Idempotency-Key: welcome/1\r\nMessage-ID: <{id}@acme.test>\r\nFrom: hi@acme.test\r\nTo: ada@example.com\r\nSubject: {subject}\r\n\r\nx"
@@ -247,39 +256,39 @@ async fn the_rate_limit_and_idempotency_are_those_of_the_api() {
     client.send_raw(&ada, mail("One", 2).as_bytes()).await.unwrap();
     let limited = client.send_raw(&ada, mail("One", 3).as_bytes()).await.unwrap_err();
     assert!(limited.is_transient() && limited.to_string().contains("Too many requests"), "{limited}");
-    door.sandbox.advance(2);
+    server.sandbox.advance(2);
     let other = client.send_raw(&ada, mail("Two", 4).as_bytes()).await.unwrap_err();
     assert_eq!(other.status().unwrap().to_string(), "554", "{other}");
-    let emails = sent(&door, KEY);
+    let emails = sent(&server, KEY);
     assert_eq!((emails.len(), &emails[0]["subject"]), (1, &json!("One")));
-    let raw = String::from_utf8(door.sandbox.mail().mime.to_vec()).unwrap();
+    let raw = String::from_utf8(server.sandbox.mail().mime.to_vec()).unwrap();
     assert!(!raw.contains("Idempotency"), "{raw}");
 }
 
 #[tokio::test]
-async fn as_inbound_and_without_auth_mail_is_received() {
+async fn unauthenticated_mail_and_mail_of_user_inbound_is_received() {
     for encryption in ALL {
-        let (door, tls) = open(&Settings::default(), encryption).await;
+        let (server, tls) = open(&Settings::default(), encryption).await;
         for user in ["inbound", "Inbound"] {
-            let client = client(&door, &tls, encryption, (user, KEY), Mechanism::Plain);
+            let client = client(&server, &tls, encryption, (user, KEY), Mechanism::Plain);
             client.send_raw(&envelope(&["support@acme.test"]), SMALL.as_bytes()).await.unwrap();
         }
-        assert_eq!((door.received(KEY).len(), sent(&door, KEY).len()), (2, 0), "{encryption:?}");
+        assert_eq!((server.received(KEY).len(), sent(&server, KEY).len()), (2, 0), "{encryption:?}");
     }
 }
 
 #[tokio::test]
-async fn scripted_faults_of_the_api_play_at_its_smtp_server() {
-    let (door, tls) = open(&Settings::default(), Encryption::None).await;
+async fn scripted_api_faults_apply_to_smtp() {
+    let (server, tls) = open(&Settings::default(), Encryption::None).await;
     let ada = envelope(&["ada@example.com"]);
-    let faults = door.sandbox.service.faults();
+    let faults = server.sandbox.service.faults();
     faults.add(Rule::new(Action::DropBefore).on(Method::POST, "/emails").times(1));
-    let client = client(&door, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
+    let client = client(&server, &tls, Encryption::None, ("resend", KEY), Mechanism::Plain);
     let lost = client.send_raw(&ada, SMALL.as_bytes()).await.unwrap_err();
     assert!(lost.status().is_none(), "{lost}");
-    assert!(sent(&door, KEY).is_empty());
+    assert!(sent(&server, KEY).is_empty());
     client.send_raw(&ada, SMALL.as_bytes()).await.unwrap();
-    assert_eq!(sent(&door, KEY).len(), 1);
+    assert_eq!(sent(&server, KEY).len(), 1);
 }
 
 fn connector(tls: &Tls) -> TlsConnector {
@@ -293,7 +302,7 @@ fn connector(tls: &Tls) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// Writes all of it at once, and reads until the connection ends; the codes of the replies.
+/// Writes all commands at once and reads until the connection closes; returns the reply codes.
 async fn pipelined(mut stream: impl AsyncBufRead + AsyncWrite + Unpin, words: &str) -> Vec<String> {
     stream.write_all(words.as_bytes()).await.unwrap();
     let mut answers = String::new();
@@ -303,16 +312,16 @@ async fn pipelined(mut stream: impl AsyncBufRead + AsyncWrite + Unpin, words: &s
 }
 
 #[tokio::test]
-async fn commands_are_pipelined_with_auth_over_every_kind_of_connection() {
+async fn pipelined_commands_with_auth_work_over_plain_text_starttls_and_tls() {
     let auth = |key: &str| STANDARD.encode(format!("\0resend\0{key}"));
     let mail = format!("MAIL FROM:<>\r\nRCPT TO:<ada@example.com>\r\nDATA\r\n{SMALL}\r\n.\r\n");
     let refused = mail.replace("Subject: Hello\r\n", "");
     for encryption in ALL {
         for (key, accepted) in [(KEY, true), ("secret", false)] {
-            let (door, tls) = open(&Settings::default(), encryption).await;
+            let (server, tls) = open(&Settings::default(), encryption).await;
             let words = format!("EHLO me\r\nAUTH PLAIN {}\r\n{mail}{refused}{mail}QUIT\r\n", auth(key));
             let name = ServerName::try_from("localhost").unwrap();
-            let mut tcp = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+            let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
             let codes = match encryption {
                 Encryption::None => {
                     line(&mut tcp).await;
@@ -320,7 +329,7 @@ async fn commands_are_pipelined_with_auth_over_every_kind_of_connection() {
                 }
                 Encryption::StartTls => {
                     line(&mut tcp).await;
-                    // What is sent along with the command in plain text must not count once the connection is encrypted.
+                    // Plain-text commands pipelined after STARTTLS must be discarded (command injection).
                     let injected = "STARTTLS\r\nEHLO evil\r\nMAIL FROM:<evil@example.com>\r\nRCPT TO:<evil@example.com>\r\n";
                     tcp.write_all(injected.as_bytes()).await.unwrap();
                     assert!(line(&mut tcp).await.starts_with("220 "));
@@ -342,15 +351,15 @@ async fn commands_are_pipelined_with_auth_over_every_kind_of_connection() {
                 "250", "221",
             ];
             assert_eq!(codes, expected, "{encryption:?} {key}");
-            assert_eq!((sent(&door, KEY).len(), door.received("sb_local").len()), (sends, receives));
+            assert_eq!((sent(&server, KEY).len(), server.received("sb_local").len()), (sends, receives));
         }
     }
 }
 
 #[tokio::test]
-async fn starttls_is_offered_once_and_only_where_there_is_a_certificate() {
-    let (door, tls) = open(&Settings::default(), Encryption::StartTls).await;
-    let mut tcp = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+async fn starttls_is_offered_once_and_only_with_a_certificate() {
+    let (server, tls) = open(&Settings::default(), Encryption::StartTls).await;
+    let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
     line(&mut tcp).await;
     tcp.write_all(b"EHLO me\r\nSTARTTLS\r\n").await.unwrap();
     let mut offers = String::new();
@@ -362,20 +371,20 @@ async fn starttls_is_offered_once_and_only_where_there_is_a_certificate() {
     let stream = connector(&tls).connect(name, tcp.into_inner()).await.unwrap();
     let codes = pipelined(BufReader::new(stream), "MAIL FROM:<>\r\nEHLO me\r\nSTARTTLS\r\nQUIT\r\n").await;
     assert_eq!(codes, ["503", "250", "502", "221"], "a client starts over after the handshake");
-    let door = Door::with(&Settings::default(), Options::new("sb_local")).await;
-    let mut tcp = BufReader::new(TcpStream::connect(door.address).await.unwrap());
+    let server = SmtpServer::with(&Settings::default(), Options::new("sb_local")).await;
+    let mut tcp = BufReader::new(TcpStream::connect(server.address).await.unwrap());
     line(&mut tcp).await;
     assert_eq!(pipelined(tcp, "EHLO me\r\nSTARTTLS\r\nQUIT\r\n").await, ["250", "502", "221"]);
 }
 
 #[needs("python3")]
 #[tokio::test]
-async fn the_python_library_sends_over_tls_and_sees_the_fingerprint() {
+async fn python_smtplib_sends_over_tls_and_sees_the_fingerprint() {
     for (encryption, open_it, start) in [
         (Encryption::Implicit, "smtplib.SMTP_SSL('127.0.0.1', PORT, context=context)", "pass"),
         (Encryption::StartTls, "smtplib.SMTP('127.0.0.1', PORT)", "smtp.starttls(context=context)"),
     ] {
-        let (door, tls) = open(&Settings::default(), encryption).await;
+        let (server, tls) = open(&Settings::default(), encryption).await;
         let program = format!(
             "import hashlib, smtplib, ssl\nfrom email.message import EmailMessage\nmail = EmailMessage()\n\
              mail['From'], mail['To'], mail['Bcc'], mail['Subject'] = 'ada@acme.test', 'bo@example.com', 'cy@example.com', 'Grüße'\n\
@@ -385,7 +394,7 @@ async fn the_python_library_sends_over_tls_and_sees_the_fingerprint() {
              with {open_it} as smtp:\n    {start}\n    smtp.login('resend', 'sb_python')\n    smtp.send_message(mail)\n    \
              print(hashlib.sha256(smtp.sock.getpeercert(True)).hexdigest().upper())\n"
         )
-        .replace("PORT", &door.address.port().to_string());
+        .replace("PORT", &server.address.port().to_string());
         let run = tokio::task::spawn_blocking(move || {
             std::process::Command::new("python3").args(["-c", &program]).output()
         });
@@ -393,8 +402,8 @@ async fn the_python_library_sends_over_tls_and_sees_the_fingerprint() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let fingerprint = String::from_utf8(output.stdout).unwrap();
         assert_eq!(fingerprint.trim(), tls.fingerprint().replace(':', ""));
-        let emails = sent(&door, "sb_python");
+        let emails = sent(&server, "sb_python");
         assert_eq!((&emails[0]["subject"], &emails[0]["bcc"]), (&json!("Grüße"), &json!(["cy@example.com"])));
-        assert!(door.received("sb_python").is_empty());
+        assert!(server.received("sb_python").is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! A short way to ask the service, and to look at its answers.
+//! Helpers that send requests to the service and read its responses.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use jiff::Timestamp;
 use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use serde_json::Value;
 
-use crate::second_parser::SecondParser;
+use crate::independent_parser::IndependentParser;
 
 pub(crate) const KEY: &str = "sb_test";
 
 pub(crate) struct Sandbox {
     pub(crate) service: Arc<Service>,
-    /// Fails the test when the sandbox goes, if a mail said something else than its email.
-    _readers: Option<SecondParser>,
+    /// Fails the test when the sandbox is dropped if a mail didn't match its email.
+    _readers: Option<IndependentParser>,
 }
 
 #[derive(Debug)]
@@ -33,12 +33,12 @@ pub(crate) struct Ask<'a> {
     headers: Vec<(&'static str, String)>,
 }
 
-/// A minimal email that is accepted.
+/// A minimal valid email.
 pub(crate) fn email() -> Value {
     serde_json::json!({"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Hello", "text": "It works"})
 }
 
-/// The minimal email with one field changed; `null` takes it away.
+/// The minimal email with one field replaced; `null` removes it.
 pub(crate) fn email_with(field: &str, value: impl Into<Value>) -> Value {
     let mut email = email();
     email[field] = value.into();
@@ -46,7 +46,7 @@ pub(crate) fn email_with(field: &str, value: impl Into<Value>) -> Value {
 }
 
 impl Sandbox {
-    /// A service whose clock stands still.
+    /// A service with a frozen clock.
     pub(crate) fn new() -> Self {
         Self::with(&Settings::default())
     }
@@ -56,12 +56,12 @@ impl Sandbox {
         Self::over(Service::new(Settings { clock: ClockStart::Frozen(noon), ..settings.clone() }))
     }
 
-    /// Around a service that was made elsewhere.
+    /// Wraps an existing service.
     pub(crate) fn over(service: Arc<Service>) -> Self {
-        Self { _readers: Some(SecondParser::over(&service)), service }
+        Self { _readers: Some(IndependentParser::for_service(&service)), service }
     }
 
-    /// The same, with nobody who reads every mail.
+    /// A sandbox without the independent parser.
     pub(crate) fn unread() -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
@@ -80,14 +80,14 @@ impl Sandbox {
         self.ask(Method::POST, path).json(body)
     }
 
-    /// Sends an email that must be accepted, and answers its id.
+    /// Sends an email that must be accepted; returns its id.
     pub(crate) fn sent(&self, email: &Value) -> String {
         let answer = self.post("/emails", email);
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()["id"].as_str().unwrap().to_owned()
     }
 
-    /// Sends an email that must be refused; nothing may leave.
+    /// Sends an email that must be rejected; nothing may be captured.
     pub(crate) fn refused(&self, email: &Value) -> Answer {
         let before = self.service.mails(KEY).len();
         let answer = self.post("/emails", email);
@@ -110,7 +110,7 @@ impl Sandbox {
         self.service.mails(KEY)
     }
 
-    /// The only mail that left.
+    /// The only captured mail.
     pub(crate) fn mail(&self) -> CapturedMail {
         let mut mails = self.mails();
         assert_eq!(mails.len(), 1, "one mail was to leave");

@@ -1,4 +1,4 @@
-//! Templates from the request to the mails: versions, precedence, and what a template must not be able to do.
+//! Templates end to end: versions, precedence, and injection.
 
 use http::Method;
 use mail_parser::MessageParser;
@@ -13,7 +13,7 @@ fn welcome() -> Value {
     })
 }
 
-/// The welcome with some fields set; `null` leaves one out.
+/// The welcome template with some fields replaced; `null` removes one.
 fn welcome_with(fields: &Value) -> Value {
     let mut template = welcome();
     for (name, value) in fields.as_object().unwrap() {
@@ -53,12 +53,12 @@ fn record(sandbox: &Sandbox, name: &str) -> Value {
     answer.json()
 }
 
-/// An email with the template and these variables.
+/// An email that uses the template with these variables.
 fn with(template: &str, variables: &Value) -> Value {
     json!({"to": "ada@example.com", "template": {"id": template, "variables": variables}})
 }
 
-/// The values of a header of the only mail that left.
+/// The values of a header of the only captured mail.
 fn headers(sandbox: &Sandbox, name: &'static str) -> Vec<String> {
     let mail = sandbox.mail();
     let message = MessageParser::default().parse(&mail.mime[..]).unwrap();
@@ -67,7 +67,7 @@ fn headers(sandbox: &Sandbox, name: &'static str) -> Vec<String> {
 }
 
 #[test]
-fn each_edit_is_a_version_and_the_published_one_is_sent() {
+fn edits_create_versions_and_the_published_one_is_sent() {
     // TPL-06, TPL-36, EMAIL-45
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
@@ -91,7 +91,7 @@ fn each_edit_is_a_version_and_the_published_one_is_sent() {
     assert_eq!(renamed["has_unpublished_versions"], false, "name and alias belong to no version");
     assert_eq!(renamed["updated_at"], "2026-03-02 12:02:00.000000+00");
 
-    // Neither a variable that was added nor a sender that was taken away holds before it is published.
+    // Neither an added variable nor a removed sender takes effect before it is published.
     let edit = json!({
         "html": "<p>{{{NAME}}} of {{{TOWN}}}</p>", "from": null,
         "variables": [{"key": "NAME", "type": "string"}, {"key": "TOWN", "type": "string"}],
@@ -116,7 +116,7 @@ fn each_edit_is_a_version_and_the_published_one_is_sent() {
 }
 
 #[test]
-fn a_scheduled_email_keeps_what_the_template_said_when_it_was_accepted() {
+fn a_scheduled_email_keeps_the_template_content_from_acceptance() {
     // The specification is silent here.
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
@@ -131,7 +131,7 @@ fn a_scheduled_email_keeps_what_the_template_said_when_it_was_accepted() {
 }
 
 #[test]
-fn a_deleted_template_cant_be_sent_and_its_alias_is_free() {
+fn a_deleted_template_cannot_be_sent_and_frees_its_alias() {
     let sandbox = Sandbox::new();
     let id = published(&sandbox, &welcome());
     assert_eq!(sandbox.post("/templates", &welcome()).status, 422, "the alias is taken");
@@ -156,7 +156,7 @@ fn a_deleted_template_cant_be_sent_and_its_alias_is_free() {
 }
 
 #[test]
-fn an_alias_is_one_templates_within_one_account() {
+fn an_alias_is_unique_per_tenant() {
     let sandbox = Sandbox::new();
     let id = created(&sandbox, &welcome());
     let elsewhere = sandbox.ask(Method::POST, "/templates").key("sb_other").json(&welcome());
@@ -176,7 +176,7 @@ fn an_alias_is_one_templates_within_one_account() {
 }
 
 #[test]
-fn an_alias_with_the_characters_of_addresses_is_found_by_them() {
+fn an_alias_with_url_characters_can_be_looked_up() {
     let sandbox = Sandbox::new();
     for (alias, written) in [
         ("a/b", "a%2Fb"),
@@ -193,7 +193,7 @@ fn an_alias_with_the_characters_of_addresses_is_found_by_them() {
 }
 
 #[test]
-fn a_batch_uses_templates_and_names_the_email_that_cant() {
+fn a_batch_renders_templates_and_identifies_the_failing_email() {
     // EMAIL-63, ERR-02
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
@@ -213,7 +213,7 @@ fn a_batch_uses_templates_and_names_the_email_that_cant() {
 }
 
 #[test]
-fn a_template_without_addresses_for_answers_leaves_the_header_out() {
+fn a_template_without_reply_to_omits_the_header() {
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome_with(&json!({"reply_to": []})));
     assert_eq!(record(&sandbox, "welcome")["reply_to"], Value::Null);
@@ -222,7 +222,7 @@ fn a_template_without_addresses_for_answers_leaves_the_header_out() {
 }
 
 #[test]
-fn a_header_for_answers_goes_before_the_templates_addresses() {
+fn a_reply_to_header_overrides_the_template() {
     // EMAIL-53
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome_with(&json!({"reply_to": "template@acme.test"})));
@@ -234,7 +234,7 @@ fn a_header_for_answers_goes_before_the_templates_addresses() {
 }
 
 #[test]
-fn a_value_in_the_subject_begins_no_other_header() {
+fn a_variable_in_the_subject_cannot_inject_headers() {
     let sandbox = Sandbox::new();
     published(&sandbox, &welcome());
     let email = sandbox.sent(&with("welcome", &json!({"NAME": "Ada\r\nBcc: eve@x.test"})));
@@ -243,7 +243,7 @@ fn a_value_in_the_subject_begins_no_other_header() {
 }
 
 #[test]
-fn a_body_that_would_fill_the_memory_is_refused() {
+fn a_rendered_body_has_a_size_limit() {
     let sandbox = Sandbox::new();
     let html = "{{{NAME}}}".repeat(50_000);
     published(&sandbox, &welcome_with(&json!({"html": html, "text": ""})));
@@ -253,7 +253,7 @@ fn a_body_that_would_fill_the_memory_is_refused() {
 }
 
 #[test]
-fn very_many_variables_are_refused_at_once() {
+fn too_many_variables_are_rejected_quickly() {
     // TPL-07
     let sandbox = Sandbox::new();
     let variables: Vec<_> = (0..20_000).map(|n| json!({"key": format!("V{n}"), "type": "string"})).collect();
@@ -263,7 +263,7 @@ fn very_many_variables_are_refused_at_once() {
 }
 
 #[test]
-fn numbers_stand_as_they_were_given() {
+fn numbers_are_rendered_as_given() {
     let sandbox = Sandbox::new();
     let variables = json!([{"key": "N", "type": "number", "fallback_value": -0.5}]);
     let template = json!({
@@ -282,7 +282,7 @@ fn numbers_stand_as_they_were_given() {
 }
 
 #[test]
-fn a_copy_is_a_draft_of_the_newest_content() {
+fn a_duplicate_is_a_draft_of_the_latest_version() {
     let sandbox = Sandbox::new();
     let id = published(&sandbox, &welcome());
     update(&sandbox, &id, &json!({"html": "<p>Newer {{{NAME}}}</p>"}));
@@ -290,7 +290,7 @@ fn a_copy_is_a_draft_of_the_newest_content() {
     let copy = record(&sandbox, copy["id"].as_str().unwrap());
     assert_eq!((&copy["status"], &copy["published_at"]), (&json!("draft"), &Value::Null));
     assert_eq!((&copy["html"], &copy["alias"]), (&json!("<p>Newer {{{NAME}}}</p>"), &Value::Null));
-    // What becomes of the copy is not told to the original.
+    // Changing the duplicate leaves the original unchanged.
     update(&sandbox, copy["id"].as_str().unwrap(), &json!({"subject": "Copied"}));
     assert_eq!(record(&sandbox, &id)["subject"], "Welcome, {{{NAME}}}");
 }

@@ -1,25 +1,25 @@
-//! Topics, what contacts say to them, and who gets an email that was sent under one.
+//! Topics, subscriptions, and their effect on sending.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
-fn made(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+fn create(sandbox: &Sandbox, path: &str, body: &Value) -> String {
     let answer = sandbox.post(path, body);
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 fn topic(sandbox: &Sandbox, default: &str) -> String {
-    made(sandbox, "/topics", &json!({ "name": "News", "default_subscription": default }))
+    create(sandbox, "/topics", &json!({ "name": "News", "default_subscription": default }))
 }
 
 fn contact(sandbox: &Sandbox, address: &str, topic: &str, choice: Option<&str>) -> String {
     let topics: Vec<_> = choice.iter().map(|choice| json!({ "id": topic, "subscription": choice })).collect();
-    made(sandbox, "/contacts", &json!({ "email": address, "topics": topics }))
+    create(sandbox, "/contacts", &json!({ "email": address, "topics": topics }))
 }
 
 fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
@@ -39,7 +39,7 @@ fn subscriptions(sandbox: &Sandbox, contact: &str) -> Vec<(Value, Value)> {
 }
 
 #[test]
-fn a_topic_is_made_shown_changed_and_deleted() {
+fn a_topic_is_created_read_updated_and_deleted() {
     let sandbox = Sandbox::new();
     let id = topic(&sandbox, "opt_in");
     let shown = sandbox.get(format!("/topics/{id}")).json();
@@ -69,7 +69,7 @@ fn a_topic_is_made_shown_changed_and_deleted() {
 }
 
 #[test]
-fn names_and_descriptions_are_as_long_as_they_may_be() {
+fn names_and_descriptions_have_a_maximum_length() {
     let sandbox = Sandbox::new();
     let id = topic(&sandbox, "opt_in");
     let path = format!("/topics/{id}");
@@ -77,7 +77,7 @@ fn names_and_descriptions_are_as_long_as_they_may_be() {
         // Characters, not bytes.
         let mut body = json!({ "name": "x", "default_subscription": "opt_in" });
         body[field] = json!("é".repeat(most));
-        made(&sandbox, "/topics", &body);
+        create(&sandbox, "/topics", &body);
         assert_eq!(patch(&sandbox, &path, &json!({ field: "é".repeat(most) })).status, 200);
         body[field] = json!("é".repeat(most + 1));
         refused(&sandbox.post("/topics", &body), "validation_error", &(most + 1).to_string());
@@ -87,7 +87,7 @@ fn names_and_descriptions_are_as_long_as_they_may_be() {
 }
 
 #[test]
-fn a_topic_that_breaks_a_rule_is_refused() {
+fn an_invalid_topic_is_rejected() {
     let sandbox = Sandbox::new();
     refused(&sandbox.post("/topics", &json!({})), "missing_required_field", "`name`");
     refused(
@@ -127,24 +127,24 @@ fn a_topic_that_breaks_a_rule_is_refused() {
 }
 
 #[test]
-fn twenty_topics_are_shown_when_no_limit_is_given() {
+fn the_default_page_size_is_twenty() {
     let sandbox = Sandbox::new();
     let ids: Vec<_> = (0..25).map(|_| topic(&sandbox, "opt_in")).collect();
     let list = sandbox.get("/topics").json();
     let shown: Vec<_> = list["data"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
     let expected: Vec<_> = ids.iter().rev().take(20).map(|id| json!(id)).collect();
     assert_eq!((shown, &list["has_more"]), (expected, &json!(true)));
-    // Of a contact they are a mode B list.
+    // A contact's topics are a mode B list.
     contact(&sandbox, "ada@example.com", &ids[0], None);
     assert_eq!(subscriptions(&sandbox, "ada@example.com").len(), 25);
     let page = sandbox.get(format!("/contacts/ada@example.com/topics?limit=2&after={}", ids[20])).json();
     assert_eq!((&page["data"][0]["id"], &page["has_more"]), (&json!(ids[19]), &json!(true)));
     refused(&sandbox.get("/contacts/ada@example.com/topics?limit=0"), "validation_error", "limit");
-    refused(&sandbox.get(format!("/topics?after={NOBODY}")), "validation_error", "after");
+    refused(&sandbox.get(format!("/topics?after={UNKNOWN_ID}")), "validation_error", "after");
 }
 
 #[test]
-fn a_contact_without_a_choice_has_the_default_and_a_choice_stands_above_it() {
+fn a_contact_s_choice_overrides_the_topic_default() {
     // TOPIC-01, TOPIC-02, TOPIC-03
     let sandbox = Sandbox::new();
     let (wanted, unwanted) = (topic(&sandbox, "opt_in"), topic(&sandbox, "opt_out"));
@@ -163,15 +163,15 @@ fn a_contact_without_a_choice_has_the_default_and_a_choice_stands_above_it() {
         (200, json!({ "object": "contact_topics", "id": id }))
     );
     expect("opt_in", "opt_out");
-    // The bare array says the same, by address too; of two choices the last counts.
+    // A bare array is equivalent, and so is the address in the path; the last of two choices wins.
     let both = json!([one(&unwanted, "opt_in"), one(&unwanted, "opt_out"), one(&wanted, "opt_in")]);
     assert_eq!(patch(&sandbox, "/contacts/ada@example.com/topics", &both).status, 200);
     expect("opt_out", "opt_in");
     assert_eq!(patch(&sandbox, &path, &json!([])).status, 200);
     expect("opt_out", "opt_in");
-    // What is wrong anywhere keeps all of it from being written.
+    // A problem in any entry rejects the whole update.
     for (body, name, part) in [
-        (json!([one(&unwanted, "opt_in"), one(NOBODY, "opt_in")]), "validation_error", "topics[1].id"),
+        (json!([one(&unwanted, "opt_in"), one(UNKNOWN_ID, "opt_in")]), "validation_error", "topics[1].id"),
         (json!([one(&unwanted, "opt_in"), one("news", "opt_in")]), "validation_error", "UUID"),
         (
             json!([one(&unwanted, "opt_in"), one(&wanted, "maybe")]),
@@ -188,18 +188,18 @@ fn a_contact_without_a_choice_has_the_default_and_a_choice_stands_above_it() {
         refused(&patch(&sandbox, &path, &body), name, part);
     }
     expect("opt_out", "opt_in");
-    for nobody in [NOBODY, "bob@example.com", "bob"] {
-        let path = format!("/contacts/{nobody}/topics");
+    for unknown in [UNKNOWN_ID, "bob@example.com", "bob"] {
+        let path = format!("/contacts/{unknown}/topics");
         assert_eq!(sandbox.get(&path).status, 404);
         assert_eq!(patch(&sandbox, &path, &json!([])).status, 404);
     }
-    // A deleted topic takes the choices along.
+    // Deleting a topic deletes its subscriptions.
     sandbox.ask(Method::DELETE, format!("/topics/{unwanted}")).send("");
     assert_eq!(subscriptions(&sandbox, &id), [(json!(wanted), json!("opt_in"))]);
 }
 
 #[test]
-fn each_address_is_judged_alone() {
+fn subscriptions_are_checked_per_address() {
     // EMAIL-27
     let sandbox = Sandbox::new();
     let topic = topic(&sandbox, "opt_in");
@@ -221,7 +221,7 @@ fn each_address_is_judged_alone() {
     sandbox.advance(10);
     let record = sandbox.record(&id);
     assert_eq!((&record["last_event"], &record["topic_id"]), (&json!("delivered"), &json!(topic)));
-    // The record shows what was asked for.
+    // The record has the requested recipients.
     assert_eq!(
         (&record["to"], &record["cc"], &record["bcc"]),
         (&wanted["to"], &wanted["cc"], &wanted["bcc"])
@@ -229,14 +229,14 @@ fn each_address_is_judged_alone() {
 }
 
 #[test]
-fn an_email_fails_when_nobody_is_left_in_to() {
+fn an_email_fails_when_all_to_recipients_are_opted_out() {
     // EMAIL-24, EMAIL-67, ERR-03
     let sandbox = Sandbox::new();
     let topic = topic(&sandbox, "opt_in");
     contact(&sandbox, "no@example.com", &topic, Some("opt_out"));
     let mut unwanted = email_with("topic_id", topic.as_str());
     unwanted["to"] = json!("no@example.com");
-    // Copies alone carry no mail.
+    // Cc and bcc recipients alone don't make a mail.
     unwanted["cc"] = json!("stranger@example.com");
     let id = sandbox.sent(&unwanted);
     sandbox.advance(60);
@@ -247,14 +247,14 @@ fn an_email_fails_when_nobody_is_left_in_to() {
 }
 
 #[test]
-fn who_is_no_contact_or_has_not_chosen_has_the_default() {
+fn the_default_applies_to_addresses_without_a_choice() {
     // EMAIL-25, EMAIL-26
     for (default, gets) in [("opt_in", true), ("opt_out", false)] {
         let sandbox = Sandbox::new();
         let topic = topic(&sandbox, default);
         contact(&sandbox, "silent@example.com", &topic, None);
-        // `unsubscribed` is about broadcasts.
-        made(&sandbox, "/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
+        // `unsubscribed` applies to broadcasts only.
+        create(&sandbox, "/contacts", &json!({ "email": "gone@example.com", "unsubscribed": true }));
         for to in ["stranger@example.com", "silent@example.com", "gone@example.com"] {
             let mut email = email_with("topic_id", topic.as_str());
             email["to"] = json!(to);
@@ -267,7 +267,7 @@ fn who_is_no_contact_or_has_not_chosen_has_the_default() {
 }
 
 #[test]
-fn a_scheduled_email_is_judged_when_it_leaves() {
+fn subscriptions_of_a_scheduled_email_are_checked_at_send_time() {
     let sandbox = Sandbox::new();
     let news = topic(&sandbox, "opt_in");
     let passing = topic(&sandbox, "opt_in");
@@ -281,13 +281,13 @@ fn a_scheduled_email_is_judged_when_it_leaves() {
     patch(&sandbox, &format!("/contacts/{id}/topics"), &json!([{ "id": news, "subscription": "opt_out" }]));
     sandbox.ask(Method::DELETE, format!("/topics/{passing}")).send("");
     sandbox.advance(2 * 3600);
-    // A topic that is gone is wanted by nobody.
+    // A deleted topic counts as opted out.
     assert_eq!((sandbox.last_event(&later), sandbox.last_event(&orphan)), ("failed".into(), "failed".into()));
     assert_eq!(sandbox.service.mails(KEY).len(), 0);
 }
 
 #[test]
-fn a_batch_is_judged_email_by_email() {
+fn subscriptions_are_checked_per_email_of_a_batch() {
     // EMAIL-23
     let sandbox = Sandbox::new();
     let topic = topic(&sandbox, "opt_out");
@@ -304,16 +304,16 @@ fn a_batch_is_judged_email_by_email() {
 }
 
 #[test]
-fn a_topic_that_is_not_there_is_refused() {
+fn an_unknown_topic_is_rejected() {
     let sandbox = Sandbox::new();
     let deleted = topic(&sandbox, "opt_in");
     sandbox.ask(Method::DELETE, format!("/topics/{deleted}")).send("");
-    for id in [NOBODY, "news", "", &deleted] {
+    for id in [UNKNOWN_ID, "news", "", &deleted] {
         let answer = sandbox.refused(&email_with("topic_id", id));
         refused(&answer, "validation_error", "topic_id");
     }
     sandbox.refused(&email_with("topic_id", 7));
-    // Another tenant's topics are not there.
+    // Another tenant's topics aren't found.
     let id = topic(&sandbox, "opt_in");
     let answer =
         sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email_with("topic_id", id.as_str()));

@@ -1,6 +1,6 @@
-//! Values that are hard to write into a mail: long, not ASCII, full of what has a meaning in a header.
+//! Values that are hard to encode in a mail: long, non-ASCII, or full of header syntax.
 //!
-//! What a mail says is compared by the sandbox itself (see `second_parser`).
+//! The test sandbox compares each mail with its email (see `independent_parser`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
 
-/// Text of pieces that each have broken some mail program.
+/// Text composed of fragments that have broken mail software before.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => "[a-zA-Z]{1,12}".prop_map(String::from),
@@ -24,13 +24,13 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Now and then a word that fits into no line.
+/// Sometimes a word longer than a line.
 fn long_text() -> impl Strategy<Value = String> {
     (text(), prop::option::weighted(0.05, 890..1_100_usize), text())
         .prop_map(|(before, long, after)| format!("{before}{}{after}", "L".repeat(long.unwrap_or_default())))
 }
 
-/// A friendly name, quoted.
+/// A display name, quoted.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -57,7 +57,7 @@ fn emails() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
+fn email_17_any_valid_value_round_trips_through_the_mail() {
     // EMAIL-17
     let config = Config {
         cases: 2_000,
@@ -86,7 +86,7 @@ fn email_17_a_mail_says_what_was_asked_for_whatever_the_values_are() {
 }
 
 #[test]
-fn a_long_value_keeps_its_spaces_where_its_line_is_folded() {
+fn folding_a_long_value_preserves_its_spaces() {
     let value = "the board of directors ".repeat(40).trim_end().to_owned();
     let sandbox = Sandbox::new();
     let mut email = email_with("subject", value.as_str());
@@ -101,7 +101,7 @@ fn a_long_value_keeps_its_spaces_where_its_line_is_folded() {
 }
 
 #[test]
-fn what_no_mail_can_carry_is_refused() {
+fn values_that_mime_cannot_represent_are_rejected() {
     let sandbox = Sandbox::new();
     let word = "w".repeat(901);
     for (email, field) in [

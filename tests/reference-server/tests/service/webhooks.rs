@@ -1,11 +1,11 @@
-//! Webhooks: make, list, change, delete.
+//! Webhooks: create, list, update, delete.
 
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
 
-fn made(sandbox: &Sandbox) -> Value {
+fn create(sandbox: &Sandbox) -> Value {
     let answer = sandbox.post(
         "/webhooks",
         &json!({"endpoint": "https://acme.test/hook", "events": ["email.sent", "email.sent", "email.bounced"]}),
@@ -15,10 +15,10 @@ fn made(sandbox: &Sandbox) -> Value {
 }
 
 #[test]
-fn a_webhook_is_made_enabled_with_a_secret_that_lists_do_not_tell() {
+fn a_new_webhook_is_enabled_and_lists_omit_its_secret() {
     // HOOK-01, HOOK-02, HOOK-03, HOOK-06, HOOK-13, HOOK-14
     let sandbox = Sandbox::new();
-    let webhook = made(&sandbox);
+    let webhook = create(&sandbox);
     let id = webhook["id"].as_str().unwrap();
     assert_eq!(webhook["object"], "webhook");
     let secret = webhook["signing_secret"].as_str().unwrap();
@@ -33,14 +33,14 @@ fn a_webhook_is_made_enabled_with_a_secret_that_lists_do_not_tell() {
     );
     let shown = sandbox.get(format!("/webhooks/{id}")).json();
     assert_eq!((&shown["object"], &shown["signing_secret"]), (&json!("webhook"), &json!(secret)));
-    assert_ne!(made(&sandbox)["signing_secret"], secret);
+    assert_ne!(create(&sandbox)["signing_secret"], secret);
 }
 
 #[test]
-fn an_update_changes_what_it_names_and_nothing_else() {
+fn an_update_changes_only_the_given_fields() {
     // HOOK-07, HOOK-08, HOOK-09, HOOK-10, HOOK-11
     let sandbox = Sandbox::new();
-    let path = format!("/webhooks/{}", made(&sandbox)["id"].as_str().unwrap());
+    let path = format!("/webhooks/{}", create(&sandbox)["id"].as_str().unwrap());
     let before = sandbox.get(&path).json();
     for (field, value) in [
         ("endpoint", json!("http://localhost:8080/x")),
@@ -65,10 +65,10 @@ fn an_update_changes_what_it_names_and_nothing_else() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused() {
+fn invalid_input_is_rejected() {
     // HOOK-04, HOOK-05
     let sandbox = Sandbox::new();
-    let path = format!("/webhooks/{}", made(&sandbox)["id"].as_str().unwrap());
+    let path = format!("/webhooks/{}", create(&sandbox)["id"].as_str().unwrap());
     for (field, value) in [
         ("endpoint", json!("not a url")),
         ("endpoint", json!("/hook")),
@@ -105,9 +105,9 @@ fn what_breaks_a_rule_is_refused() {
 }
 
 #[test]
-fn a_deleted_webhook_is_gone() {
+fn a_deleted_webhook_is_not_found() {
     let sandbox = Sandbox::new();
-    let id = made(&sandbox)["id"].clone();
+    let id = create(&sandbox)["id"].clone();
     let path = format!("/webhooks/{}", id.as_str().unwrap());
     let answer = sandbox.ask(Method::DELETE, &path).send("");
     assert_eq!(answer.json(), json!({"object": "webhook", "id": id, "deleted": true}));
@@ -122,7 +122,7 @@ fn a_deleted_webhook_is_gone() {
 }
 
 #[test]
-fn events_of_inboxes_can_be_subscribed_though_the_sandbox_has_none() {
+fn inbox_events_can_be_subscribed_to() {
     let sandbox = Sandbox::new();
     let events = json!([
         "inbox.created",

@@ -25,10 +25,10 @@ pub(super) async fn resolve(
     if let Some(given) = given {
         return Ok(ResolvedClient { client_id: given.to_owned(), is_new: false });
     }
-    if server.knows(DEFAULT_CLIENT_ID, redirect_uri).await.map_err(failed)? {
+    if server.is_registered(DEFAULT_CLIENT_ID, redirect_uri).await.map_err(failed)? {
         return Ok(ResolvedClient { client_id: DEFAULT_CLIENT_ID.to_owned(), is_new: false });
     }
-    if !server.registers() {
+    if !server.supports_registration() {
         return Err(Fail::Auth {
             message: "the service doesn't know this program and doesn't support dynamic client registration; nothing was stored"
                 .to_owned(),

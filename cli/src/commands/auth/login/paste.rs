@@ -36,7 +36,7 @@ impl Paste {
                 Some("") => continue,
                 None => "the address is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
-                    Err(AuthError::Callback(CallbackError::Address)) => {
+                    Err(AuthError::Callback(CallbackError::Url)) => {
                         format!(
                             "paste the complete address; it starts with {}?",
                             authorization.redirect_uri()

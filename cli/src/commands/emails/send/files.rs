@@ -35,7 +35,7 @@ impl File {
     pub(super) fn wire(&self) -> Result<Value, Fail> {
         let mut item = json!({});
         let fields = [
-            ("filename", self.attachment.filename_str().map(str::to_owned)),
+            ("filename", self.attachment.file_name().map(str::to_owned)),
             ("content_type", self.content_type.clone()),
             ("content_id", self.content_id.clone()),
             ("path", self.url.clone()),

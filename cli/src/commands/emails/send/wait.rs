@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Client, EmailId, EmailRecord, LastEvent};
+use posthaste::{Client, EmailId, LastEvent, SentEmail};
 
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
@@ -11,7 +11,7 @@ use crate::diagnostics::Fail;
 /// The state to wait for.
 pub(super) const DELIVERED: &str = "delivered";
 
-fn end(email: &EmailRecord) -> End {
+fn end(email: &SentEmail) -> End {
     match &email.last_event {
         Some(event) if event.is_delivered() => End::Good(event.to_string()),
         event => End::Bad(event.as_ref().map_or("unknown", LastEvent::as_str).to_owned()),

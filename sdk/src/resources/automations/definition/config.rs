@@ -1,4 +1,4 @@
-//! The rules of a step's configuration, and of the conditions in it.
+//! Validation of step configurations, and of the conditions in them.
 
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ pub(super) fn config(v: &mut Validator, kind: &str, config: &Value) {
     }
 }
 
-/// A configuration of these texts and nothing else.
+/// Validates a configuration that has only these string fields.
 fn texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
     v.known(fields, "`config`", names);
     for name in names {
@@ -67,7 +67,7 @@ fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
     run_values(v, fields, "properties", rule, is_scalar);
 }
 
-/// An object of values that a run can take from elsewhere.
+/// Validates an object of values that a run can also take from the event or the contact.
 fn run_values(
     v: &mut Validator,
     fields: &Map<String, Value>,
@@ -83,7 +83,7 @@ fn run_values(
     });
 }
 
-/// A value of the right type, or the place where a run takes it from.
+/// Validates a value of the right type, or a reference to the event or the contact.
 fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> bool) {
     match value.as_object() {
         Some(fields) => {
@@ -95,7 +95,7 @@ fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> 
     }
 }
 
-/// A field that names `event.…` or `contact.…`.
+/// Validates a field that refers to `event.…` or `contact.…`.
 fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
     let Some(name) = v.needed_text(fields, field) else { return };
     let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));

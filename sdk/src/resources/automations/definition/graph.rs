@@ -1,4 +1,4 @@
-//! The rules of the graph that the connections form.
+//! Validation of the graph that the connections form.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +9,13 @@ use crate::problem::{Validator, present};
 const CONNECTION_TYPES: [&str; 5] =
     ["default", "condition_met", "condition_not_met", "timeout", "event_received"];
 
-/// A step as far as the graph is concerned.
+/// A step, reduced to its role in the graph.
 pub(super) struct Node<'a> {
     pub(super) place: usize,
     pub(super) kind: &'a str,
 }
 
-/// Checks the connections; without nodes only their shape.
+/// Validates the connections; without nodes, only their shape.
 pub(super) fn connections<'a>(
     v: &mut Validator,
     connections: &'a [Value],
@@ -57,12 +57,12 @@ pub(super) fn connections<'a>(
     });
 }
 
-/// The type of a connection, the default one if it is left out.
+/// Returns the type of a connection, `default` if it is absent.
 fn kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str> {
     if present(fields, "type").is_none() { Some("default") } else { v.filled(fields, "type") }
 }
 
-/// Checks the type of a connection by the type of the step that it leaves.
+/// Validates the type of a connection against the type of the step that it leaves.
 fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
     if !v.one_of("a connection's type", &CONNECTION_TYPES, kind) || kind == "default" {
         return;
@@ -73,7 +73,7 @@ fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
     }
 }
 
-/// The connections that close a cycle, in the order in which a walk from each step meets them.
+/// Returns the connections that close a cycle, in the order in which a traversal from each step reaches them.
 fn closing(edges: &[(usize, &str, &str)]) -> Vec<usize> {
     let mut ways: HashMap<&str, Vec<(usize, &str)>> = HashMap::new();
     for (place, from, to) in edges {
@@ -84,7 +84,7 @@ fn closing(edges: &[(usize, &str, &str)]) -> Vec<usize> {
         if done.contains(start) {
             continue;
         }
-        // A walk without recursion: the steps on the way, each with the connection to be tried next.
+        // An iterative depth-first search: the current path, each step with the connection to try next.
         let (mut way, mut on_way) = (vec![(*start, 0)], HashSet::from([*start]));
         while let Some((step, next)) = way.last_mut() {
             let Some((place, to)) = ways.get(step).and_then(|ways| ways.get(*next)) else {

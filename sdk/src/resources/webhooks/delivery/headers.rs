@@ -1,10 +1,10 @@
-//! The three headers of a delivery, in either family of names.
+//! The three headers of a delivery, in both families of names.
 
 use http::{HeaderMap, HeaderValue};
 
 use super::verification_error::VerificationError;
 
-/// The names of one family.
+/// The header names of one family.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Family {
     pub(super) id: &'static str,
@@ -12,9 +12,9 @@ pub(super) struct Family {
     pub(super) signature: &'static str,
 }
 
-/// What the service sends.
+/// The headers of the service.
 const SVIX: Family = Family { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" };
-/// What Standard Webhooks names.
+/// The headers of Standard Webhooks.
 const WEBHOOK: Family =
     Family { id: "webhook-id", timestamp: "webhook-timestamp", signature: "webhook-signature" };
 
@@ -28,7 +28,7 @@ impl Family {
     }
 }
 
-/// What the three headers hold.
+/// The values of the three headers.
 #[derive(Debug)]
 pub(super) struct Signed<'a> {
     pub(super) names: Family,
@@ -38,7 +38,7 @@ pub(super) struct Signed<'a> {
 }
 
 impl<'a> Signed<'a> {
-    /// Reads them. Each must be there once; of two families, both must say the same.
+    /// Reads the headers. Each must occur once; if both families are present, they must agree.
     pub(super) fn read(headers: &'a HeaderMap) -> Result<Self, VerificationError> {
         let (svix, webhook) = (SVIX.is_in(headers), WEBHOOK.is_in(headers));
         if svix && webhook {

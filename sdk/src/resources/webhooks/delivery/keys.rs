@@ -1,4 +1,4 @@
-//! What deliveries are signed with: the keys inside of signing secrets.
+//! The keys in signing secrets.
 
 use std::fmt;
 
@@ -9,30 +9,30 @@ use sha2::Sha256;
 
 use crate::types::SigningSecret;
 
-/// What the service writes in front of the Base64.
+/// The prefix of a signing secret, before the Base64.
 const PREFIX: &str = "whsec_";
 
-/// Why a text is no signing secret. It never repeats the text.
+/// Why a text is not a signing secret. It never repeats the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// There is nothing in it. An empty key would let anybody sign.
+    /// It is empty. An empty key would let anyone sign.
     #[error("the signing secret holds a key: `whsec_` and Base64 (found nothing)")]
     Blank,
-    /// It is not Base64, with or without `whsec_` in front of it.
+    /// It is not Base64, with or without the prefix `whsec_`.
     #[error("the signing secret is `whsec_` and padded Base64 (found {found})")]
     Base64 {
-        /// What is wrong with it, and where.
+        /// What was found, and where.
         found: String,
     },
 }
 
-/// The key inside of one signing secret.
+/// The key in a signing secret.
 #[derive(Clone)]
 pub(super) struct Key(SecretSlice<u8>);
 
 impl Key {
-    /// Reads a secret: Base64, with `whsec_` in front of it or without.
+    /// Decodes a secret: Base64, with or without the prefix `whsec_`.
     pub(super) fn of(secret: &SigningSecret) -> Result<Self, SecretError> {
         let text = secret.expose();
         if text.trim().is_empty() {
@@ -60,9 +60,9 @@ impl Key {
         Ok(Self(key.into()))
     }
 
-    /// HMAC-SHA256 over `<id>.<timestamp>.<body>`.
+    /// Returns the HMAC-SHA256 of `<id>.<timestamp>.<body>`.
     pub(super) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
-        // HMAC takes a key of any length.
+        // HMAC accepts keys of any length.
         let Ok(mac) = Hmac::<Sha256>::new_from_slice(self.0.expose_secret()) else { return [0; 32] };
         let parts: [&[u8]; 5] = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
         parts.into_iter().fold(mac, Mac::chain_update).finalize().into_bytes().into()

@@ -4,102 +4,102 @@ use std::time::Duration;
 
 /// Why a webhook request fails verification. Respond with 401 and don't process it.
 ///
-/// Each message says which header, which rule and what was found; none says what the right signature would have been.
+/// Each message has the header, the rule and the value found; none reveals the expected signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerificationError {
-    /// A header is not there. Where there is none at all, it is `svix-id`.
+    /// A header is missing. If all are, it is `svix-id`.
     #[error("`{header}` is required (found none)")]
     Missing {
-        /// Its name.
+        /// The header's name.
         header: &'static str,
     },
-    /// A header is there and empty.
+    /// A header is empty.
     #[error("`{header}` must not be empty (found nothing)")]
     Empty {
-        /// Its name.
+        /// The header's name.
         header: &'static str,
     },
-    /// A header is repeated, so that the signed one is ambiguous.
+    /// A header is repeated, so that it is ambiguous which value was signed.
     #[error("`{header}` must be there once (found {count} of them)")]
     Repeated {
-        /// Its name.
+        /// The header's name.
         header: &'static str,
-        /// How often it is there.
+        /// The number of occurrences.
         count: usize,
     },
-    /// A header holds something else than visible ASCII characters.
+    /// A header has characters other than visible ASCII.
     #[error("`{header}` is ASCII text (found other bytes)")]
     NotText {
-        /// Its name.
+        /// The header's name.
         header: &'static str,
     },
-    /// Headers of both families are there, and they don't say the same.
+    /// Headers of both families are present, with different values.
     #[error(
         "the headers are `svix-…` or `webhook-…`, or both alike (found `{svix}` and another or no `{webhook}`)"
     )]
     Mixed {
-        /// The first header of the one family that differs.
+        /// The first header that differs.
         svix: &'static str,
-        /// Its counterpart in the other.
+        /// Its counterpart in the other family.
         webhook: &'static str,
     },
-    /// The time is not a number of seconds.
+    /// The timestamp is not a number of seconds.
     #[error("`{header}` is whole seconds since 1970 (found {found:?})")]
     Timestamp {
         /// The header's name.
         header: &'static str,
-        /// What it holds, shortened.
+        /// The value, truncated.
         found: String,
     },
-    /// It was signed too long ago: somebody may have kept it, and sends it again.
-    #[error("`{header}` is at most {} s ago (found {} s ago)", tolerance.as_secs(), age.as_secs())]
+    /// The request was signed too long ago: it may be a replay attack.
+    #[error("`{header}` is at max {} s ago (found {} s ago)", tolerance.as_secs(), age.as_secs())]
     TooOld {
         /// The header's name.
         header: &'static str,
-        /// How long ago it was signed.
+        /// The time since it was signed.
         age: Duration,
-        /// How long ago it may have been.
+        /// The maximum age.
         tolerance: Duration,
     },
-    /// It was signed in the future: one of the two clocks is wrong.
-    #[error("`{header}` is at most {} s ahead (found {} s ahead)", tolerance.as_secs(), ahead.as_secs())]
+    /// The request was signed in the future: one of the two clocks is wrong.
+    #[error("`{header}` is at max {} s ahead (found {} s ahead)", tolerance.as_secs(), ahead.as_secs())]
     TooNew {
         /// The header's name.
         header: &'static str,
-        /// How far ahead it was signed.
+        /// How far in the future it was signed.
         ahead: Duration,
-        /// How far ahead it may have been.
+        /// The maximum difference.
         tolerance: Duration,
     },
-    /// There are more signatures than any rotation of secrets makes.
-    #[error("`{header}` holds at most {most} signatures (found {count})")]
+    /// The request has more signatures than a rotation of secrets can cause.
+    #[error("`{header}` holds at max {max} signatures (found {count})")]
     TooManySignatures {
         /// The header's name.
         header: &'static str,
-        /// How many it holds.
+        /// The number of signatures.
         count: usize,
-        /// How many it may hold.
-        most: usize,
+        /// The maximum number of signatures.
+        max: usize,
     },
-    /// None of the signatures is of a version that this client knows.
+    /// No signature has a version that this client supports.
     #[error("`{header}` holds a signature of version 1: `v1,` and Base64 of 32 bytes (found {found:?})")]
     NoSignature {
         /// The header's name.
         header: &'static str,
-        /// What it holds, shortened.
+        /// The value, truncated.
         found: String,
     },
-    /// No signature fits: the body was changed on its way (or read and written again), or the secret is another one.
+    /// No signature matches: the body was changed (or parsed and serialized again), or it was signed with another secret.
     #[error(
         "no signature fits the body and the secret (found {found} in `{header}`, secrets tried: {secrets})"
     )]
     WrongSignature {
         /// The header's name.
         header: &'static str,
-        /// How many signatures of version 1 it holds.
+        /// The number of signatures of version 1.
         found: usize,
-        /// How many secrets there are.
+        /// The number of secrets.
         secrets: usize,
     },
 }

@@ -77,7 +77,7 @@ open_enum! {
         Bounce = "bounce",
         /// Its owner reported an email as spam.
         Complaint = "complaint",
-        /// It was added by hand.
+        /// It was added manually.
         Manual = "manual",
     }
 }
@@ -107,7 +107,7 @@ record! {
         pub name: String,
         /// The topic's description.
         pub description: Option<String>,
-        /// The subscription of contacts that have made no choice.
+        /// The subscription of contacts without an explicit one.
         pub default_subscription: Option<Subscription>,
         /// Whether the topic is deleted.
         pub deleted: Option<bool>,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    resources::shared::ReceivedFile,
+    resources::shared::ReceivedAttachmentSummary,
     types::{
         BroadcastId, EmailId, ReceivedEmailId, TemplateId, Timestamp,
         lenient::{Lenient, Reading},
@@ -84,7 +84,7 @@ impl Lenient for EmailHeader {
         None
     }
 
-    /// Reads one entry of headers that are an object.
+    /// Decodes one entry of headers in an object.
     fn from_entry(name: &str, value: &Value) -> Option<Self> {
         match String::read(value) {
             Reading::Exact(value) | Reading::Converted(value) => Some(Self { name: name.to_owned(), value }),
@@ -94,7 +94,7 @@ impl Lenient for EmailHeader {
 }
 
 record! {
-    /// Why an email bounced. `kind` and `sub_kind` are plain text: descriptions of the format differ on their values.
+    /// Why an email bounced. `kind` and `sub_kind` are plain text: descriptions of the API differ on their values.
     #[derive(PartialEq, Eq)]
     pub struct Bounce {
         /// The message of the recipient's server.
@@ -109,7 +109,7 @@ record! {
 }
 
 record! {
-    /// A click on a link. The recipient's browser supplies these values.
+    /// A click on a link. The values come from the recipient's browser.
     #[derive(PartialEq, Eq)]
     pub struct Click {
         /// The link.
@@ -160,15 +160,15 @@ record! {
         pub to: Vec<String>,
         /// The `Cc` addresses.
         pub cc: Vec<String>,
-        /// The `Bcc` addresses, if the email names any.
+        /// The `Bcc` addresses, if the email has any.
         pub bcc: Vec<String>,
-        /// The recipients that the email was received for.
+        /// The envelope recipients that the email was received for.
         pub received_for: Vec<String>,
         /// The `Message-ID` header.
         pub message_id: Option<String>,
         /// The subject.
         pub subject: Option<String>,
         /// The attachments.
-        pub attachments: Vec<ReceivedFile>,
+        pub attachments: Vec<ReceivedAttachmentSummary>,
     }
 }

@@ -3,10 +3,10 @@
 use crate::types::EmailId;
 
 record! {
-    /// Something happened in an inbox. Inboxes are in private beta and their payloads still change: this has the fields that name what the
-    /// event is about, and [`WebhookPayload::raw`](super::WebhookPayload::raw) everything else. Fields that don't apply are absent.
+    /// An event of an inbox. Inboxes are in private beta and their payloads still change: this record has the fields that identify the subject of
+    /// the event, and [`WebhookPayload::raw`](super::WebhookPayload::raw) all others. Fields that don't apply are absent.
     pub struct InboxEvent {
-        /// Who caused the event, such as `api`, `dashboard`, `agent` or `system`.
+        /// The source of the event, such as `api`, `dashboard`, `agent` or `system`.
         pub source: Option<String>,
         /// The inbox.
         pub inbox_id: Option<String>,

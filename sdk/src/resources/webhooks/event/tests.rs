@@ -199,7 +199,7 @@ fn a_body_that_is_not_an_event_is_refused() {
     assert!(WebhookPayload::from_slice(deep.as_bytes()).is_err());
 }
 
-/// JSON of any form, and of the forms that events have.
+/// Arbitrary JSON, and JSON similar to events.
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

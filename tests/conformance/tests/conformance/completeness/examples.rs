@@ -1,4 +1,4 @@
-//! The examples that a user reads: all of them are compiled, and most are run.
+//! The examples in the documentation: all of them are compiled, and most are run.
 
 use std::{fs, path::Path};
 
@@ -21,7 +21,7 @@ impl Examples {
         Self(texts.iter().map(|text| bare(text)).collect())
     }
 
-    /// Whether one of them has the chain of methods of this call.
+    /// Whether an example contains the method chain of this call.
     pub(super) fn show(&self, call: &str) -> bool {
         let wanted = methods(&bare(call), &[]);
         let first = format!(".{}(", wanted[0]);
@@ -60,14 +60,14 @@ fn bare(text: &str) -> String {
     text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
-/// The methods of a chain that ends with an operation: of `client.emails().get(id)` it is `emails`, `get`. With `wanted`, only as
-/// far as they are those.
+/// The methods of a chain that ends with an operation: of `client.emails().get(id)`, `emails` and `get`. With `wanted`, only as
+/// far as they match.
 fn methods(chain: &str, wanted: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut rest = chain.trim_start_matches(|character| character != '.');
     while let Some(call) = rest.strip_prefix('.') {
         let Some((name, arguments)) = call.split_once('(') else { break };
-        // A chain of two methods is an operation; what follows are its options.
+        // A chain of two methods is an operation; its options follow.
         if wanted.is_empty() && found.len() == 2 && OPTIONS.contains(&name) {
             break;
         }
@@ -80,10 +80,10 @@ fn methods(chain: &str, wanted: &[String]) -> Vec<String> {
     found
 }
 
-/// Methods that belong to a call and not to an operation.
+/// Methods of a call rather than of an operation.
 const OPTIONS: &[&str] = &["permissive", "unchecked"];
 
-/// What follows the parenthesis that closes these arguments.
+/// The text after the parenthesis that closes these arguments.
 fn behind(arguments: &str) -> &str {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, character) in arguments.char_indices() {
@@ -101,9 +101,9 @@ fn behind(arguments: &str) -> &str {
 }
 
 #[test]
-fn a_chain_of_methods_is_found_whatever_its_arguments_are() {
+fn method_chains_are_found_with_any_arguments() {
     let examples = Examples(vec![bare(
-        "let x = client\n.emails()\n.send(&Email::new(\"a)\", f(1)))\n.await?; client.logs().list().limit(3)",
+        "let x = client\n.emails()\n.send(&Email::new(\"a)\", f(1)))\n.await?; client.logs().list().page_size(3)",
     )]);
     assert!(examples.show("client.emails().send(&other)"));
     assert!(examples.show("client.logs().list()"));

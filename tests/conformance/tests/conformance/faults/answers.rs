@@ -4,7 +4,7 @@ use posthaste_conformance::peer::{Act, Peer, answer};
 use super::{client, email, keys, send};
 
 #[tokio::test]
-async fn an_acceptance_that_cant_be_read_is_asked_for_once_more_and_then_told() {
+async fn an_unreadable_acceptance_is_fetched_once_more_and_then_reported() {
     for body in
         ["", "null", "[]", "\"x\"", "<html>Bad gateway</html>", "{\"id\":", "{\"id\":\"1\"} trailing", "{}"]
     {
@@ -19,14 +19,14 @@ async fn an_acceptance_that_cant_be_read_is_asked_for_once_more_and_then_told() 
 }
 
 #[tokio::test]
-async fn the_second_look_at_an_acceptance_may_be_readable() {
+async fn an_unreadable_acceptance_may_be_readable_when_fetched_again() {
     let peer = Peer::acting([Act::json(200, "{"), Act::accepted()]).await;
     assert_eq!(send(&peer).await.unwrap().id.as_str(), "4ef9a417-02e9-4d39-ad75-9611e0fcc33c");
     assert_eq!(keys(&peer)[0], keys(&peer)[1]);
 }
 
 #[tokio::test]
-async fn the_sample_of_an_unreadable_answer_is_short_and_steers_no_terminal() {
+async fn the_sample_of_an_unreadable_response_is_short_and_terminal_safe() {
     let body = format!("\u{1b}[2J{}", "x".repeat(5_000));
     let peer = Peer::acting([Act::json(200, &body)]).await;
     let Error::Decode(unreadable) = send(&peer).await.unwrap_err() else { panic!("readable") };
@@ -35,7 +35,7 @@ async fn the_sample_of_an_unreadable_answer_is_short_and_steers_no_terminal() {
 }
 
 #[tokio::test]
-async fn every_2xx_with_an_answer_is_a_success() {
+async fn every_2xx_with_a_body_is_a_success() {
     for status in [200, 201, 202, 203] {
         let peer = Peer::acting([Act::json(status, r#"{"id":"1"}"#)]).await;
         assert_eq!(send(&peer).await.unwrap().id.as_str(), "1", "{status}");
@@ -46,7 +46,7 @@ async fn every_2xx_with_an_answer_is_a_success() {
 }
 
 #[tokio::test]
-async fn answers_on_the_way_to_the_answer_are_passed_over() {
+async fn informational_responses_are_skipped() {
     for before in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"] {
         let mut bytes = before.as_bytes().to_vec();
         bytes.extend(answer(200, &[], br#"{"id":"1"}"#));
@@ -59,7 +59,7 @@ async fn answers_on_the_way_to_the_answer_are_passed_over() {
 }
 
 #[tokio::test]
-async fn ids_are_texts_whatever_they_look_like() {
+async fn ids_are_opaque_strings() {
     // GEN-19, EMAIL-65
     for id in ["17", "not-a-uuid", "é/ü", "4EF9A417-02E9-4D39-AD75-9611E0FCC33C"] {
         let peer = Peer::acting([Act::json(200, &format!(r#"{{"id":"{id}"}}"#))]).await;
@@ -68,7 +68,7 @@ async fn ids_are_texts_whatever_they_look_like() {
 }
 
 #[tokio::test]
-async fn an_id_becomes_one_segment_of_the_path() {
+async fn an_id_becomes_one_path_segment() {
     // GEN-31
     let peer = Peer::acting([Act::refused(404, "not_found")]).await;
     let client = client(&peer.base_url());
@@ -95,7 +95,7 @@ async fn an_id_becomes_one_segment_of_the_path() {
 }
 
 #[tokio::test]
-async fn paths_are_joined_to_a_base_address_with_a_prefix() {
+async fn paths_are_appended_to_a_base_url_with_a_prefix() {
     // GEN-12, GEN-30
     for (suffix, target) in
         [("", "/emails"), ("/", "/emails"), ("/v9/mail", "/v9/mail/emails"), ("/v9/", "/v9/emails")]

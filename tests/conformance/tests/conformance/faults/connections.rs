@@ -8,7 +8,7 @@ use tokio::{io::AsyncWriteExt as _, net::TcpListener};
 use super::{client, email, keys, patient, send};
 
 #[tokio::test]
-async fn nobody_listening_is_not_sent_and_tried_again() {
+async fn a_refused_connection_is_not_sent_and_retried() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let error = client(&format!("http://{free}")).emails().send(&email()).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
@@ -17,7 +17,7 @@ async fn nobody_listening_is_not_sent_and_tried_again() {
 }
 
 #[tokio::test]
-async fn a_send_whose_answer_is_lost_is_repeated_with_its_key_and_its_bytes() {
+async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
     // IDEM-06
     let half = answer(200, &[], br#"{"id":"4ef9a417"}"#)[..50].to_vec();
     for act in [Act::HangUp, Act::AnswerAndClose(half.clone()), Act::AnswerAndReset(half)] {
@@ -31,7 +31,7 @@ async fn a_send_whose_answer_is_lost_is_repeated_with_its_key_and_its_bytes() {
 }
 
 #[tokio::test]
-async fn an_outcome_that_stays_unknown_names_the_key_to_repeat_with() {
+async fn an_unknown_outcome_carries_the_key_to_retry_with() {
     let peer = Peer::acting([Act::HangUp]).await;
     let error = send(&peer).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
@@ -41,7 +41,7 @@ async fn an_outcome_that_stays_unknown_names_the_key_to_repeat_with() {
 }
 
 #[tokio::test]
-async fn a_request_that_could_do_harm_twice_is_sent_once() {
+async fn a_request_that_is_not_idempotent_is_sent_once() {
     for act in [Act::HangUp, Act::refused(500, "application_error"), Act::refused(503, "service_unavailable")]
     {
         let peer = Peer::acting([act]).await;
@@ -52,7 +52,7 @@ async fn a_request_that_could_do_harm_twice_is_sent_once() {
 }
 
 #[tokio::test]
-async fn a_read_whose_answer_is_lost_is_repeated_and_did_nothing() {
+async fn a_read_with_a_lost_response_is_retried_and_not_sent() {
     let peer = Peer::acting([Act::HangUp]).await;
     let error = client(&peer.base_url()).emails().list().await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
@@ -60,7 +60,7 @@ async fn a_read_whose_answer_is_lost_is_repeated_and_did_nothing() {
 }
 
 #[tokio::test]
-async fn a_pooled_connection_that_was_closed_meanwhile_costs_nothing() {
+async fn a_pooled_connection_that_was_closed_is_replaced() {
     let accepted = answer(200, &[], br#"{"id":"1"}"#);
     let peer = Peer::acting([Act::AnswerAndClose(accepted)]).await;
     let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
@@ -73,7 +73,7 @@ async fn a_pooled_connection_that_was_closed_meanwhile_costs_nothing() {
 }
 
 #[tokio::test]
-async fn silence_ends_at_the_idle_limit() {
+async fn a_silent_connection_ends_at_the_idle_timeout() {
     let peer = Peer::acting([Act::Silence]).await;
     let client = patient(&peer.base_url()).idle_timeout(Duration::from_millis(50)).build().unwrap();
     let begun = Instant::now();
@@ -83,7 +83,7 @@ async fn silence_ends_at_the_idle_limit() {
 }
 
 #[tokio::test]
-async fn an_answer_that_drips_ends_at_the_limit_of_the_attempt_and_of_the_call() {
+async fn a_slow_response_ends_at_the_attempt_and_call_timeouts() {
     let slow = Act::Trickle(answer(200, &[], br#"{"id":"1"}"#), Duration::from_millis(40));
     let peer = Peer::acting([slow]).await;
     let client = patient(&peer.base_url()).attempt_timeout(Duration::from_millis(100)).build().unwrap();
@@ -97,7 +97,7 @@ async fn an_answer_that_drips_ends_at_the_limit_of_the_attempt_and_of_the_call()
 }
 
 #[tokio::test]
-async fn garbage_in_place_of_tls_is_named_and_not_tried_again() {
+async fn an_invalid_tls_handshake_is_reported_and_not_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn(async move {

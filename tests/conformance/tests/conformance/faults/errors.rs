@@ -13,7 +13,7 @@ async fn refusal(peer: &Peer) -> Box<posthaste::ApiError> {
 }
 
 #[tokio::test]
-async fn an_error_survives_whatever_its_body_is() {
+async fn an_error_is_reported_whatever_its_body() {
     // ERR-04, ERR-06
     for (body, name, message) in [
         (r#"{"statusCode":422,"name":"validation_error","message":"No."}"#, "validation_error", "No."),
@@ -38,7 +38,7 @@ async fn an_error_survives_whatever_its_body_is() {
 }
 
 #[tokio::test]
-async fn an_error_of_ten_megabytes_is_cut_off() {
+async fn an_error_body_of_10_mb_is_truncated() {
     let peer = Peer::acting([Act::answer(400, &[], vec![b'x'; 10_000_000])]).await;
     let error = refusal(&peer).await;
     assert_eq!(error.status, 400);
@@ -46,7 +46,7 @@ async fn an_error_of_ten_megabytes_is_cut_off() {
 }
 
 #[tokio::test]
-async fn an_errors_line_is_short_and_steers_no_terminal() {
+async fn an_error_message_is_short_and_terminal_safe() {
     let body = serde_json::json!({ "statusCode": 400, "name": "n".repeat(10_000), "message": "\u{1b}[2J\r\n\u{9b}1m" });
     let peer = Peer::acting([Act::json(400, &body.to_string())]).await;
     let error = refusal(&peer).await;
@@ -56,7 +56,7 @@ async fn an_errors_line_is_short_and_steers_no_terminal() {
 }
 
 #[tokio::test]
-async fn kinds_go_by_name_first_and_status_second() {
+async fn error_kinds_depend_on_the_name_before_the_status() {
     // ERR-05, ERR-07
     use ApiErrorKind::*;
     for (status, name, kind) in [
@@ -92,7 +92,7 @@ async fn kinds_go_by_name_first_and_status_second() {
 }
 
 #[tokio::test]
-async fn what_trying_again_cant_cure_is_tried_once() {
+async fn permanent_failures_are_not_retried() {
     for (status, name) in [
         (400, "validation_error"),
         (401, "missing_api_key"),
@@ -112,7 +112,7 @@ async fn what_trying_again_cant_cure_is_tried_once() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_with_the_same_key() {
+async fn transient_failures_are_retried_with_the_same_key() {
     for (status, name) in
         [(408, ""), (425, ""), (500, "application_error"), (502, ""), (503, "service_unavailable"), (504, "")]
     {
@@ -124,7 +124,7 @@ async fn what_may_pass_is_tried_again_with_the_same_key() {
 }
 
 #[tokio::test]
-async fn a_first_send_that_still_runs_is_waited_for() {
+async fn a_send_in_flight_with_the_same_key_is_awaited() {
     let peer = Peer::acting([Act::refused(409, "concurrent_idempotent_requests"), Act::accepted()]).await;
     let begun = Instant::now();
     send(&peer).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_first_send_that_still_runs_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_429_is_waited_out_as_long_as_it_asks() {
+async fn a_429_is_retried_after_its_retry_after() {
     // LIM-16
     let limited = Act::answer(429, &[("retry-after", "1")], r#"{"name":"rate_limit_exceeded"}"#);
     let peer = Peer::acting([limited, Act::accepted()]).await;
@@ -143,7 +143,7 @@ async fn a_429_is_waited_out_as_long_as_it_asks() {
 }
 
 #[tokio::test]
-async fn a_429_is_tried_again_even_where_a_repeat_could_do_harm() {
+async fn a_429_is_retried_even_if_the_operation_is_not_idempotent() {
     let limited = Act::answer(429, &[("retry-after", "0")], r#"{"name":"rate_limit_exceeded"}"#);
     let peer = Peer::acting([limited, Act::json(200, "{}")]).await;
     client(&peer.base_url()).request(http::Method::POST, "/domains").json(&1).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_429_is_tried_again_even_where_a_repeat_could_do_harm() {
 }
 
 #[tokio::test]
-async fn retry_after_is_read_in_both_forms_and_garbage_is_none() {
+async fn retry_after_is_parsed_in_both_forms_and_otherwise_ignored() {
     let past = "Sun, 06 Nov 1994 08:49:37 GMT";
     for (value, seconds) in [
         ("0", Some(0)),
@@ -165,7 +165,7 @@ async fn retry_after_is_read_in_both_forms_and_garbage_is_none() {
         (past, Some(0)),
         ("Sun, 06 Nov 1994 08:49:47 GMT", Some(10)),
     ] {
-        // The date is a clock that is decades slow: only the difference to it counts.
+        // The server's clock is decades slow: only the difference to its `Date` counts.
         let headers = [("retry-after", value), ("date", past)];
         let peer = Peer::acting([Act::answer(503, &headers, "{}")]).await;
         let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
@@ -175,7 +175,7 @@ async fn retry_after_is_read_in_both_forms_and_garbage_is_none() {
 }
 
 #[tokio::test]
-async fn a_longer_pause_than_a_minute_is_the_callers_to_make() {
+async fn a_retry_after_over_a_minute_is_left_to_the_caller() {
     for status in [429, 503] {
         let peer = Peer::acting([Act::answer(status, &[("retry-after", "61")], "{}")]).await;
         let error = send(&peer).await.unwrap_err();
@@ -185,7 +185,7 @@ async fn a_longer_pause_than_a_minute_is_the_callers_to_make() {
 }
 
 #[tokio::test]
-async fn rate_limit_headers_that_make_no_sense_are_ignored() {
+async fn invalid_rate_limit_headers_are_ignored() {
     for (name, value) in [
         ("ratelimit-limit", "-5"),
         ("ratelimit-limit", "abc"),
@@ -198,7 +198,7 @@ async fn rate_limit_headers_that_make_no_sense_are_ignored() {
         ("ratelimit-reset", "99999999999999999999"),
     ] {
         let peer = Peer::acting([Act::Answer(answer(200, &[(name, value)], br#"{"id":"1"}"#))]).await;
-        let client = patient(&peer.base_url()).rate_limit(posthaste::RateLimit::Learn).build().unwrap();
+        let client = patient(&peer.base_url()).rate_limit(posthaste::RateLimit::Adaptive).build().unwrap();
         let begun = Instant::now();
         for _ in 0..3 {
             client.emails().send(&email()).await.unwrap();
@@ -208,7 +208,7 @@ async fn rate_limit_headers_that_make_no_sense_are_ignored() {
 }
 
 #[tokio::test]
-async fn a_server_error_at_the_last_leaves_the_outcome_open() {
+async fn a_final_server_error_leaves_the_outcome_unknown() {
     let peer = Peer::acting([Act::refused(500, "application_error")]).await;
     let error = send(&peer).await.unwrap_err();
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3));

@@ -25,7 +25,7 @@ async fn walk(peer: &Peer) -> Result<Vec<String>, Error> {
 }
 
 #[tokio::test]
-async fn a_walk_asks_on_from_the_last_item_until_there_are_no_more() {
+async fn a_stream_continues_from_the_last_item_until_the_end() {
     // LIST-12
     let peer = Peer::acting([page(0..2, true), page(2..4, true), page(4..5, false)]).await;
     assert_eq!(walk(&peer).await.unwrap(), ["0", "1", "2", "3", "4"]);
@@ -34,28 +34,28 @@ async fn a_walk_asks_on_from_the_last_item_until_there_are_no_more() {
 }
 
 #[tokio::test]
-async fn an_empty_list_is_an_end() {
+async fn an_empty_list_ends_a_stream() {
     let peer = Peer::acting([page([], false)]).await;
     assert_eq!(walk(&peer).await.unwrap(), Vec::<String>::new());
     assert_eq!(peer.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_empty_page_with_more_behind_it_is_an_error_and_no_endless_walk() {
+async fn an_empty_page_with_has_more_is_an_error_instead_of_an_endless_loop() {
     let peer = Peer::acting([page(0..2, true), page([], true)]).await;
     assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::EmptyPage)));
     assert_eq!(peer.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_page_that_comes_again_is_an_error_and_no_endless_walk() {
+async fn a_repeated_page_is_an_error_instead_of_an_endless_loop() {
     let peer = Peer::acting([page(0..2, true)]).await;
     assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::Repeated(_))));
     assert_eq!(peer.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_list_that_comes_all_at_once_is_walked_in_one_step() {
+async fn a_list_on_a_single_page_is_streamed_with_one_request() {
     // LIST-B6
     let peer = Peer::acting([page(0..150, false)]).await;
     assert_eq!(walk(&peer).await.unwrap().len(), 150);
@@ -72,7 +72,7 @@ async fn a_page_shows_its_items_and_whether_there_are_more() {
 }
 
 #[tokio::test]
-async fn a_batch_answer_of_another_length_than_the_batch_is_told() {
+async fn a_batch_response_with_another_number_of_ids_is_a_decode_error() {
     let emails: Vec<_> =
         (0..3).map(|n| BatchEmail::new("a@x.test", "b@x.test", n.to_string()).text("t")).collect();
     for ids in [0, 2, 4] {

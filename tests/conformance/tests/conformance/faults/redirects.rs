@@ -4,7 +4,7 @@ use posthaste_conformance::peer::{Act, Peer};
 use super::send;
 
 #[tokio::test]
-async fn no_redirect_is_followed_and_nothing_arrives_elsewhere() {
+async fn no_redirect_is_followed() {
     // AUTH-09
     let trap = Peer::acting([Act::accepted()]).await;
     for status in [301, 302, 303, 307, 308] {
@@ -22,7 +22,7 @@ async fn no_redirect_is_followed_and_nothing_arrives_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_redirect_names_where_it_points() {
+async fn a_redirect_error_has_its_target() {
     let peer =
         Peer::acting([Act::answer(307, &[("location", "https://elsewhere.test/emails?token=x")], "")]).await;
     let line = send(&peer).await.unwrap_err().to_string();
@@ -30,7 +30,7 @@ async fn a_redirect_names_where_it_points() {
 }
 
 #[tokio::test]
-async fn a_redirect_to_itself_or_to_nowhere_ends_at_once() {
+async fn a_redirect_to_itself_or_without_target_is_an_error() {
     for headers in [vec![("location", "/emails")], vec![]] {
         let peer = Peer::acting([Act::answer(302, &headers, "")]).await;
         assert!(send(&peer).await.is_err());

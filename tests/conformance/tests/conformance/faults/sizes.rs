@@ -14,7 +14,7 @@ fn padded(length: usize) -> String {
 }
 
 #[tokio::test]
-async fn an_answer_may_be_as_large_as_the_limit_and_no_larger() {
+async fn a_response_up_to_the_size_limit_is_accepted() {
     let body = padded(1_000);
     assert_eq!(body.len(), 1_000);
     let peer = Peer::acting([Act::json(200, &body)]).await;
@@ -25,7 +25,7 @@ async fn an_answer_may_be_as_large_as_the_limit_and_no_larger() {
 }
 
 #[tokio::test]
-async fn a_small_answer_that_unpacks_to_a_large_one_is_stopped_at_the_limit() {
+async fn a_decompressed_body_is_limited_in_size() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(padded(50_000_000).as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
@@ -35,7 +35,7 @@ async fn a_small_answer_that_unpacks_to_a_large_one_is_stopped_at_the_limit() {
 }
 
 #[tokio::test]
-async fn a_length_that_lies_is_no_answer() {
+async fn a_wrong_content_length_is_a_transport_failure() {
     let body = r#"{"id":"1"}"#;
     for (head, holds) in [
         ("content-length: 100", "too high"),
@@ -55,7 +55,7 @@ async fn a_length_that_lies_is_no_answer() {
 }
 
 #[tokio::test]
-async fn headers_beyond_all_measure_are_no_answer() {
+async fn oversized_response_headers_are_a_transport_failure() {
     let long = "x".repeat(1_000_000);
     let many = "x-many: y\r\n".repeat(10_000);
     for head in [format!("x-long: {long}\r\n"), many, "x-nul: a\0b\r\n".into(), "x-cr: a\rb\r\n".into()] {
@@ -69,7 +69,7 @@ async fn headers_beyond_all_measure_are_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_no_answer() {
+async fn a_response_that_is_not_http_is_a_transport_failure() {
     for bytes in
         [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b"\0\0\0\0", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 abc OK\r\n\r\n"]
     {

@@ -1,4 +1,4 @@
-//! JSON values made up after a schema of the contract.
+//! JSON values generated from a schema of the contract.
 
 use proptest::{
     collection::{btree_map, vec},
@@ -11,20 +11,20 @@ use serde_json::{Map, Value, json};
 
 use crate::operations::Document;
 
-/// A field that no schema has: answers are open.
+/// A field that no schema has: responses are open.
 pub(super) const ADDED: &str = "x_added_later";
 
-// Schemas that hold themselves end here.
+// Recursive schemas end at this depth.
 const DEEPEST: usize = 8;
 
-/// How closely a made-up answer keeps to the contract.
+/// How strictly a generated response keeps the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manners {
-    /// To the letter.
+    /// Strictly.
     Contract,
     /// Values that may be null may be missing, and values that may be missing may be null.
     Careless,
-    /// Fields have scalars of other types than the contract says.
+    /// Fields have scalars of other types than the contract states.
     Confused,
 }
 
@@ -42,7 +42,7 @@ const KEPT: [&str; 10] = [
     "deleted",
 ];
 
-/// Makes values after schemas.
+/// Generates values from schemas.
 #[derive(Clone, Copy)]
 pub(super) struct Schemas<'a> {
     document: &'a Document,
@@ -55,7 +55,7 @@ impl<'a> Schemas<'a> {
         Self { document, manners, depth: 0 }
     }
 
-    /// Values that the schema allows.
+    /// Generates values that the schema allows.
     pub(super) fn values(self, schema: &Value) -> BoxedStrategy<Value> {
         let schema = self.flat(schema);
         if let Some(value) = schema.get("const") {
@@ -88,7 +88,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Either the condition and what follows from it, or what holds otherwise as far as that can be made without the condition.
+    /// Either the condition and its consequence, or the alternative, as far as it can be generated without the condition.
     fn conditional(self, schema: &Map<String, Value>, condition: &Value) -> BoxedStrategy<Value> {
         let mut rest = schema.clone();
         let (then, otherwise) = (rest.remove("then"), rest.remove("else"));
@@ -137,7 +137,7 @@ impl<'a> Schemas<'a> {
         };
         let mut fields: Vec<BoxedStrategy<Option<(String, Value)>>> = Vec::new();
         for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            // A key that has to be absent is written as `false`.
+            // A key that must be absent has the schema `false`.
             if *field == json!(false) || self.depth > DEEPEST && !required(name) {
                 continue;
             }
@@ -186,7 +186,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// The schema with its references followed and the parts of `allOf` laid together.
+    /// Returns the schema with references resolved and `allOf` merged.
     fn flat(self, schema: &Value) -> Map<String, Value> {
         let Some(written) = schema.as_object() else { return Map::new() };
         let mut flat = written.clone();
@@ -209,7 +209,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// What both say has to hold: fields that both have are laid together, of other keywords the first one's are kept.
+/// Merges two schemas that both apply: common fields are merged, and of other keywords the first one is kept.
 fn lay_under(first: &mut Map<String, Value>, second: &Map<String, Value>) {
     for (key, value) in second {
         match (first.get_mut(key), value) {
@@ -232,14 +232,14 @@ fn lay_under(first: &mut Map<String, Value>, second: &Map<String, Value>) {
     }
 }
 
-/// The schema with one of its choices laid over it.
+/// Merges one alternative into the schema.
 fn with(schema: &Map<String, Value>, key: &str, choice: &Value) -> Value {
     let mut rest = schema.clone();
     rest.remove(key);
     json!({ "allOf": [choice, rest] })
 }
 
-/// Whether a value keeps a schema that refers to no other.
+/// Whether a value matches a schema without references.
 fn jsonschema_of(schema: &Value) -> impl Fn(&Value) -> bool + use<> {
     let validator = jsonschema::validator_for(schema).unwrap();
     move |value| validator.is_valid(value)
@@ -267,7 +267,7 @@ fn text(schema: &Map<String, Value>) -> BoxedStrategy<String> {
     }
 }
 
-/// The generator makes whole texts: the anchors mean nothing to it. Digits and white space are those of ECMA 262.
+/// The generator creates whole strings, so anchors have no meaning. Digits and white space are those of ECMA 262.
 fn unanchored(pattern: &str) -> String {
     let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
     pattern.strip_suffix('$').unwrap_or(pattern).replace(r"\d", "[0-9]").replace(r"\s", r"\s\x{feff}")
@@ -277,7 +277,7 @@ fn regex(pattern: &str) -> BoxedStrategy<String> {
     string_regex(pattern).unwrap_or_else(|error| panic!("openapi.yaml: {pattern}: {error}")).boxed()
 }
 
-/// A scalar that fits few fields.
+/// A scalar that matches few fields.
 fn scalar() -> BoxedStrategy<Value> {
     select(vec![
         json!(true),

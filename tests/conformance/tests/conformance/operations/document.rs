@@ -1,4 +1,4 @@
-//! `openapi.yaml` as it is written, its merges done.
+//! `openapi.yaml` with its YAML merges applied.
 
 use http::Method;
 use posthaste_conformance::contract::OPENAPI;
@@ -7,13 +7,13 @@ use serde_json::Value;
 /// The whole document.
 pub(crate) struct Document(Value);
 
-/// One operation as the contract describes it.
+/// An operation of the contract.
 pub(crate) struct Described {
     pub(crate) id: String,
     pub(crate) method: Method,
     /// With `{…}` for every parameter.
     pub(crate) path: String,
-    /// The status of success, and the schema of the answer.
+    /// The success status, and the schema of the response.
     pub(crate) success: (u16, Value),
 }
 
@@ -24,7 +24,7 @@ impl Document {
         Self(yaml_serde::from_value(written).unwrap())
     }
 
-    /// What a reference leads to; anything else is what it is.
+    /// Resolves a reference; returns anything else unchanged.
     pub(crate) fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value["$ref"].as_str() else { return value };
         let pointer = reference.strip_prefix('#').expect("references stay within the document");
@@ -49,7 +49,7 @@ impl Document {
 
     fn success(&self, operation: &Value) -> (u16, Value) {
         let responses = operation["responses"].as_object().unwrap();
-        // A redirect is the success of what only a browser asks for.
+        // A redirect is the success of an operation for browsers.
         let succeeds = |status: &String| status.starts_with('2') || status.starts_with('3');
         let (status, response) = responses.iter().find(|(status, _)| succeeds(status)).unwrap();
         let schema = &self.follow(response)["content"]["application/json"]["schema"];
@@ -58,12 +58,12 @@ impl Document {
 }
 
 impl Described {
-    /// How many parameters the path has.
+    /// The number of path parameters.
     pub(crate) fn parameters(&self) -> usize {
         self.path.matches('{').count()
     }
 
-    /// The path with these texts in the places of its parameters, as they are.
+    /// The path with these values for its parameters, unencoded.
     pub(crate) fn path_with(&self, texts: &[&str]) -> String {
         let mut texts = texts.iter();
         let segments = self.path.split('/').map(|segment| {
@@ -76,13 +76,13 @@ impl Described {
         segments.collect::<Vec<_>>().join("/")
     }
 
-    /// The path with every parameter without its name.
+    /// The path with unnamed parameters.
     pub(crate) fn pattern(&self) -> String {
         nameless(&self.path)
     }
 }
 
-/// A pattern of paths with every parameter without its name: whoever names it, it is the same one.
+/// A path pattern with unnamed parameters, so that names make no difference.
 pub(crate) fn nameless(pattern: &str) -> String {
     let segments = pattern.split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
     segments.collect::<Vec<_>>().join("/")

@@ -103,7 +103,7 @@ operations! {
 
     create_event: |client| client.events().create(&NewEvent::new("user.created"));
     list_events: |client| client.events().list();
-    send_event: |client| client.events().send(&EventOccurrence::of_email("user.created", "ada@example.com"));
+    send_event: |client| client.events().send(&EventOccurrence::for_email("user.created", "ada@example.com"));
     get_event: |client, id| client.events().get(id);
     update_event: |client, id| client.events().update(id, &EventPatch::clear_schema());
     delete_event: |client, id| client.events().delete(id);

@@ -1,4 +1,4 @@
-//! Who a broadcast goes to, asked of the contacts, topics and properties.
+//! The recipients of a broadcast, by segment, topic and contact properties.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::delivery::topics::allows_contact;
 use crate::model::contact::{Contact, Group};
 use crate::state::tenant::Tenant;
 
-/// The contacts of a segment as it is now, newest first.
+/// The current contacts of a segment, newest first.
 pub(super) fn members(tenant: &Tenant, segment: Uuid) -> Vec<Uuid> {
     tenant.contacts.members(&Group::Member(segment)).iter().map(|contact| contact.id).collect()
 }
 
-/// The contact, if it may get a mail: it is still there, has not unsubscribed, and the topic allows it.
+/// The contact, if it may receive the email: it exists, is subscribed, and the topic allows it.
 pub(super) fn addressee(tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> Option<Arc<Contact>> {
     let contact = tenant.contacts.get(contact).filter(|contact| !contact.unsubscribed)?;
     topic.is_none_or(|topic| allows_contact(tenant, topic, Some(&contact))).then_some(contact)
 }
 
-/// Of each contact property the value for contacts that have none.
+/// The fallback values of all contact properties.
 pub(super) fn fallbacks(tenant: &Tenant) -> HashMap<String, String> {
     let properties = tenant.contact_properties.all();
     let fallbacks =

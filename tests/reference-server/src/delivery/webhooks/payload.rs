@@ -1,7 +1,7 @@
 //! The `data` of each event.
 //!
-//! The specification is silent on it; these are the shapes of the public service that speaks this format. Times are ISO 8601 throughout, and `tags` is
-//! an object from name to value.
+//! The specification doesn't define it; these are the shapes of the public service with this format. Times are ISO 8601 throughout, and
+//! `tags` is an object from name to value.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -15,7 +15,7 @@ use crate::model::received::Received;
 use crate::model::topic::Topic;
 use crate::wire::timestamp::iso;
 
-/// The type under which an email's event is told, and the field that it brings; none for what nobody is told.
+/// The webhook type of an email's event, and the field that it adds; `None` for events that aren't sent.
 pub(crate) fn kind(event: Event) -> Option<&'static str> {
     Some(match event {
         Event::Queued | Event::Canceled => return None,
@@ -32,8 +32,8 @@ pub(crate) fn kind(event: Event) -> Option<&'static str> {
     })
 }
 
-/// The `email.…` events, but `email.received`. `known` takes the place of what such an event says by itself; links that begin with `own` are the
-/// service's, and no recipient clicks on them.
+/// The `email.…` events, except `email.received`. `known` replaces the default content of the event's own field; links that start with
+/// `own` belong to the service, and no recipient clicks them.
 pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
@@ -71,11 +71,11 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
     data
 }
 
-/// What a mail server says of an address that it doesn't know, as the diagnostic code of a delivery status notification (RFC 3464, 2.3.6; RFC 3463,
-/// 3.2). Programs that sort bounces go by these words and numbers.
+/// The diagnostic code of an unknown address in a delivery status notification (RFC 3464, 2.3.6; RFC 3463, 3.2). Programs that classify
+/// bounces parse it.
 const UNKNOWN_USER: &str = "smtp; 550 5.1.1 user unknown";
 
-/// The field that only events of this type have, as it is where nothing else is known.
+/// The field that only events of this type have, with its default content.
 pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     Some(match kind {
         "email.bounced" => (
@@ -110,7 +110,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
     })
 }
 
-/// `email.received`. It has no bodies: those are asked for.
+/// `email.received`. It has no bodies: receivers request those.
 pub(crate) fn received(email: &Received) -> Value {
     let attachments = email.attachments.iter().map(|file| {
         json!({
@@ -135,12 +135,12 @@ pub(crate) fn received(email: &Received) -> Value {
     })
 }
 
-/// `contact.created`, `contact.updated`, `contact.deleted`. `audience` is the account's own.
+/// `contact.created`, `contact.updated`, `contact.deleted`. `audience` is the account's default audience.
 pub(crate) fn contact(contact: &Contact, audience: Uuid) -> Value {
     let segments: Vec<_> = contact.segments.iter().map(ToString::to_string).collect();
     let mut data = Map::new();
     data.insert("id".into(), contact.id.to_string().into());
-    // The deprecated name of the first segment; without one the account's default audience, since clients expect a text.
+    // The deprecated name of the first segment; without one the account's default audience, since clients expect a string.
     data.insert(
         "audience_id".into(),
         segments.first().cloned().unwrap_or_else(|| audience.to_string()).into(),
@@ -155,7 +155,7 @@ pub(crate) fn contact(contact: &Contact, audience: Uuid) -> Value {
     data.into()
 }
 
-/// `contact.topics.updated`: every choice that the contact has made.
+/// `contact.topics.updated`: every choice of the contact.
 pub(crate) fn contact_topics(contact: &Contact) -> Value {
     let topics = contact.topics.iter();
     let topics =

@@ -1,38 +1,38 @@
-//! Sends what the outbox holds. The mounts do this, and whoever drives a service without one may.
+//! The HTTP request of a delivery attempt. The mounts send it; a caller that runs a service without a mount may do so itself.
 
 use bytes::Bytes;
 use http::HeaderMap;
 use jiff::Timestamp;
 
-use crate::state::outbox::Job;
+use crate::state::outbox::PendingAttempt;
 
-/// An attempt that is to be made: this body, with these headers, by POST to this address.
+/// A delivery attempt to make: a POST request with this URL, these headers and this body.
 pub struct WebhookPost {
-    /// Where to.
+    /// The endpoint's URL.
     pub url: String,
-    /// All of them; the signature is among them.
+    /// All headers, including the signature.
     pub headers: HeaderMap,
-    /// The bytes that are signed.
+    /// The signed bytes.
     pub body: Bytes,
-    job: Job,
+    job: PendingAttempt,
     sent_at: Timestamp,
 }
 
-/// What came of an attempt.
+/// The outcome of a delivery attempt.
 #[derive(Clone, Debug, Default)]
 pub struct Posted {
-    /// The status of the answer, if there was one in time.
+    /// The status of the response, if one arrived in time.
     pub status: Option<u16>,
-    /// The beginning of the answer's body, or why there was no answer.
+    /// The beginning of the response's body, or why there was no response.
     pub response: String,
 }
 
 impl WebhookPost {
-    pub(super) fn new(url: String, headers: HeaderMap, job: Job, sent_at: Timestamp) -> Self {
-        Self { url, headers, body: job.told.payload.clone(), job, sent_at }
+    pub(super) fn new(url: String, headers: HeaderMap, job: PendingAttempt, sent_at: Timestamp) -> Self {
+        Self { url, headers, body: job.delivery.payload.clone(), job, sent_at }
     }
 
-    pub(super) fn into_job(self) -> (Job, Timestamp) {
+    pub(super) fn into_job(self) -> (PendingAttempt, Timestamp) {
         (self.job, self.sent_at)
     }
 }

@@ -1,4 +1,4 @@
-//! Made-up events, for whoever wants to see what a receiver does with one: `POST /_/events`.
+//! Sample events for `POST /_/events`, for testing a receiver.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::delivery::webhooks::payload;
 use crate::state::State;
 use crate::wire::timestamp::iso;
 
-/// The `data` of an event that has not happened. Every type has one; the ids are new each time.
+/// Sample `data` of an event type. Every type has one; the IDs are new each time.
 pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
     let now = iso(now);
     let id = || state.next_id().to_string();
@@ -98,7 +98,7 @@ pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
     }
 }
 
-/// Lays what somebody wants different over it, as a JSON merge patch (RFC 7396).
+/// Applies the caller's changes as a JSON merge patch (RFC 7396).
 pub(crate) fn merge(data: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *data = patch.clone();

@@ -1,6 +1,6 @@
 //! Signatures of deliveries: Standard Webhooks, HMAC-SHA256 (`rulings.md`, Webhook payload and signature).
 //!
-//! Signed is `<id>.<timestamp>.<body>`, with the bytes that the secret holds in Base64 behind `whsec_`. Where two secrets are in force each signs.
+//! The signed content is `<id>.<timestamp>.<body>`; the key is the Base64 behind `whsec_`. While two secrets are valid, each signs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::Sha256;
 
-use crate::model::webhook_event::Told;
+use crate::model::webhook_delivery::WebhookDelivery;
 
-/// What a secret begins with.
+/// The prefix of a secret.
 pub(crate) const PREFIX: &str = "whsec_";
 
 /// The headers of one attempt.
 ///
-/// The time that is signed is the system's, not that of the service's clock: the receiver compares it with its own.
-pub(super) fn headers(told: &Told, secrets: &[&str]) -> HeaderMap {
-    let (id, timestamp) = (told.message_id(), Timestamp::now().as_second().to_string());
+/// The signed timestamp is the system's, not the service clock's: the receiver compares it with its own.
+pub(super) fn headers(delivery: &WebhookDelivery, secrets: &[&str]) -> HeaderMap {
+    let (id, timestamp) = (delivery.message_id(), Timestamp::now().as_second().to_string());
     let signatures: Vec<_> =
-        secrets.iter().map(|secret| signature(secret, &id, &timestamp, &told.payload)).collect();
+        secrets.iter().map(|secret| signature(secret, &id, &timestamp, &delivery.payload)).collect();
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::USER_AGENT, HeaderValue::from_static("posthaste-sandbox-webhooks"));

@@ -1,4 +1,4 @@
-//! What the client will get whose request meets a fault.
+//! Describes what the client of a request with a fault gets.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use serde_json::Value;
 
 use crate::state::faults::{Action, too_many};
 
-/// The most characters of a name or a header in the summary.
+/// The maximum length of a name or header in the summary, in characters.
 const LONGEST: usize = 64;
 
-/// The response to a request that meets a fault.
+/// The response to a request with a fault.
 #[derive(Serialize)]
 pub(super) struct ClientGets {
     /// One line for people.
     summary: String,
     /// Whether the service handles the request.
     handled: bool,
-    /// The status of a scripted response; none if the service's own response is sent, or no response.
+    /// The status of a scripted response; `None` if the service's own response or none is sent.
     status: Option<u16>,
     /// The error's name in the body of a scripted response.
     name: Option<String>,
     end: End,
-    /// How many bytes of the body arrive of a response that is cut off.
+    /// The number of bytes of the body that are sent before the connection closes.
     body_bytes: Option<usize>,
-    /// How long the response is held back, in milliseconds.
+    /// The delay of the response, in milliseconds.
     delay_ms: u64,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct ClientGets {
 #[serde(rename_all = "snake_case")]
 enum End {
     Complete,
-    /// The connection is closed within the body.
+    /// The connection closes within the body.
     Cut,
-    /// The connection is closed before the status line.
+    /// The connection closes before the status line.
     Closed,
     /// The connection stays open.
     Never,
@@ -96,7 +96,7 @@ fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -
     }
 }
 
-/// The service's own response, in part or late.
+/// The service's own response, truncated or delayed.
 fn own(how: &str, end: End) -> ClientGets {
     let summary = format!("the service's own response{how}");
     ClientGets { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }

@@ -1,20 +1,20 @@
-//! A recorded request once more, as a command for a POSIX shell.
+//! A recorded request as a command for a POSIX shell.
 //!
-//! A stranger may have sent what a user pastes here. So every word is in single quotes, where a shell expands nothing; and a body with control
-//! characters, which a terminal takes for keys when they are pasted, is written in escapes and piped.
+//! The request may come from a stranger, and users paste the command. So every argument is in single quotes, where shells expand nothing;
+//! and a body with control characters, which a terminal would interpret when pasted, is escaped and piped.
 
 use std::fmt::Write as _;
 
 use crate::state::requests::RecordedRequest;
 
-/// The longest body that is an argument, in bytes: Linux takes 128 KiB.
+/// The maximum length of a body as an argument, in bytes: Linux accepts 128 KiB.
 const LONGEST_ARGUMENT: usize = 100 << 10;
 
-/// The command that sends this request with this body to a service at this address.
+/// The command that sends this request with this body to a service at this base URL.
 pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> String {
     let query = request.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
     let url = format!("{address}{}{query}", request.path);
-    // curl would take brackets for a pattern, and remove dots.
+    // curl interprets brackets as a pattern, and normalizes dots.
     let globoff = if url.contains(['[', ']', '{', '}']) { "--globoff " } else { "" };
     let as_is = if request.path.contains("/.") { "--path-as-is " } else { "" };
     let mut words = vec![
@@ -47,18 +47,18 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// As a format of `printf`.
+/// Escapes bytes for the format of `printf`.
 fn escaped(bytes: &[u8]) -> String {
     let mut format = String::with_capacity(bytes.len());
     for (index, byte) in bytes.iter().enumerate() {
         match byte {
-            // Not at the beginning, where it would be an option.
+            // At the start it would be an option.
             b'-' if index > 0 => format.push('-'),
             b'%' => format.push_str("%%"),
             b'\\' => format.push_str("\\\\"),
             b' '..=b'~' if *byte != b'-' => format.push(char::from(*byte)),
             _ => {
-                // Three digits, since one more may follow. Writing to a string does not fail.
+                // Three digits, since another digit may follow. Writing to a string can't fail.
                 let _ = write!(format, "\\{byte:03o}");
             }
         }

@@ -1,9 +1,8 @@
-//! The definition of an automation: its steps, and the connections that say which follows which.
+//! The definition of an automation: its steps, and the connections between them.
 //!
-//! The specification is silent on what a definition may look like. Here a key names one step; connections name steps that exist; one
-//! step at least is a trigger, and nothing leads to it; a step has one connection of each type at most, so that a run goes one way; the
-//! types that depend on an outcome belong to conditions and waits; and no connection leads back to a step on the way to it, so that a
-//! run ends.
+//! The specification doesn't define which definitions are valid. Here step keys are unique; connections refer to existing steps; at least
+//! one step is a trigger, and no connection leads to it; a step has at most one connection of each type, so that a run follows a single
+//! path; types that depend on an outcome belong to conditions and waits; and connections form no cycle, so that every run ends.
 
 pub(crate) mod action;
 pub(crate) mod graph;
@@ -14,45 +13,51 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::store::word::{Word, word};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-pub(crate) use crate::model::automation::definition::action::{Action, Given, Letter, Part};
+pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
-/// The most steps of an automation.
+/// The maximum number of steps.
 const MOST_STEPS: usize = 150;
 
-/// What an automation does.
+/// The steps of an automation, with their connections.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Definition {
     pub(crate) steps: Vec<Step>,
     pub(crate) connections: Vec<Connection>,
 }
 
-/// One thing that is done.
+/// A step of an automation.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Step {
     pub(crate) key: String,
-    /// Its type's name on the wire.
+    /// The wire name of its type.
     #[serde(deserialize_with = "word")]
-    pub(crate) kind: Word,
-    /// Its configuration as it was given.
+    pub(crate) kind: Interned,
+    /// The configuration as received.
     pub(crate) config: Value,
     pub(crate) action: Action,
 }
 
-/// One step follows another.
+/// A connection from one step to the next.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Connection {
     pub(crate) from: String,
     pub(crate) to: String,
-    pub(crate) kind: Way,
+    pub(crate) kind: BranchKind,
 }
 
-/// When a connection is taken.
+heap_size!(Definition { steps, connections });
+heap_size!(Step { key, kind, config, action });
+heap_size!(Connection { from, to, kind });
+no_heap!(BranchKind);
+
+/// The type of a connection: the outcome that it is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-pub(crate) enum Way {
+pub(crate) enum BranchKind {
     Default,
     ConditionMet,
     ConditionNotMet,
@@ -60,20 +65,20 @@ pub(crate) enum Way {
     EventReceived,
 }
 
-const WAYS: [(&str, Way); 5] = [
-    ("default", Way::Default),
-    ("condition_met", Way::ConditionMet),
-    ("condition_not_met", Way::ConditionNotMet),
-    ("timeout", Way::Timeout),
-    ("event_received", Way::EventReceived),
+const WAYS: [(&str, BranchKind); 5] = [
+    ("default", BranchKind::Default),
+    ("condition_met", BranchKind::ConditionMet),
+    ("condition_not_met", BranchKind::ConditionNotMet),
+    ("timeout", BranchKind::Timeout),
+    ("event_received", BranchKind::EventReceived),
 ];
 
-impl Way {
+impl BranchKind {
     pub(crate) fn as_str(self) -> &'static str {
         WAYS.iter().find(|(_, way)| *way == self).map_or("default", |(name, _)| name)
     }
 
-    /// The type of the steps that have this outcome; none if all have.
+    /// The type of the steps that have this outcome; `None` if all have.
     fn belongs_to(self) -> Option<&'static str> {
         match self {
             Self::Default => None,
@@ -83,15 +88,15 @@ impl Way {
     }
 }
 
-/// How the service's own events may begin in definitions, and custom ones never.
+/// A prefix of the service's own events in definitions, which custom events can't have.
 pub(crate) const RESERVED_PREFIX: &str = "resend:";
 
-/// What an event is called in definitions.
+/// The name of an event in definitions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum EventName<'a> {
-    /// One that `POST /events/send` names.
+    /// A custom event, as `POST /events/send` names it.
     Custom(&'a str),
-    /// One of the service's own, such as `email.opened`; also with the prefix that custom events can't have.
+    /// An event of the service, such as `email.opened`; also with the reserved prefix.
     Service(&'a str),
 }
 
@@ -102,7 +107,7 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// All names that mean it.
+    /// All names of the event.
     pub(crate) fn names(self) -> impl Iterator<Item = Cow<'a, str>> {
         let prefixed = match self {
             Self::Custom(_) => None,
@@ -117,7 +122,7 @@ impl<'a> EventName<'a> {
 }
 
 impl Definition {
-    /// Takes `steps` and `connections`, which are both there.
+    /// Reads `steps` and `connections`, which are both present.
     pub(crate) fn take(
         fields: &mut Fields<'_>,
         problems: &mut Problems,
@@ -151,18 +156,18 @@ impl Definition {
         })
     }
 
-    /// The place of the first trigger that this event fires.
+    /// The index of the first trigger for this event.
     pub(crate) fn trigger(&self, event: EventName<'_>) -> Option<usize> {
         self.steps
             .iter()
             .position(|step| matches!(&step.action, Action::Trigger { event_name } if event.is(event_name)))
     }
 
-    /// The place of the step that follows the one at `place` on this way; the default way leads on where the outcome has none of its own.
-    pub(crate) fn next(&self, place: usize, way: Way) -> Option<usize> {
+    /// The index of the step that follows on this branch; the default branch applies if the outcome has none.
+    pub(crate) fn next(&self, place: usize, way: BranchKind) -> Option<usize> {
         let from = &self.steps.get(place)?.key;
-        let to = |way: Way| self.connections.iter().find(|one| one.from == *from && one.kind == way);
-        let to = &to(way).or_else(|| to(Way::Default))?.to;
+        let to = |way: BranchKind| self.connections.iter().find(|one| one.from == *from && one.kind == way);
+        let to = &to(way).or_else(|| to(BranchKind::Default))?.to;
         self.steps.iter().position(|step| step.key == *to)
     }
 }
@@ -176,7 +181,7 @@ fn take_items<'a>(fields: &mut Fields<'a>, name: &str, problems: &mut Problems) 
     fields.take_array(name, problems)
 }
 
-/// Reads all items, also behind one that can't be read.
+/// Reads all items, continuing after invalid ones.
 fn read_all<T>(
     items: &[&RawValue],
     name: &str,
@@ -239,6 +244,6 @@ impl Connection {
         let to = fields.require_text("to", problems);
         let kind = fields.take_word("type", &WAYS, problems);
         fields.leave(ignored);
-        Some(Self { from: from?, to: to?, kind: kind.unwrap_or(Way::Default) })
+        Some(Self { from: from?, to: to?, kind: kind.unwrap_or(BranchKind::Default) })
     }
 }

@@ -1,14 +1,14 @@
-//! Times in words: `30 minutes`, `1 day`. The specification is silent on delays; these are read by jiff's friendly format, a day as
-//! 24 hours, and are at most 30 days.
+//! Durations in words, such as `30 minutes` or `1 day`. The specification doesn't define delays; these are parsed by jiff's friendly
+//! format, with a day of 24 hours, and are at most 30 days.
 
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 
 const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Reads a duration. The error continues a sentence that starts with the field's name.
+/// Parses a duration. The error continues a sentence that starts with the field's name.
 pub(crate) fn read(text: &str) -> Result<SignedDuration, &'static str> {
     let unreadable = "must be a time in words such as `30 minutes` or `3 days`";
-    // No time that makes sense is longer; `ago` and ISO 8601 (`PT5M`) are other things that the parser reads.
+    // No valid duration is longer; the parser also reads `ago` and ISO 8601 (`PT5M`).
     let words = text.len() <= 64 && text.starts_with(|first: char| first.is_ascii_digit());
     if !words || text.ends_with("ago") {
         return Err(unreadable);

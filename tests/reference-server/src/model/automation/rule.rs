@@ -1,12 +1,13 @@
-//! Rules: read from a definition, and asked of what a run knows.
+//! Rules: parsed from a definition, and evaluated against the facts of a run.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
 
-/// How deep rules may stand in one another. The specification is silent; a tree that people can read is not deeper.
+/// The maximum nesting depth of rules. The specification doesn't define one; readable rules aren't deeper.
 const DEEPEST: usize = 16;
 
 /// A tree of rules.
@@ -17,7 +18,31 @@ pub(crate) enum Rule {
     Field { name: String, asks: Ask },
 }
 
-/// What is asked of a field.
+impl Size for Rule {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::All(rules) | Self::Any(rules) => rules.heap_size(),
+            Self::Field { name, asks } => name.heap_size() + asks.heap_size(),
+        }
+    }
+}
+
+impl Size for Ask {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Is(value) | Self::IsNot(value) => value.heap_size(),
+            Self::Contains(text) | Self::StartsWith(text) | Self::EndsWith(text) => text.heap_size(),
+            Self::Above(_)
+            | Self::AtLeast(_)
+            | Self::Below(_)
+            | Self::AtMost(_)
+            | Self::Exists
+            | Self::IsEmpty => 0,
+        }
+    }
+}
+
+/// The condition that a field must meet.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) enum Ask {
     Is(Value),
@@ -33,15 +58,15 @@ pub(crate) enum Ask {
     IsEmpty,
 }
 
-/// What a run knows: the payload of an event, and its contact if there is one still.
+/// The facts of a run: the payload of its event, and its contact if that still exists.
 pub(crate) struct Facts<'a> {
     pub(crate) event: &'a Value,
     pub(crate) contact: &'a Value,
 }
 
 impl<'a> Facts<'a> {
-    /// What stands at `event.plan` or `contact.first_name`; a property of the contact is found with `contact.properties.` before
-    /// its key, and without it unless the contact has a field of that name.
+    /// The value at `event.plan` or `contact.first_name`; a property of the contact is found with `contact.properties.` before its key, and
+    /// without it unless the contact has a field of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
             return walk(self.event, rest);
@@ -51,7 +76,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Goes from object to object. A key that has dots of its own is found first.
+/// Walks from object to object. A key that itself contains dots takes precedence.
 fn walk<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
@@ -103,7 +128,7 @@ impl Rule {
         rule
     }
 
-    /// Whether it holds.
+    /// Evaluates the rule.
     pub(crate) fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
             Self::All(rules) => rules.iter().all(|rule| rule.holds(facts)),
@@ -114,7 +139,7 @@ impl Rule {
 }
 
 impl Ask {
-    /// Null and absent are the same. Numbers and texts are compared as what they are: `"5"` is not 5.
+    /// Null and absent are equal. Values of different types are never equal: `"5"` isn't 5.
     fn holds(&self, found: Option<&Value>) -> bool {
         let number = || found.and_then(Value::as_f64);
         let text = || found.and_then(Value::as_str);
@@ -143,7 +168,7 @@ impl Ask {
 fn same(found: Option<&Value>, value: &Value) -> bool {
     match (found, value) {
         (None, value) => value.is_null(),
-        // 5 and 5.0 are one number.
+        // 5 and 5.0 are equal.
         (Some(Value::Number(a)), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         (Some(found), value) => found == value,
     }
@@ -184,7 +209,7 @@ fn read_field(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Rule> 
     Some(Rule::Field { name: name?, asks: asks? })
 }
 
-/// A name must say where its value comes from.
+/// Checks that a name starts with its origin.
 pub(crate) fn check_origin(field: &str, name: &str, problems: &mut Problems) {
     let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
     if key.is_none_or(str::is_empty) {
@@ -227,7 +252,9 @@ fn read_ask(
         };
     };
     if without {
-        problems.wrong(|| format!("`{}` goes with no value; `{operator}` has none.", fields.name("value")));
+        problems.wrong(|| {
+            format!("`{}` must be absent, since `{operator}` takes no value.", fields.name("value"))
+        });
         return None;
     }
     let number: Option<fn(f64) -> Ask> = match operator {

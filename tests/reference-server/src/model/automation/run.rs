@@ -1,4 +1,4 @@
-//! The runs of an automation: how far each has come.
+//! The runs of automations and their progress.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::model::automation::definition::{Action, Definition, EventName, Way};
+use crate::model::automation::definition::{Action, BranchKind, Definition, EventName};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
-use crate::store::word::{Word, word};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -19,19 +20,36 @@ pub(crate) struct Run {
     pub(crate) id: Uuid,
     pub(crate) automation: Uuid,
     pub(crate) contact: Uuid,
-    /// What the event told that started it: `event.…`.
+    /// The payload of the event that triggered it: `event.…`.
     pub(crate) event: Arc<Value>,
-    /// What it goes by.
+    /// The definition when it was triggered.
     pub(crate) definition: Arc<Definition>,
     pub(crate) status: Status,
     pub(crate) created_at: Timestamp,
     pub(crate) started_at: Timestamp,
     pub(crate) completed_at: Option<Timestamp>,
     pub(crate) steps: Vec<Progress>,
-    /// The step that waits, and which wait it is: one that was noted earlier has nothing to say.
+    /// The waiting step. The number identifies the wait: a job of an earlier wait has no effect.
     waiting: Option<Waiting>,
     waits: u64,
 }
+
+heap_size!(Run {
+    id,
+    automation,
+    contact,
+    event,
+    definition,
+    status,
+    created_at,
+    started_at,
+    completed_at,
+    steps,
+    waiting,
+    waits
+});
+heap_size!(Progress { status, started_at, completed_at, output, error });
+no_heap!(Status, Waiting);
 
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 struct Waiting {
@@ -56,8 +74,17 @@ pub(crate) enum Group {
     WithStatus(Uuid, Status),
     /// The runs for a contact that wait for an event of this name.
     WaitsFor(Uuid, String),
-    /// The runs that have ended, of all automations.
+    /// The ended runs of all automations.
     Ended,
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Of(_) | Self::WithStatus(..) | Self::Ended => 0,
+            Self::WaitsFor(_, name) => name.heap_size(),
+        }
+    }
 }
 
 impl table::Record for Run {
@@ -89,39 +116,39 @@ impl Status {
     }
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Progress {
     #[serde(deserialize_with = "word")]
-    pub(crate) status: Word,
+    pub(crate) status: Interned,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) completed_at: Option<Timestamp>,
     pub(crate) output: Option<Value>,
     pub(crate) error: Option<Value>,
 }
 
-/// What came of doing a step.
+/// The outcome of a step.
 pub(crate) enum Outcome {
-    /// It is done; the run goes on this way.
-    Done(Way, Option<Value>),
-    /// It goes on later: at this time if nothing happens before.
+    /// It completed; the run continues on this branch.
+    Done(BranchKind, Option<Value>),
+    /// It waits: until this time, unless it is resumed before.
     Waits(Option<Timestamp>),
-    /// It can't be done, and this is why.
+    /// It failed, with the reason.
     Failed(String),
 }
 
-/// Where a run goes from here.
+/// How a run continues.
 pub(crate) enum Move {
-    /// To this step.
+    /// With this step.
     To(usize),
-    /// Nowhere before this time, unless something happens; the number is the wait's.
+    /// After a pause: until this time, unless it is resumed before. The number identifies the wait.
     Pause { until: Option<Timestamp>, number: u64 },
-    /// It has ended.
+    /// Not at all: it has ended.
     Ended,
 }
 
 impl Run {
-    /// A run that begins with the trigger at `trigger`.
+    /// Creates a run that starts with the trigger at this index.
     pub(crate) fn new(
         id: Uuid,
         automation: &crate::model::automation::Automation,
@@ -151,7 +178,7 @@ impl Run {
         self.status == Status::Running
     }
 
-    /// Takes up a step. False if the run has ended meanwhile.
+    /// Starts a step. Returns false if the run has ended meanwhile.
     pub(crate) fn begin(&mut self, place: usize, at: Timestamp) -> bool {
         if self.is_running()
             && let Some(step) = self.steps.get_mut(place)
@@ -163,7 +190,7 @@ impl Run {
         false
     }
 
-    /// Notes what came of a step, and says where to go.
+    /// Records the outcome of a step and returns how the run continues.
     pub(crate) fn settle(&mut self, place: usize, outcome: Outcome, at: Timestamp) -> Move {
         let running = self.is_running();
         let Some(step) = self.steps.get_mut(place).filter(|_| running) else { return Move::Ended };
@@ -193,7 +220,7 @@ impl Run {
         Move::Ended
     }
 
-    /// The step that waits, if it is still this wait.
+    /// The waiting step, if it is still in this wait.
     pub(crate) fn woken_by_time(&mut self, number: u64) -> Option<usize> {
         let waiting = self.waiting.filter(|waiting| waiting.number == number && self.is_running())?;
         self.waiting = None;
@@ -209,7 +236,7 @@ impl Run {
         }
     }
 
-    /// The step that waits, if it waits for an event of this name that `fits` its rule.
+    /// The waiting step, if it waits for an event of this name and the event `fits` its rule.
     pub(crate) fn woken_by_event(
         &mut self,
         name: EventName<'_>,
@@ -225,7 +252,7 @@ impl Run {
         Some(waiting.place)
     }
 
-    /// Ends it where it is, unless it has ended.
+    /// Cancels the run, unless it has ended.
     pub(crate) fn cancel(&mut self, at: Timestamp) {
         if self.is_running() {
             self.end(Status::Cancelled, at);

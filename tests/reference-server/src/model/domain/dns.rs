@@ -1,36 +1,40 @@
 //! The DNS records that a domain needs (`SPEC.md`, Domain).
 //!
-//! SPF at the return path's subdomain (MX, so that bounces come back, and TXT), three DKIM keys as CNAME, an MX record of the domain itself
-//! where it receives, a CNAME where it has a tracking subdomain. The specification shows no values. Here they name hosts of the region
-//! under `mail.example`, which nobody can own; the DKIM names follow from the domain's id, so they never change. `name` is the whole name
-//! of the record, as the specification writes `<label>.<domain>`.
+//! SPF for the return path's subdomain (MX for bounces, and TXT), three DKIM keys as CNAME, an MX record of the domain itself if it
+//! receives, and a CNAME for a tracking subdomain. The specification shows no values. Here they name hosts of the region under
+//! `mail.example`, which nobody can register; the DKIM names are derived from the domain's ID, so they never change. `name` is the full
+//! name of the record, as the specification writes `<label>.<domain>`.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::model::domain::Setup;
-use crate::store::word::{Word, word};
+use crate::store::interned::{Interned, word};
+use crate::store::size::{heap_size, no_heap};
 
-/// The name behind which the hosts of all regions are.
+/// The parent domain of the hosts of all regions.
 const SERVICE: &str = "mail.example";
-/// The preference of mail exchangers; there is one each, so any number does.
+/// The preference of mail exchangers; each name has only one, so any number works.
 const PRIORITY: u16 = 10;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DnsRecord {
     #[serde(deserialize_with = "word")]
-    record: Word,
+    record: Interned,
     name: String,
     #[serde(rename = "type", deserialize_with = "word")]
-    kind: Word,
+    kind: Interned,
     value: String,
     #[serde(deserialize_with = "word")]
-    ttl: Word,
+    ttl: Interned,
     pub(crate) status: RecordStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<u16>,
 }
+
+heap_size!(DnsRecord { record, name, kind, value, ttl, status, priority });
+no_heap!(RecordStatus);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,13 +51,13 @@ impl DnsRecord {
         Self { record, name, kind, value, ttl: "Auto", status: RecordStatus::NotStarted, priority }
     }
 
-    /// Whether it is the same entry of the DNS.
+    /// Whether it is the same DNS record.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (self.record, &self.name, self.kind, &self.value)
             == (other.record, &other.name, other.kind, &other.value)
     }
 
-    /// Whether sending needs it.
+    /// Whether sending requires it.
     pub(crate) fn is_for_sending(&self) -> bool {
         matches!(self.record, "SPF" | "DKIM")
     }
@@ -63,7 +67,7 @@ impl DnsRecord {
     }
 }
 
-/// All records of a domain that is set up like this.
+/// All records of a domain with these settings.
 pub(crate) fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
     let (domain, region) = (&setup.name, setup.region.as_str());
     let return_path = format!("{}.{domain}", setup.return_path);
@@ -91,7 +95,7 @@ pub(crate) fn records(id: Uuid, setup: &Setup) -> Vec<DnsRecord> {
     records
 }
 
-/// The name of one of a domain's keys: 32 letters and digits.
+/// The selector of one of a domain's DKIM keys: 32 letters and digits.
 fn selector(id: Uuid, number: u8) -> String {
     const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let digest = Sha256::new().chain_update(id).chain_update([number]).finalize();

@@ -1,14 +1,14 @@
-//! The check of a domain's DNS records, on the service's clock.
+//! Simulated checks of a domain's DNS records, on the service's clock.
 //!
-//! The sandbox looks nothing up. A check ends two seconds after it was begun, for names that begin with `slow.` after a minute, and finds
-//! every record; but
+//! The sandbox makes no DNS lookups. A check ends after two seconds, or after a minute for names that begin with `slow.`, and finds every
+//! record, except
 //!
-//! * for names that begin with `fail.` none;
-//! * for names that begin with `partial.` those that sending needs. The others stay `pending`, the domain `partially_verified`, until
-//!   a minute after the check was begun they are given up: `partially_failed`. A domain that has no others is verified.
+//! - for names that begin with `fail.`: none;
+//! - for names that begin with `partial.`: only those required for sending. The others stay `pending`, and the domain `partially_verified`,
+//!   until a minute after the start, when the check fails: `partially_failed`. A domain without other records is verified.
 //!
-//! `POST …/verify` begins a check whatever the status is. While one runs another request joins it, so repeating one does no harm; after
-//! a change that brought new records it begins anew. A domain that was verified may send while it is checked again.
+//! `POST …/verify` starts a check whatever the status is. During a check another request joins it, so repeating one is harmless; after a
+//! change that added records a new check starts. A verified domain may send while it is checked again.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -19,14 +19,14 @@ use crate::model::domain::{Domain, Status};
 const USUAL: SignedDuration = SignedDuration::from_secs(2);
 const SLOW: SignedDuration = SignedDuration::from_secs(60);
 
-/// A check that has begun.
+/// A check in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Check {
     pub(crate) number: u64,
     pub(crate) due_after: SignedDuration,
 }
 
-/// Begins a check, unless one is running that looks at every record.
+/// Starts a check, unless one is running that covers every record.
 pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
     let unseen = domain.records.iter().any(|record| record.status == RecordStatus::NotStarted);
     if domain.status == Status::Pending && !unseen {
@@ -41,7 +41,7 @@ pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
     Some(Check { number: domain.check, due_after })
 }
 
-/// Ends a check, or its first part; then there is another, so much later.
+/// Ends a check or its first part; returns the next part, with its delay.
 pub(crate) fn end(domain: &mut Domain, number: u64) -> Option<Check> {
     if number != domain.check {
         return None;
@@ -71,7 +71,7 @@ pub(crate) fn end(domain: &mut Domain, number: u64) -> Option<Check> {
     open.then_some(Check { number, due_after: SLOW - USUAL })
 }
 
-/// Gives every record that is being checked what the check has found.
+/// Sets the status of every checked record.
 fn settle(domain: &mut Domain, mut found: impl FnMut(bool) -> RecordStatus) {
     for record in &mut domain.records {
         if record.status == RecordStatus::Pending {

@@ -16,18 +16,18 @@ use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems, kind, text};
 
-/// The most Base64 characters over all attachments of an email. `SPEC.md` says 40 MB and is silent on whether that
-/// is 40,000,000 or 40 MiB; the larger reading is taken.
+/// The maximum number of Base64 characters over all attachments of an email. `SPEC.md` says 40 MB, which may mean 40,000,000 bytes or 40
+/// MiB; this is the larger reading.
 pub(crate) const MOST: usize = 40 << 20;
-/// The longest content id, in bytes: with `<` and `>` it is one word of a header.
+/// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
-/// What is attached to an email.
+/// An attachment of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attachment {
     pub(crate) filename: String,
     pub(crate) content_type: String,
-    /// What the HTML refers to as `cid:<content_id>`; such an attachment is inline.
+    /// The ID that the HTML refers to as `cid:<content_id>`; such an attachment is inline.
     pub(crate) content_id: Option<String>,
     pub(crate) content: Content,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Attachment {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) enum Content {
     Bytes(Bytes),
-    /// To be fetched before the email goes out.
+    /// To be fetched before the email is sent.
     Hosted(Url),
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn base64_size(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
-/// How many characters of Base64 they take, but for those that are yet to be fetched.
+/// The length of all content in Base64, in characters, without hosted attachments.
 pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
     let sizes = attachments.iter().map(|attachment| match &attachment.content {
         Content::Bytes(bytes) => base64_size(bytes.len()),
@@ -102,7 +102,7 @@ pub(crate) fn encoded_size(attachments: &[Attachment]) -> usize {
     sizes.sum()
 }
 
-/// Whether the mail could be read with these files in it; if not, which file is too much.
+/// Whether the email could be parsed with these files in it; if not, the index of the file that exceeds a limit.
 pub(crate) fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)> {
     mime::check_attached(attachments.iter().map(|attachment| {
         let bytes = match &attachment.content {
@@ -187,8 +187,8 @@ fn read_one(
     Some(Attachment { filename, content_type, content_id: content_id.map(Cow::into_owned), content })
 }
 
-/// Base64 text, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64
-/// string", and clients write a buffer in both of the latter forms.
+/// A Base64 string, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64 string", and clients
+/// serialize a buffer in both of the latter forms.
 fn read_content(item: &Fields<'_>, json: &str, total: &mut usize, problems: &mut Problems) -> Option<Bytes> {
     #[derive(Deserialize)]
     struct Buffer {
@@ -239,7 +239,7 @@ fn read_path(item: &Fields<'_>, path: &str, problems: &mut Problems) -> Option<U
     url
 }
 
-/// What is left of a file name without its folders, on any system.
+/// The file name without folders, for any operating system.
 fn base_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or(name)
 }

@@ -1,7 +1,7 @@
-//! The bodies of an email, made when they are read.
+//! The bodies of an email, created on first access.
 //!
-//! Laying out HTML as text takes longer than everything else that a send does, and a mail of a broadcast differs from the next one in a few words.
-//! So a derived text is made for the first reader, and the bodies of a broadcast's mail from the broadcast and its contact.
+//! Rendering HTML as text takes longer than everything else in a send, and the emails of a broadcast differ only in a few words. So a
+//! derived text is created for its first reader, and the bodies of a broadcast's email from the broadcast and its contact.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,21 +10,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::email::personal::Personal;
 use crate::model::email::written::{Derivation, Text, Written};
 
-/// The HTML and the text of one email. Clones share them.
+/// The HTML and text of one email. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) enum Bodies {
     Written(Arc<Written>),
-    /// Of a mail of a broadcast.
+    /// Of an email of a broadcast.
     Personal(Arc<Personal>),
 }
 
 impl Bodies {
-    /// Bodies as they were given; the text is absent if the sender switched its derivation off.
+    /// Bodies as given; the text is absent if the sender disabled its derivation.
     pub(crate) fn given(html: Option<Arc<str>>, text: Option<Arc<str>>) -> Self {
-        Self::Written(Arc::new(Written { html, text: Text::Given(text) }))
+        Self::Written(Arc::new(Written { html, text: Text::ValueSource(text) }))
     }
 
-    /// HTML, and the text that is derived from it.
+    /// HTML with a derived text.
     pub(crate) fn of_html(html: Arc<str>) -> Self {
         Self::Written(Arc::new(Written::derived(html, Derivation::default())))
     }
@@ -44,7 +44,7 @@ impl Bodies {
         }
     }
 
-    /// How many bytes this email keeps for them. A text that is still to be derived is counted as large as its HTML.
+    /// The number of bytes that this email holds for them. A text that isn't derived yet counts as large as its HTML.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Written(written) => written.size(),
@@ -52,8 +52,8 @@ impl Bodies {
         }
     }
 
-    /// Whether the text has this word in lower case, whatever its own case. A text that was not read yet isn't derived for this: the search is
-    /// in the HTML without its tags.
+    /// Whether the text contains this word, ignoring case; the word is in lower case. A text that isn't derived yet isn't derived for this:
+    /// the search uses the HTML without its tags.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match self {
             Self::Written(written) => written.has_word(word),
@@ -62,7 +62,7 @@ impl Bodies {
     }
 }
 
-/// Bodies as they are stored. A text that was not derived yet is derived after it is read back.
+/// Bodies as persisted. A text that isn't derived yet is derived after it is restored.
 #[derive(Deserialize, Serialize)]
 struct Stored {
     html: Option<Arc<str>>,
@@ -82,8 +82,8 @@ impl Serialize for Bodies {
             }
         };
         let (text, derivation) = match &written.text {
-            Text::Given(text) => (text.clone(), None),
-            Text::Derived(how, _) => (None, Some(how.clone())),
+            Text::ValueSource(text) => (text.clone(), None),
+            Text::Derived(how, _) => (None, Some(how.as_deref().cloned().unwrap_or_default())),
         };
         Stored { html: written.html.clone(), text, derivation }.serialize(serializer)
     }
@@ -93,8 +93,8 @@ impl<'de> Deserialize<'de> for Bodies {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { html, text, derivation } = Stored::deserialize(deserializer)?;
         let text = match derivation {
-            Some(how) => Text::Derived(how, OnceLock::new()),
-            None => Text::Given(text),
+            Some(how) => Text::Derived(how.into_box(), OnceLock::new()),
+            None => Text::ValueSource(text),
         };
         Ok(Self::Written(Arc::new(Written { html, text })))
     }

@@ -1,4 +1,6 @@
-//! An email that is accepted, as it is to be sent.
+//! The content of an accepted email, as it is to be sent.
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,17 +12,17 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::email::tags::Tag;
 use crate::store::size::Size;
 
-/// What an email was made of, where it was not written for its own sake.
+/// The broadcast or automation that an email originates from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Origin {
     pub(crate) broadcast: Option<Uuid>,
     pub(crate) template: Option<Uuid>,
-    /// Whether an automation sent it. Its events then start no runs.
+    /// Whether an automation sent it. Its events then trigger no runs.
     #[serde(default)]
     pub(crate) automation: bool,
 }
 
-/// An email that keeps all rules.
+/// A validated email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Draft {
     pub(crate) from: Mailbox,
@@ -33,21 +35,21 @@ pub(crate) struct Draft {
     pub(crate) bodies: Bodies,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) attachments: Vec<Attachment>,
-    pub(crate) tags: Vec<Tag>,
-    /// The topic whose subscriptions decide who gets it.
+    pub(crate) tags: Arc<[Tag]>,
+    /// The topic whose subscriptions select the recipients.
     pub(crate) topic: Option<Uuid>,
     pub(crate) scheduled_at: Option<Timestamp>,
     pub(crate) origin: Origin,
 }
 
 impl Draft {
-    /// Every recipient.
+    /// All recipients.
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
 }
 
-/// Without its bodies: the email that it belongs to shares them.
+/// Excludes the bodies, which it shares with its email.
 impl Size for Draft {
     fn heap_size(&self) -> usize {
         let lists = [&self.cc, &self.bcc, &self.reply_to].map(Size::heap_size).iter().sum::<usize>();

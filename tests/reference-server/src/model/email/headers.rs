@@ -4,8 +4,8 @@ use crate::mime::limits::MAX_NAME;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems, has_control};
 
-/// Headers that the service writes itself. A custom one of the same name would make the mail ambiguous, so it is
-/// ignored, and told among the ignored fields; the specification is silent here.
+/// Headers that the service writes itself. A custom one of the same name would make the message ambiguous, so it is ignored, and reported
+/// among the ignored fields; the specification doesn't define this.
 const OWN: [&str; 13] = [
     "from",
     "to",
@@ -59,7 +59,7 @@ pub(crate) fn take(
     headers
 }
 
-/// RFC 5322, 3.6.8: printable ASCII but colon. (Space is not printable there.)
+/// RFC 5322, 3.6.8: printable ASCII except colon. (Space isn't printable there.)
 fn is_field_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
 }

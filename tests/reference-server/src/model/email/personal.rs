@@ -1,4 +1,4 @@
-//! The bodies of one contact's mail: the broadcast's message with this contact's values in place of the placeholders.
+//! The bodies of one contact's email: the broadcast's message with the contact's values in place of the placeholders.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,13 +16,13 @@ use crate::model::email::written::{self, Derivation, STAND_IN, Written};
 
 const UNSUBSCRIBE: &str = "SERVICE_UNSUBSCRIBE_URL";
 
-/// What all mails of a broadcast share.
+/// The content that all emails of a broadcast share.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) broadcast: Arc<Broadcast>,
-    /// The text that is derived from the HTML, where only the link differs.
+    /// The text derived from the HTML, if only the link differs.
     text: OnceLock<Option<String>>,
-    /// The words of the text without anybody's values.
+    /// The words of the text without any contact's values.
     words: OnceLock<String>,
 }
 
@@ -39,12 +39,12 @@ impl Common {
         &self.broadcast.message
     }
 
-    /// What the text is made from: the given one, or the HTML.
+    /// The source of the text: the given text, or the HTML.
     fn source(&self) -> Option<&str> {
         self.message().text.as_deref().or(self.message().html.as_deref())
     }
 
-    /// The derived text with [`STAND_IN`] for the link; none if other values are in it, whose length decides where its lines end.
+    /// The derived text with [`LINK_PLACEHOLDER`] for the link; `None` if it contains other values, whose length affects line breaks.
     fn text(&self, html: &str) -> Option<&str> {
         let text = self.text.get_or_init(|| {
             let filled =
@@ -63,20 +63,20 @@ impl Common {
     }
 }
 
-/// The bodies of one contact's mail.
+/// The bodies of one contact's email.
 #[derive(Debug)]
 pub(crate) struct Personal {
     pub(crate) common: Arc<Common>,
     pub(crate) values: Values,
 }
 
-/// What takes the place of the placeholders.
+/// The values of the placeholders.
 #[derive(Debug)]
 pub(crate) struct Values {
-    /// As it was when the mail left.
+    /// The contact when the email was sent.
     pub(crate) contact: Arc<Contact>,
     pub(crate) link: Box<str>,
-    /// Of each contact property the value for contacts that have none.
+    /// The fallback values of contact properties.
     pub(crate) fallbacks: Arc<HashMap<String, String>>,
 }
 
@@ -100,14 +100,14 @@ impl Values {
         Some(own.filter(|own| !own.is_empty()).or(written).or(of_property).unwrap_or_default())
     }
 
-    /// A text with the values in it; none if it is larger than any may be.
+    /// Fills in the values; `None` if the result exceeds the size limit.
     pub(crate) fn fill(&self, text: &str) -> Option<String> {
         fill_within(text, LARGEST, |placeholder| self.of(placeholder))
     }
 }
 
 impl Personal {
-    /// That none of them is too large was checked when the mail was made.
+    /// The size limit was checked when the email was created.
     fn filled(&self, text: &str) -> String {
         self.values.fill(text).unwrap_or_default()
     }
@@ -137,7 +137,7 @@ impl Personal {
         Some(derive(&filled.unwrap_or_default()).replace(STAND_IN, &self.values.link))
     }
 
-    /// The same bodies without the broadcast and the contact.
+    /// The same bodies without references to the broadcast and the contact.
     pub(crate) fn written(&self) -> Written {
         let message = self.common.message();
         match &message.html {
@@ -154,7 +154,7 @@ impl Personal {
         }
     }
 
-    /// Nearly. The broadcast belongs to no mail.
+    /// Approximate. The broadcast itself isn't counted.
     pub(crate) fn size(&self) -> usize {
         let contact = &self.values.contact;
         let names = [&contact.first_name, &contact.last_name].into_iter().flatten().map(String::len);
@@ -162,7 +162,7 @@ impl Personal {
         self.values.link.len() + contact.email.len() + names.chain(properties).sum::<usize>()
     }
 
-    /// Whether the text without values has the word, or one of the values that are in it.
+    /// Whether the text without values contains the word, or one of the values used in it.
     pub(crate) fn has_word(&self, word: &str) -> bool {
         written::has_word(self.common.words(), word)
             || placeholders(self.common.source().unwrap_or_default())
@@ -171,7 +171,7 @@ impl Personal {
     }
 }
 
-/// The HTML with a preview where mail programs look for one: at the beginning of the body, and not to be seen there; and its place.
+/// Inserts a preview where mail clients expect one: hidden, at the beginning of the body. Also returns its range.
 fn with_preview(html: &str, preview: &str) -> (String, Range<usize>) {
     const HIDDEN: &str = "display:none;overflow:hidden;line-height:1px;opacity:0;max-height:0;max-width:0";
     let body = html.to_ascii_lowercase().find("<body").and_then(|at| Some(at + html[at..].find('>')? + 1));

@@ -7,21 +7,21 @@ use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, MAX_ENTRIES, Problems, has_control, kind, text};
 
-/// The most addresses in `to` (`SPEC.md`, Limits). The specification is silent on `cc`, `bcc` and `reply_to`.
+/// The maximum number of addresses in `to` (`SPEC.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
 pub(crate) const MOST_TO: usize = 50;
 
-/// One address as it was given, and taken apart.
+/// An address as given, and its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Mailbox {
-    /// As given, without white space around it.
+    /// As given, without surrounding white space.
     pub(crate) text: String,
-    /// The friendly name, unquoted.
+    /// The display name, unquoted.
     pub(crate) name: Option<String>,
     /// `local@domain`.
     pub(crate) address: String,
 }
 
-/// Mailboxes as they were written.
+/// The mailboxes as given.
 pub(crate) fn texts(list: &[Mailbox]) -> Vec<&str> {
     list.iter().map(|one| one.text.as_str()).collect()
 }
@@ -33,7 +33,7 @@ impl Size for Mailbox {
 }
 
 impl Mailbox {
-    /// Reads `email` or `Name <email>`. The error says what is wrong with it.
+    /// Parses `email` or `Name <email>`. The error continues a sentence about the address.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.is_empty() {
@@ -64,7 +64,7 @@ impl Mailbox {
         self.address.rsplit_once('@').map_or("", |(local, _)| local)
     }
 
-    /// The sender's domain where it can stand in a Message-ID as it is.
+    /// The sender's domain, if it is valid in a Message-ID.
     pub(crate) fn message_id_domain(&self) -> &str {
         let domain = self.domain();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
@@ -75,8 +75,8 @@ impl Mailbox {
 const OPTIONS: email_address::Options =
     email_address::Options { minimum_sub_domains: 0, allow_domain_literal: true, allow_display_text: false };
 
-/// A friendly name, with or without quotes around it. Without them it may hold neither `,`, which would start another
-/// address, nor what belongs to an address.
+/// Parses a display name, with or without quotes. Unquoted it must contain neither `,`, which would start another address, nor characters
+/// of addresses.
 fn display_name(name: &str) -> Result<String, &'static str> {
     if let Some(quoted) = name.strip_prefix('"') {
         let inner = quoted.strip_suffix('"').ok_or("has a name whose quotes are not closed")?;
@@ -97,8 +97,8 @@ fn display_name(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
-/// Takes a field that holds one address or several. None if it is absent or wrong. The specification is silent on an empty text; it means
-/// no address, like an empty array: published integrations send `"cc": ""` with every email.
+/// Reads a field with one address or several. Returns `None` if it is absent or invalid. The specification doesn't define an empty string;
+/// it means no address, like an empty array: published integrations send `"cc": ""` with every email.
 pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
     take_at_most(MAX_ENTRIES, fields, field, problems)
 }
@@ -116,7 +116,7 @@ fn take_at_most(
             return Some(mailboxes);
         }
         match Mailbox::parse(&one) {
-            Ok(mailbox) => mailboxes.push(mailbox),
+            Ok(mailbox) => mailboxes = vec![mailbox],
             Err(reason) => {
                 problems.wrong(|| format!("`{}` {reason}: {}.", fields.name(field), quoted(&one)));
             }
@@ -135,6 +135,7 @@ fn take_at_most(
         });
         return Some(mailboxes);
     }
+    mailboxes.reserve_exact(several.len());
     for (index, json) in several.iter().enumerate() {
         let Some(one) = text(json.get()) else {
             problems.wrong(|| {
@@ -152,8 +153,7 @@ fn take_at_most(
     Some(mailboxes)
 }
 
-/// Takes `to`: at least one address, at most 50. The specification is silent on an empty array; nobody to send to is
-/// refused like no `to`.
+/// Reads `to`: 1 to 50 addresses. The specification doesn't define an empty array, which is rejected like a missing `to`.
 pub(crate) fn take_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Vec<Mailbox> {
     let before = problems.count();
     let Some(to) = take_at_most(MOST_TO, fields, "to", problems) else {

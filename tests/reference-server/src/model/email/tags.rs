@@ -1,5 +1,7 @@
 //! Tags (`SPEC.md`, POST /emails, Tag rules).
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -7,16 +9,23 @@ use crate::store::size::Size;
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-/// The longest name or value, in characters.
+/// The maximum length of a name or value, in characters.
 const LONGEST: usize = 256;
 
-/// A name and a value that the sender attached to an email.
+/// A name and a value attached to an email by its sender.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tag {
     /// ASCII letters, digits, `_` and `-`; at most 256 characters.
     pub name: String,
-    /// As the name.
+    /// Same rules as the name.
     pub value: String,
+}
+
+/// Shared by an email and its draft.
+impl Size for Arc<[Tag]> {
+    fn heap_size(&self) -> usize {
+        size_of_val::<[Tag]>(self) + self.iter().map(Size::heap_size).sum::<usize>()
+    }
 }
 
 impl Size for Tag {
@@ -33,9 +42,9 @@ pub(crate) fn read(
 ) -> Vec<Tag> {
     let mut tags = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let at = format!("{}[{index}].", fields.name("tags"));
-        let pointer = format!("{}/{index}", fields.pointer("tags"));
-        let Some(mut tag) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        let Some(mut tag) = Fields::read_element(item.get(), fields, "tags", index, problems) else {
+            continue;
+        };
         let name = part(&mut tag, "name", problems);
         let value = part(&mut tag, "value", problems);
         tag.leave(ignored);

@@ -1,4 +1,4 @@
-//! HTML and text that belong to one email alone; a text that is derived from the HTML is made when it is read.
+//! HTML and text that belong to one email alone; a text derived from the HTML is created on first access.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::text::derive;
 
-/// How much of a text body a search looks into, in bytes.
+/// The number of bytes of a text body that a search covers.
 const LOOKED_INTO: usize = 64 << 10;
 
-/// Stands for a link while a text is derived: one short word, of a character without a meaning. A link as long as the real one would be broken where a
-/// line of the text ends.
+/// Stands for a link while a text is derived: one short word, of a private-use character. A line break could divide a link as long as the
+/// real one.
 pub(crate) const STAND_IN: &str = "\u{e000}link\u{e000}";
 
 /// Bodies that belong to this email alone.
@@ -24,9 +24,9 @@ pub(crate) struct Written {
 
 #[derive(Debug)]
 pub(crate) enum Text {
-    Given(Option<Arc<str>>),
-    /// Derived from the HTML, once it is read.
-    Derived(Derivation, OnceLock<Arc<str>>),
+    ValueSource(Option<Arc<str>>),
+    /// Derived from the HTML on first access; for most emails from the HTML as it is.
+    Derived(Option<Box<Derivation>>, OnceLock<Arc<str>>),
 }
 
 /// How a text is derived from its HTML.
@@ -34,11 +34,16 @@ pub(crate) enum Text {
 pub(crate) struct Derivation {
     /// A link that no line break may divide.
     pub(crate) link: Option<Box<str>>,
-    /// What the text leaves out: the bytes of the hidden preview in the HTML.
+    /// The byte range of the hidden preview in the HTML, which the text omits.
     pub(crate) hidden: Option<Range<usize>>,
 }
 
 impl Derivation {
+    /// `None` if the text is derived from the HTML as it is.
+    pub(super) fn into_box(self) -> Option<Box<Self>> {
+        (self.link.is_some() || self.hidden.is_some()).then(|| Box::new(self))
+    }
+
     fn derive(&self, html: &str) -> String {
         let mut html = html.to_owned();
         if let Some(hidden) = self.hidden.clone().filter(|hidden| html.get(hidden.clone()).is_some()) {
@@ -51,27 +56,27 @@ impl Derivation {
     }
 }
 
-/// Whether the beginning of a text has this word in lower case, whatever its own case.
+/// Whether the beginning of a text contains this word, ignoring case; the word is in lower case.
 pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text[..text.floor_char_boundary(LOOKED_INTO)].to_lowercase().contains(word)
 }
 
 impl Written {
     pub(crate) fn derived(html: Arc<str>, how: Derivation) -> Self {
-        Self { html: Some(html), text: Text::Derived(how, OnceLock::new()) }
+        Self { html: Some(html), text: Text::Derived(how.into_box(), OnceLock::new()) }
     }
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
         let (how, made) = match &self.text {
-            Text::Given(text) => return text.clone(),
+            Text::ValueSource(text) => return text.clone(),
             Text::Derived(how, made) => (how, made),
         };
         if let Some(text) = made.get() {
             return Some(Arc::clone(text));
         }
         let html = self.html.as_deref()?;
-        let text: Arc<str> = how.derive(html).into();
-        // No more is kept than was counted.
+        let text: Arc<str> = how.as_deref().map_or_else(|| derive(html), |how| how.derive(html)).into();
+        // Stores no more than was counted.
         if text.len() <= html.len() {
             return Some(Arc::clone(made.get_or_init(|| text)));
         }
@@ -81,14 +86,14 @@ impl Written {
     pub(crate) fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {
-            Text::Given(text) => html + text.as_ref().map_or(0, |text| text.len()),
+            Text::ValueSource(text) => html + text.as_ref().map_or(0, |text| text.len()),
             Text::Derived(..) => 2 * html,
         }
     }
 
     pub(crate) fn has_word(&self, word: &str) -> bool {
         match &self.text {
-            Text::Given(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
+            Text::ValueSource(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
             Text::Derived(_, made) => match made.get() {
                 Some(text) => has_word(text, word),
                 None => self.html.as_ref().is_some_and(|html| has_word(&html_to_text(html), word)),
@@ -99,6 +104,6 @@ impl Written {
 
 impl From<(Option<Arc<str>>, Option<Arc<str>>)> for Written {
     fn from((html, text): (Option<Arc<str>>, Option<Arc<str>>)) -> Self {
-        Self { html, text: Text::Given(text) }
+        Self { html, text: Text::ValueSource(text) }
     }
 }

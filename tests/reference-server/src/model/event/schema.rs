@@ -1,13 +1,14 @@
-//! What the fields of an event's payload hold.
+//! The types of the fields of an event's payload.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::store::size::{Size, no_heap};
 use crate::wire::validation::{Fields, Ignored, Problems, kind};
 
-/// Fields with their types, in the order in which they were given.
+/// Fields with their types, in the given order.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(Vec<(String, Type)>);
 
@@ -19,11 +20,19 @@ enum Type {
     Date,
 }
 
+impl Size for Schema {
+    fn heap_size(&self) -> usize {
+        self.0.heap_size()
+    }
+}
+
+no_heap!(Type);
+
 const TYPES: [(&str, Type); 4] =
     [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];
 
 impl Schema {
-    /// Takes the field `schema`, which is there.
+    /// Reads the field `schema`, which is present.
     pub(crate) fn take(
         fields: &mut Fields<'_>,
         problems: &mut Problems,
@@ -48,7 +57,7 @@ impl Schema {
         Some(Self(schema))
     }
 
-    /// Notes where a payload does not fit. Fields may be missing or null, and there may be others.
+    /// Reports the fields of a payload whose type doesn't match. Fields may be missing or null, and other fields are allowed.
     pub(crate) fn check(&self, payload: &Map<String, Value>, problems: &mut Problems) {
         for (key, holds) in &self.0 {
             let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };

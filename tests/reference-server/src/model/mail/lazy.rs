@@ -1,4 +1,4 @@
-//! A value that is made when it is first read.
+//! A value that is computed on first access.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 type Make<T> = Box<dyn FnOnce() -> T + Send>;
 
-/// A value that is made when it is first read, and then shared by all clones. It reads as the value itself.
+/// A value that is computed on first access, and shared by all clones. It dereferences to the value itself.
 pub struct Lazy<T>(Arc<LazyLock<T, Make<T>>>);
 
 impl<T> Lazy<T> {

@@ -1,7 +1,7 @@
-//! The mail as it would leave: headers, text and HTML bodies, inline parts, attachments.
+//! Renders an email as a MIME message: headers, text and HTML bodies, inline parts, attachments.
 //!
-//! The parts nest as RFC 2046 and RFC 2387 have it: `mixed` holds the bodies and the attachments, `alternative` the
-//! text and the HTML, `related` the HTML and what it shows. Each level exists only if it is needed.
+//! The parts nest as in RFC 2046 and RFC 2387: `mixed` contains the bodies and the attachments, `alternative` the text and the HTML,
+//! `related` the HTML and its inline parts. Each level exists only if needed.
 
 pub(crate) mod field;
 
@@ -16,7 +16,7 @@ use crate::model::email::attachments::{self, Attachment, Content};
 use crate::model::email::draft::Draft;
 use crate::model::mail::MailBodies;
 
-/// Renders the mail. Blind recipients are in the envelope alone, never here.
+/// Renders the message. Bcc recipients appear in the envelope only, never here.
 pub(crate) fn render(
     draft: &Draft,
     bodies: &MailBodies,
@@ -47,7 +47,7 @@ pub(crate) fn render(
     output
 }
 
-/// Boundaries made from the email's id: they can't be guessed by whoever wrote the bodies, unless the ids are seeded.
+/// Boundaries derived from the email's ID: the author of the bodies can't guess them, unless the IDs are seeded.
 struct Boundaries(Uuid);
 
 impl Boundaries {
@@ -87,7 +87,7 @@ fn body<'a>(draft: &'a Draft, bodies: &'a MailBodies, boundaries: &Boundaries) -
     boundaries.multipart("mixed", parts)
 }
 
-/// Every line end as CRLF (RFC 5322, 2.3). The encoder for quoted-printable takes those for line ends everywhere, and others only sometimes.
+/// Converts every line end to CRLF (RFC 5322, 2.3). The quoted-printable encoder always recognizes those, and others only sometimes.
 fn with_line_ends(text: &str) -> String {
     let mut lines = String::with_capacity(text.len() + text.len() / 32);
     let mut rest = text;
@@ -113,12 +113,12 @@ enum Part<'a> {
 }
 
 impl Part<'_> {
-    /// Writes the part below these fields. Writing to memory does not fail.
+    /// Writes the part after these fields. Writing to memory can't fail.
     fn write(self, mut fields: Fields, output: &mut Vec<u8>) {
         match self {
             Part::Text(kind, text) => {
                 output.extend_from_slice(fields.lines().as_bytes());
-                // It chooses the encoding and writes the header fields for it.
+                // It chooses the encoding and writes its header fields.
                 let _ = MimePart::new(kind, BodyPart::Text(with_line_ends(text).into())).write_part(output);
             }
             Part::File(attachment, disposition) => {

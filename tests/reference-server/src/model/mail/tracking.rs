@@ -1,6 +1,6 @@
-//! Opens and clicks: a picture at the end of the HTML, and links that lead through the domain's tracking host.
+//! Open and click tracking: an image at the end of the HTML, and links through the domain's tracking host.
 //!
-//! Only a domain with a verified tracking subdomain has such a host (`SPEC.md`, Domain). What a tracked mail looks like is not specified;
+//! Only a domain with a verified tracking subdomain has such a host (`SPEC.md`, Domain). The specification doesn't define tracked emails;
 //! here a link to `https://a.test/` becomes `https://<label>.<domain>/click/<email id>?to=https%3A%2F%2Fa.test%2F`.
 
 use std::ops::Range;
@@ -11,25 +11,25 @@ use uuid::Uuid;
 
 use crate::model::domain::Domain;
 
-/// What a domain tracks in a mail.
+/// The tracking of an email's opens and clicks.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Tracking {
     host: String,
     opens: bool,
     clicks: bool,
-    /// Links that begin with this are the service's and stay as they are: who unsubscribes is not asked who they are.
+    /// Links with this prefix are the service's own and stay unchanged, so that unsubscribing isn't tracked.
     own: String,
 }
 
 impl Tracking {
-    /// None if the domain tracks nothing.
+    /// `None` if the domain tracks nothing.
     pub(crate) fn of(domain: &Domain, own: String) -> Option<Self> {
         let (opens, clicks) = (domain.setup.open_tracking, domain.setup.click_tracking);
         let host = domain.tracking_host().filter(|_| opens || clicks)?.clone();
         Some(Self { host, opens, clicks, own })
     }
 
-    /// The HTML with what is tracked.
+    /// Adds tracking to the HTML.
     pub(crate) fn apply(&self, html: &str, email: Uuid) -> String {
         let Self { host, own, .. } = self;
         let mut tracked = if self.clicks {
@@ -48,12 +48,12 @@ impl Tracking {
     }
 }
 
-/// The first web address that an `a` element leads to, but for those that begin with `own`.
+/// The first web address of an `a` element, except those that start with `own`.
 pub(crate) fn first_link(html: &str, own: &str) -> Option<String> {
     places(html).map(|place| address(&html[place])).find(|address| !address.starts_with(own))
 }
 
-/// Puts the prefix before every web address that an `a` element leads to, but those that begin with `own`.
+/// Adds the prefix to the web address of every `a` element, except those that start with `own`.
 fn with_links(html: &str, prefix: &str, own: &str) -> String {
     let mut tracked = String::with_capacity(html.len() * 2);
     let mut done = 0;
@@ -70,12 +70,12 @@ fn with_links(html: &str, prefix: &str, own: &str) -> String {
     tracked
 }
 
-/// An address as it stands in HTML, where its ampersands may be written out.
+/// Decodes an address from HTML, where its ampersands may be escaped.
 fn address(written: &str) -> String {
     written.replace("&amp;", "&")
 }
 
-/// Where the quoted web addresses stand that `a` elements lead to.
+/// The ranges of the quoted web addresses of `a` elements.
 fn places(html: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -95,7 +95,7 @@ fn places(html: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// Behind the `>` that closes a tag; one inside quotes doesn't.
+/// The end of a tag, behind its closing `>`; a `>` inside quotes doesn't close it.
 fn end_of_tag(tag: &str) -> usize {
     let mut quote = None;
     for (at, byte) in tag.bytes().enumerate() {
@@ -109,7 +109,7 @@ fn end_of_tag(tag: &str) -> usize {
     tag.len()
 }
 
-/// Where the quoted web address of an `a` element's `href` stands in its tag.
+/// The range of the quoted web address in the `href` of an `a` tag.
 fn target(tag: &str) -> Option<(usize, usize)> {
     let lower = tag.to_ascii_lowercase();
     let mut at = lower

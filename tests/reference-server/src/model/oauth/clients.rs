@@ -1,35 +1,47 @@
-//! Who may ask for access.
+//! OAuth clients.
 
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::model::oauth::SCOPES;
+use crate::store::size::heap_size;
 
-/// A program that may log people in: what it is known as, where the browser may come back to, and what it may ask for (`SPEC.md`, OAuth artifacts).
+/// A registered OAuth client (`SPEC.md`, OAuth artifacts).
 ///
-/// All are public clients: they have no secret and prove themselves by PKCE.
+/// All are public clients: they have no secret and use PKCE.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct OAuthClient {
-    /// What it is known as.
+    /// The client ID.
     pub client_id: String,
-    /// Its name, as people see it.
+    /// The name shown on the consent page.
     pub name: String,
-    /// Where the browser may come back to. For a loopback address the port may differ.
+    /// The allowed redirect URIs. For a loopback address the port may differ.
     pub redirect_uris: Vec<String>,
     /// `authorization_code`, `refresh_token`.
     pub grant_types: Vec<String>,
-    /// What it may ask for, and gets when it asks for nothing in particular.
+    /// The allowed scopes, which are granted if a request names none.
     pub scopes_allowed: Vec<String>,
-    /// A page about it.
+    /// The client's home page.
     pub client_uri: Option<String>,
-    /// A picture of it.
+    /// The client's logo.
     pub logo_uri: Option<String>,
-    /// A disabled client is unknown to all but the person who disabled it.
+    /// A disabled client is rejected as unknown.
     pub disabled: bool,
 }
 
+heap_size!(OAuthClient {
+    client_id,
+    name,
+    redirect_uris,
+    grant_types,
+    scopes_allowed,
+    client_uri,
+    logo_uri,
+    disabled
+});
+
 impl OAuthClient {
-    /// A client with both grant types and all scopes, that comes back to this address.
+    /// A client with both grant types, all scopes and this redirect URI.
     pub fn new(
         client_id: impl Into<String>,
         name: impl Into<String>,
@@ -47,7 +59,7 @@ impl OAuthClient {
         }
     }
 
-    /// The clients that a sandbox knows from the start: the program of this project, and the command-line client of the public service.
+    /// The clients of every sandbox: this project's program, and the command-line client of the public service.
     pub fn usual() -> Vec<Self> {
         vec![
             Self::new("posthaste-cli", "posthaste", "http://127.0.0.1/callback")
@@ -65,7 +77,7 @@ impl OAuthClient {
         self
     }
 
-    /// Whether the browser may come back to this address: one that is registered, letter by letter; only the port of a loopback address is free.
+    /// Whether the redirect URI is registered, compared exactly; only the port of a loopback address may differ.
     pub(crate) fn takes(&self, redirect_uri: &str) -> bool {
         self.redirect_uris.iter().any(|known| known == redirect_uri || same_but_for_port(known, redirect_uri))
     }
@@ -75,13 +87,13 @@ impl OAuthClient {
     }
 }
 
-/// Whether two addresses lead to this machine and differ in nothing but their port. They are compared as they were written: reading an address also
-/// tidies it up, and tidied addresses are not the same letters.
+/// Whether two URIs have the same loopback host and differ only in their port. They are compared as text: parsing would normalize them, so
+/// different texts could match.
 fn same_but_for_port(known: &str, given: &str) -> bool {
     without_port(known).is_some_and(|known| without_port(given) == Some(known))
 }
 
-/// The scheme, the host and the rest of an address of this machine.
+/// The scheme, the host and the rest of a loopback URI.
 fn without_port(text: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme))?;
     let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
@@ -92,7 +104,7 @@ fn without_port(text: &str) -> Option<(&str, &str, &str)> {
     Some((scheme, host, &ported[digits..]))
 }
 
-/// The hosts whose port is free (`SPEC.md`, GET /oauth/authorize).
+/// The hosts whose port may differ (`SPEC.md`, GET /oauth/authorize).
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// `127.0.0.1`, `localhost` or `[::1]` (`SPEC.md`, GET /oauth/authorize).
@@ -105,19 +117,19 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Whether an address can be one that a browser comes back to. The specification is silent on this; https anywhere, http to this machine, and schemes of
-/// a program's own.
+/// Whether a URI is acceptable as a redirect URI. The specification doesn't define this: https with any host, http with a loopback host,
+/// and private-use schemes.
 pub(crate) fn can_be_redirect(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text).map_err(|_| "is not an absolute address")?;
-    // Reading an address leaves these out, and then it is another one.
+    let url = Url::parse(text).map_err(|_| "is not an absolute URI")?;
+    // The parser would drop these and return a different URI.
     if text.contains(|character: char| character.is_control() || character == ' ') {
-        return Err("has a space or a control character in it");
+        return Err("contains a space or a control character");
     }
     if url.fragment().is_some() {
         return Err("has a fragment");
     }
     match url.scheme() {
-        "http" if !is_loopback(&url) => Err("is http and not on this machine"),
+        "http" if !is_loopback(&url) => Err("is http without a loopback host"),
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" => {
             Err("has a scheme that is not allowed")
         }

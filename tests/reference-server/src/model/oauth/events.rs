@@ -1,50 +1,50 @@
-//! What tests are told of the token endpoint: the tokens of a grant, and what became of it.
+//! Events of the token endpoint, for tests.
 
 use jiff::Timestamp;
 
-/// The tokens of a grant, as they were handed out.
+/// The tokens of a grant, as issued.
 #[derive(Clone, Debug)]
 pub struct IssuedTokens {
-    /// The grant.
+    /// The ID of the grant.
     pub grant_id: String,
-    /// An access token, for 900 seconds of the service's clock.
+    /// An access token, valid for 900 seconds of the service's clock.
     pub access_token: String,
-    /// The refresh token that is good now.
+    /// The current refresh token.
     pub refresh_token: String,
-    /// Scopes with a space between.
+    /// The scopes, separated by spaces.
     pub scope: String,
 }
 
-/// One thing that the token endpoint did, for tests that have to know.
+/// An event of the token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenEvent {
-    /// When, on the service's clock.
+    /// The time, by the service's clock.
     pub at: Timestamp,
-    /// To which grant.
+    /// The ID of the grant.
     pub grant_id: String,
-    /// What.
+    /// The kind of event.
     pub kind: TokenEventKind,
 }
 
-/// What the token endpoint can do to a grant.
+/// The kind of a token endpoint event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenEventKind {
-    /// It made it, and handed out refresh token 1.
+    /// The grant was created, with refresh token generation 1.
     Issued,
-    /// It took the refresh token before this one and handed out this one.
+    /// The previous refresh token was exchanged for this one.
     Rotated {
-        /// Which one is good now.
+        /// The current generation.
         generation: u64,
     },
-    /// It was shown a refresh token that had been replaced, and revoked the grant.
+    /// A replaced refresh token was presented, which revoked the grant.
     Reused {
-        /// Which one was shown.
+        /// The generation of the presented token.
         shown: u64,
-        /// Which one was good.
+        /// The current generation.
         current: u64,
     },
-    /// It was shown the code that the grant came from once more, and revoked the grant.
+    /// The grant's code was presented again, which revoked the grant.
     CodeReused,
-    /// It was shown the good refresh token of a grant that is revoked, or that is too old.
+    /// The current refresh token of a revoked or expired grant was presented.
     Late,
 }

@@ -1,8 +1,8 @@
 //! Access tokens: JWTs signed with ES256 (`SPEC.md`, OAuth artifacts).
 //!
-//! The key is made when it is first needed. A service whose state is kept (`posthaste sandbox serve --data DIR`) writes it there, into a file that
-//! only its owner can read (mode 0600), and its tokens stay good over a restart; without that it is never written, and the tokens of an earlier run
-//! are refused.
+//! The key is generated on first use. A service with persistence (`posthaste sandbox serve --data DIR`) stores it there, in a file that
+//! only its owner can read (mode 0600), and its tokens stay valid across restarts; otherwise it is never written, and the tokens of an
+//! earlier run are rejected.
 
 use std::fmt;
 
@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 use crate::model::oauth::ACCESS_TOKEN;
 
-/// What an access token says. The specification is silent on it; these are the claims of RFC 9068.
+/// The claims of an access token. The specification doesn't define them; these are the claims of RFC 9068.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) iss: String,
-    /// The same for all tokens that act for one tenant, and not its name.
+    /// Identifies the tenant without revealing its name. All tokens of a tenant have the same value.
     pub(crate) sub: String,
     pub(crate) aud: String,
     pub(crate) client_id: String,
@@ -28,11 +28,11 @@ pub(crate) struct Claims {
     pub(crate) iat: i64,
     pub(crate) exp: i64,
     pub(crate) jti: Uuid,
-    /// The grant that it comes from: when that is revoked, so is the token.
+    /// The grant of the token: revoking it revokes the token.
     pub(crate) grant: Uuid,
 }
 
-/// The key that tokens are signed with.
+/// The key that signs tokens.
 pub(crate) struct SigningKey {
     signing: EncodingKey,
     verifying: DecodingKey,
@@ -42,18 +42,18 @@ pub(crate) struct SigningKey {
 }
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Panics
-    /// If the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub(crate) fn make() -> Self {
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .expect("random numbers for a key");
         let id = Uuid::new_v4().simple().to_string();
-        Self::of(pkcs8.as_ref().to_vec(), id).expect("a key that was just made")
+        Self::of(pkcs8.as_ref().to_vec(), id).expect("a generated key")
     }
 
-    /// A key of an earlier run. None if it is none.
+    /// Restores a key of an earlier run; `None` if it is invalid.
     pub(crate) fn of(pkcs8: Vec<u8>, id: String) -> Option<Self> {
         let signing = EncodingKey::from_ec_der(&pkcs8);
         let mut public = Jwk::from_encoding_key(&signing, Algorithm::ES256).ok()?;
@@ -63,7 +63,7 @@ impl SigningKey {
         Some(Self { signing, verifying, public, id, pkcs8 })
     }
 
-    /// What [`of`](Self::of) makes it from again.
+    /// The arguments for [`of`](Self::of).
     pub(crate) fn parts(&self) -> (&[u8], &str) {
         (&self.pkcs8, &self.id)
     }
@@ -73,7 +73,7 @@ impl SigningKey {
         &self.public
     }
 
-    /// Signs what a token says; it lives from `now` on.
+    /// Signs claims; the token's lifetime starts at `now`.
     pub(crate) fn sign(&self, mut claims: Claims, now: Timestamp) -> String {
         claims.iat = now.as_second();
         claims.exp = claims.iat.saturating_add(i64::try_from(ACCESS_TOKEN.as_secs()).unwrap_or(i64::MAX));
@@ -83,10 +83,10 @@ impl SigningKey {
         jsonwebtoken::encode(&header, &claims, &self.signing).unwrap_or_default()
     }
 
-    /// What a token says, if this service signed it and it is still alive on its clock.
+    /// Verifies a token's signature, and its expiry by the service's clock.
     pub(crate) fn verify(&self, token: &str, now: Timestamp) -> Option<Claims> {
         let mut rules = Validation::new(Algorithm::ES256);
-        // The crate would look at the system's clock; the service has one of its own.
+        // The crate would use the system's clock.
         rules.validate_exp = false;
         rules.validate_aud = false;
         let claims = jsonwebtoken::decode::<Claims>(token, &self.verifying, &rules).ok()?.claims;
@@ -100,7 +100,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Whether a credential is an access token rather than a key: three parts, of which the first is a JSON object.
+/// Whether a credential is an access token rather than an API key: three parts, of which the first is a JSON object.
 pub(crate) fn looks_like_one(credential: &str) -> bool {
     credential.starts_with("eyJ") && credential.matches('.').count() == 2
 }

@@ -1,4 +1,4 @@
-//! One version of a template's content, and the email that it makes.
+//! A version of a template's content, and its rendering.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,8 +11,9 @@ use crate::content::placeholders::{LARGEST, Placeholder, fill_within, line, plac
 use crate::model::contact::{Contact, PropertyValue};
 use crate::model::email::bodies::Bodies;
 use crate::model::email::recipients::Mailbox;
+use crate::store::size::{heap_size, no_heap};
 
-/// What an edit makes and a publication fixes. It never changes.
+/// An immutable version, created by an edit and fixed by publishing.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Version {
     pub(crate) id: Uuid,
@@ -20,12 +21,16 @@ pub(crate) struct Version {
     pub(crate) subject: Option<String>,
     pub(crate) reply_to: Option<Vec<Mailbox>>,
     pub(crate) html: String,
-    /// None: derived from the HTML. Empty: there is none.
+    /// `None`: derived from the HTML. Empty: no text.
     pub(crate) text: Option<String>,
     pub(crate) variables: Vec<Variable>,
 }
 
-/// A variable as it is defined.
+heap_size!(Version { id, from, subject, reply_to, html, text, variables });
+heap_size!(Variable { id, key, r#type, fallback_value, created_at });
+no_heap!(Type);
+
+/// The definition of a variable.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Variable {
     pub(crate) id: Uuid,
@@ -35,7 +40,7 @@ pub(crate) struct Variable {
     pub(crate) created_at: jiff::Timestamp,
 }
 
-/// What a variable holds.
+/// The type of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Type {
@@ -62,19 +67,19 @@ impl Type {
     }
 }
 
-/// Subject and bodies with every placeholder filled.
+/// A subject and bodies with every placeholder filled in.
 #[derive(Debug)]
 pub(crate) struct Rendered {
     pub(crate) subject: Option<String>,
     pub(crate) bodies: Bodies,
 }
 
-/// Placeholders that are no variables: they speak of the recipient.
+/// Placeholders that refer to the recipient instead of a variable.
 const OF_THE_RECIPIENT: [&str; 5] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
 
 impl Version {
-    /// The keys for which a value has to come with a send, and none did: those that are used or defined, and have no fallback.
+    /// The keys for which the send must provide a value and doesn't: used or defined variables without a fallback.
     pub(crate) fn missing(&self, given: &BTreeMap<String, PropertyValue>) -> Vec<String> {
         let texts = [Some(self.html.as_str()), self.text.as_deref(), self.subject.as_deref()];
         let used = texts.into_iter().flatten().flat_map(placeholders);
@@ -91,10 +96,10 @@ impl Version {
             .collect()
     }
 
-    /// The subject and the bodies for these values and this recipient; none if one of them would be larger than [`LARGEST`].
+    /// Renders the subject and the bodies for these values and this recipient; `None` if one of them would exceed [`MAX_TEXT_BYTES`].
     ///
-    /// The specification is silent on placeholders of the recipient where no broadcast is sent: they are filled if there is one
-    /// recipient alone, from the contact with that address. An unsubscribe link belongs to broadcasts and stays as it was written.
+    /// The specification doesn't define recipient placeholders outside of broadcasts: they are filled in for a single recipient, from the
+    /// contact with that address. An unsubscribe link belongs to broadcasts and stays unchanged.
     pub(crate) fn render(
         &self,
         given: &BTreeMap<String, PropertyValue>,
@@ -128,7 +133,7 @@ fn is_variable(name: &str) -> bool {
     !name.contains('.') && !OF_THE_RECIPIENT.contains(&name)
 }
 
-/// What a placeholder says of a recipient, or its fallback where that is not known of this one. None for what is known of nobody.
+/// The value of a recipient placeholder, or its fallback if this recipient has none. `None` for unknown placeholders.
 fn of_recipient(
     name: &str,
     address: &str,

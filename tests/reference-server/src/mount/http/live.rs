@@ -1,4 +1,4 @@
-//! A body that goes on for as long as somebody writes it.
+//! A streaming body.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 
-/// What is written arrives at once, in frames as it was written.
+/// Sends each chunk as a frame at once.
 pub(super) struct Written(pub(super) mpsc::Receiver<Bytes>);
 
 impl Body for Written {

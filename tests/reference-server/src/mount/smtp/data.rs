@@ -1,14 +1,14 @@
-//! The text of a mail as `DATA` carries it: where it ends, and its dots (RFC 5321, 4.1.1.4 and 4.5.2).
+//! Parses the content of `DATA`: its end, and dot-stuffing (RFC 5321, 4.1.1.4 and 4.5.2).
 //!
-//! CRLF, dot, CRLF ends a mail, and nothing else does. A server that also takes a bare CR or LF there reads commands where the server before it
-//! read text, and delivers a second mail that its client never sent (SMTP smuggling).
+//! Only CRLF, dot, CRLF ends a message. A server that also accepts a bare CR or LF there reads commands where a previous server read text,
+//! and delivers a second message that its client never sent (SMTP smuggling).
 
 use bytes::{Buf as _, BytesMut};
 
-/// How much of the end sequence has just been read.
+/// The position within the end sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// CRLF: a line begins.
+    /// CRLF: the start of a line.
     LineStart,
     Text,
     /// CR.
@@ -19,27 +19,28 @@ enum State {
     DotCr,
 }
 
-/// Collects the text of one mail.
+/// Collects the content of one message.
 #[derive(Debug)]
 pub(super) struct DataReader {
     state: State,
-    /// None once the text has become larger than `limit`; it is then read to its end and dropped.
+    /// `None` once the content exceeds `limit`; the rest is read and dropped.
     text: Option<Vec<u8>>,
     limit: usize,
 }
 
 impl DataReader {
-    /// A reader for a text of at most `limit` bytes. The line with the command `DATA` counts: a dot alone may be the first line.
+    /// Creates a reader for at most `limit` bytes. The end of the `DATA` command's line counts as a line end: a dot may be alone on the
+    /// first line.
     pub(super) fn new(limit: usize) -> Self {
         Self { state: State::LineStart, text: Some(Vec::new()), limit }
     }
 
-    /// Takes bytes from the front of `input`, at most to the end of the mail. Returns whether the mail has ended.
+    /// Consumes input up to the end of the message. Returns whether the message has ended.
     pub(super) fn read(&mut self, input: &mut BytesMut) -> bool {
         let mut at = 0;
         while at < input.len() {
             if self.state == State::Text {
-                // Only a CR begins anything.
+                // Only a CR starts the sequence.
                 let rest = &input[at..];
                 let plain = rest.iter().position(|byte| *byte == b'\r').unwrap_or(rest.len());
                 self.keep(&rest[..plain]);
@@ -59,18 +60,18 @@ impl DataReader {
         false
     }
 
-    /// The text without the dots that were put in front of others, or None if it was too large.
+    /// The content without dot-stuffing, or `None` if it was too large.
     pub(super) fn into_text(self) -> Option<Vec<u8>> {
         self.text
     }
 
-    /// Reads one byte that doesn't end the mail.
+    /// Processes one byte that doesn't end the message.
     fn step(&mut self, byte: u8) {
         match (self.state, byte) {
-            // A dot at the start of a line is none of the text.
+            // A dot at the start of a line is removed.
             (State::LineStart, b'.') => return self.state = State::Dot,
             (State::Dot, b'\r') => return self.state = State::DotCr,
-            // It was no end, so the CR is text.
+            // It wasn't the end, so the CR is content.
             (State::DotCr, _) => self.keep(b"\r"),
             _ => {}
         }

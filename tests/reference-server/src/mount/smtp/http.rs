@@ -1,13 +1,13 @@
-//! Lines of HTTP among the commands.
+//! Detects HTTP among the commands.
 //!
-//! A web page can make a browser send an HTTP request to any port of this machine, and the body of a `POST` can hold commands of SMTP. So the
-//! connection ends at the first line that belongs to a request, as Postfix does it (`smtpd_forbidden_commands`).
+//! A web page can make a browser send an HTTP request to any port of this machine, and the body of a `POST` can contain SMTP commands. So
+//! the connection ends at the first line of a request, as in Postfix (`smtpd_forbidden_commands`).
 
-/// The methods that a browser or a proxy sends (RFC 9110, RFC 5789), and the preface of HTTP/2. None is a command of SMTP.
+/// The methods of browsers and proxies (RFC 9110, RFC 5789), and the preface of HTTP/2. None is an SMTP command.
 const METHODS: [&[u8]; 10] =
     [b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH", b"PRI"];
 
-/// Whether this is a request line or a header of HTTP. A command of SMTP is neither: its first word has no colon in it.
+/// Whether this is an HTTP request line or header. An SMTP command is neither: its first word contains no colon.
 pub(super) fn is_part_of_a_request(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let mut words = line.split(u8::is_ascii_whitespace);

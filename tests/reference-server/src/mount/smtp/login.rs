@@ -1,25 +1,25 @@
-//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is an API key, and the user says what it is used for.
+//! `AUTH PLAIN` (RFC 4616) and `AUTH LOGIN`: the password is an API key, and the user selects its purpose.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use smtp_proto::{AUTH_LOGIN, AUTH_PLAIN};
 
-/// What is still to come.
+/// The input that is expected next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Login {
     Plain,
     UserName,
-    /// With the user.
+    /// With the user name that was received.
     Password(String),
 }
 
-/// What came of a line.
+/// The result of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum LoginStep {
     /// This is asked for, already in Base64.
     Ask(&'static str, Login),
     /// Both were given.
-    Given {
+    ValueSource {
         user: String,
         password: String,
     },
@@ -32,33 +32,33 @@ const PASSWORD: &str = "UGFzc3dvcmQ6";
 
 impl Login {
     /// The command `AUTH`, perhaps with the first answer in it.
-    pub(super) fn begin(mechanism: u64, first: &str) -> Turn {
+    pub(super) fn begin(mechanism: u64, first: &str) -> LoginStep {
         match (mechanism, first) {
-            (AUTH_PLAIN, "") => Turn::Ask("", Self::Plain),
+            (AUTH_PLAIN, "") => LoginStep::Ask("", Self::Plain),
             (AUTH_PLAIN, first) => Self::Plain.answer(first.as_bytes()),
-            (AUTH_LOGIN, "") => Turn::Ask(USER_NAME, Self::UserName),
+            (AUTH_LOGIN, "") => LoginStep::Ask(USER_NAME, Self::UserName),
             (AUTH_LOGIN, first) => Self::UserName.answer(first.as_bytes()),
-            _ => Turn::Unknown,
+            _ => LoginStep::Unknown,
         }
     }
 
     /// The client's answer to what was asked.
-    pub(super) fn answer(self, line: &[u8]) -> Turn {
+    pub(super) fn answer(self, line: &[u8]) -> LoginStep {
         // `=` stands for an empty first answer (RFC 4954, 4).
         let bytes = if line == b"=" { Ok(Vec::new()) } else { STANDARD.decode(line.trim_ascii()) };
         let Some(text) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
-            return Turn::Garbled;
+            return LoginStep::Garbled;
         };
         match self {
             // Whom to act for, who asks, the password; NUL between them.
             Self::Plain => match text.splitn(3, '\0').collect::<Vec<_>>().as_slice() {
                 [_, user, password] => {
-                    Turn::Given { user: (*user).to_owned(), password: (*password).to_owned() }
+                    LoginStep::ValueSource { user: (*user).to_owned(), password: (*password).to_owned() }
                 }
-                _ => Turn::Garbled,
+                _ => LoginStep::Garbled,
             },
-            Self::UserName => Turn::Ask(PASSWORD, Self::Password(text)),
-            Self::Password(user) => Turn::Given { user, password: text },
+            Self::UserName => LoginStep::Ask(PASSWORD, Self::Password(text)),
+            Self::Password(user) => LoginStep::ValueSource { user, password: text },
         }
     }
 }
@@ -67,24 +67,27 @@ impl Login {
 mod tests {
     use super::*;
 
-    fn given(user: &str, password: &str) -> Turn {
-        Turn::Given { user: user.into(), password: password.into() }
+    fn given(user: &str, password: &str) -> LoginStep {
+        LoginStep::ValueSource { user: user.into(), password: password.into() }
     }
 
     #[test]
     fn plain_is_read_with_and_without_a_first_answer() {
         let answer = STANDARD.encode("\0anybody\0sb_mine");
         assert_eq!(Login::begin(AUTH_PLAIN, &answer), given("anybody", "sb_mine"));
-        assert_eq!(Login::begin(AUTH_PLAIN, ""), Turn::Ask("", Login::Plain));
+        assert_eq!(Login::begin(AUTH_PLAIN, ""), LoginStep::Ask("", Login::Plain));
         assert_eq!(Login::Plain.answer(answer.as_bytes()), given("anybody", "sb_mine"));
-        assert_eq!(Login::begin(AUTH_PLAIN, "="), Turn::Garbled);
-        assert_eq!(Login::Plain.answer(b"sb_mine"), Turn::Garbled);
+        assert_eq!(Login::begin(AUTH_PLAIN, "="), LoginStep::Garbled);
+        assert_eq!(Login::Plain.answer(b"sb_mine"), LoginStep::Garbled);
     }
 
     #[test]
     fn login_asks_for_the_user_name_and_then_for_the_password() {
-        assert_eq!(Login::begin(AUTH_LOGIN, ""), Turn::Ask("VXNlcm5hbWU6", Login::UserName));
-        assert_eq!(Login::begin(AUTH_LOGIN, "YQ=="), Turn::Ask("UGFzc3dvcmQ6", Login::Password("a".into())));
+        assert_eq!(Login::begin(AUTH_LOGIN, ""), LoginStep::Ask("VXNlcm5hbWU6", Login::UserName));
+        assert_eq!(
+            Login::begin(AUTH_LOGIN, "YQ=="),
+            LoginStep::Ask("UGFzc3dvcmQ6", Login::Password("a".into()))
+        );
         let answer = STANDARD.encode("sb_mine");
         assert_eq!(Login::Password("a".into()).answer(answer.as_bytes()), given("a", "sb_mine"));
         assert_eq!(STANDARD.decode(USER_NAME).unwrap(), b"Username:");
@@ -93,6 +96,6 @@ mod tests {
 
     #[test]
     fn other_mechanisms_are_unknown() {
-        assert_eq!(Login::begin(smtp_proto::AUTH_CRAM_MD5, ""), Turn::Unknown);
+        assert_eq!(Login::begin(smtp_proto::AUTH_CRAM_MD5, ""), LoginStep::Unknown);
     }
 }

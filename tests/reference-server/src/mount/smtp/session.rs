@@ -1,4 +1,4 @@
-//! One conversation, without its socket: bytes in, answers and mails out.
+//! One SMTP session, without its socket: bytes in, replies and messages out.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use smtp_proto::request::receiver::MAX_LINE_LENGTH;
 use smtp_proto::{Error, MAIL_BODY_BINARYMIME, MAIL_REQUIRETLS, MAIL_SMTPUTF8, MailFrom, RcptTo, Request};
 
 use crate::mount::smtp::data::DataReader;
-use crate::mount::smtp::login::{Login, Turn};
+use crate::mount::smtp::login::{Login, LoginStep};
 use crate::mount::smtp::reply::Reply;
 use crate::mount::smtp::{http, submission};
 use crate::resources::received::{NotReceived, may_receive};
@@ -19,48 +19,48 @@ use crate::service::Service;
 use crate::state::faults::Wire;
 use crate::state::keys;
 
-/// Of one mail (RFC 5321, 4.5.3.1.8 wants at least a hundred).
+/// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
 const MOST_RECIPIENTS: usize = 1_000;
-/// Refusals after which a client is taken for a broken one.
+/// The number of rejected commands after which a client counts as broken.
 const MOST_REFUSALS: usize = 50;
 
-/// What the connection is to do next.
+/// The next action of the connection.
 pub(super) enum Step {
-    /// Ask again.
+    /// Call [`Session::advance`] again.
     Go,
-    /// Send what there is to send, and read more.
+    /// Send the pending output, and read more.
     Read,
-    /// Deliver this mail, and say with [`Session::delivered`] what became of it.
+    /// Deliver this message, and report the outcome with [`Session::delivered`].
     Mail(Mail),
     /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that was read already is discarded.
     StartTls,
-    /// Send what there is to send, and hang up.
+    /// Send the pending output, and close the connection.
     Bye,
 }
 
-/// What becomes of a client's mails.
+/// The purpose of a client's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// They are received emails.
+    /// They become received emails.
     Receive,
-    /// They are sent emails.
+    /// They become sent emails.
     Send,
 }
 
-/// The user of `AUTH` whose mails are received. Those of all others are sent; the public service knows `resend`.
+/// The user name for receiving. All other user names send; the public service uses `resend`.
 const INBOUND: &str = "inbound";
 
-/// How much of a connection is encrypted.
+/// The encryption of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Security {
-    /// Nothing, and there is no certificate.
+    /// None, and no certificate is available.
     Plain,
-    /// Nothing so far; `STARTTLS` is offered.
+    /// None yet; `STARTTLS` is offered.
     StartTls,
     Encrypted,
 }
 
-/// A mail that has come whole.
+/// A complete message.
 pub(super) struct Mail {
     service: Arc<Service>,
     purpose: Purpose,
@@ -69,10 +69,10 @@ pub(super) struct Mail {
     raw: Vec<u8>,
 }
 
-/// The state of a conversation.
+/// The state of a session.
 pub(super) struct Session {
     service: Arc<Service>,
-    /// The API key whose tenant sends or gets the mails; at first that of mails without `AUTH`.
+    /// The API key of the tenant that sends or receives; initially the one for messages without `AUTH`.
     key: Arc<str>,
     purpose: Purpose,
     security: Security,
@@ -88,7 +88,7 @@ struct Envelope {
     recipients: Vec<String>,
 }
 
-/// For what the next bytes are taken.
+/// How the next bytes are interpreted.
 enum Listening {
     Command,
     /// The rest of a line that was too long.
@@ -117,12 +117,12 @@ impl Session {
         Reply::GREETING.write(out);
     }
 
-    /// The session after the TLS handshake: the client starts over, and an earlier `AUTH` doesn't count (RFC 3207, 4.2).
+    /// The session after the TLS handshake: the client starts over, and an earlier `AUTH` is discarded (RFC 3207, 4.2).
     pub(super) fn secured(self, key: Arc<str>) -> Self {
         Self { refusals: self.refusals, ..Self::new(self.service, key, Security::Encrypted) }
     }
 
-    /// Takes what it can use from the front of `input` and writes its answers.
+    /// Consumes input and writes replies.
     pub(super) fn advance(&mut self, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
         if self.refusals > MOST_REFUSALS {
             Reply::TIRED.write(out);
@@ -143,13 +143,13 @@ impl Session {
         }
     }
 
-    /// What became of the mail that [`Step::Mail`] handed out.
+    /// Reports the outcome of the message that [`Step::Mail`] returned.
     pub(super) fn delivered(&mut self, outcome: &Reply, out: &mut Vec<u8>) {
         self.envelope = None;
         self.say(outcome, out);
     }
 
-    /// The next line, if it is there whole.
+    /// Processes the next line, if it is complete.
     fn line(&mut self, listening: Listening, input: &mut BytesMut, out: &mut Vec<u8>) -> Step {
         let Some(end) = input.iter().position(|byte| *byte == b'\n') else {
             self.listening = listening;
@@ -238,7 +238,7 @@ impl Session {
         self.envelope = None;
     }
 
-    /// The answer to EHLO.
+    /// The reply to EHLO.
     fn offer(&self, out: &mut Vec<u8>) {
         let size = self.service.settings().body_limit;
         let start_tls = if self.security == Security::StartTls { "250-STARTTLS\r\n" } else { "" };
@@ -258,14 +258,14 @@ impl Session {
         }
     }
 
-    fn log_in(&mut self, turn: Turn, out: &mut Vec<u8>) {
+    fn log_in(&mut self, turn: LoginStep, out: &mut Vec<u8>) {
         let reply = match turn {
-            Turn::Ask(what, login) => {
+            LoginStep::Ask(what, login) => {
                 self.listening = Listening::Login(login);
                 Reply::new(334, what.to_owned())
             }
-            Turn::Given { user, password }
-                if keys::credential(&password, &self.service.state().tenants.key_book).is_some() =>
+            LoginStep::ValueSource { user, password }
+                if keys::credential(&password, &self.service.state().tenants.api_key_index).is_some() =>
             {
                 self.key = password.into();
                 self.authenticated = true;
@@ -276,9 +276,9 @@ impl Session {
                     Reply::MAY_SEND
                 }
             }
-            Turn::Given { .. } => Reply::BAD_KEY,
-            Turn::Garbled => Reply::NOT_BASE64,
-            Turn::Unknown => Reply::MECHANISM,
+            LoginStep::ValueSource { .. } => Reply::BAD_KEY,
+            LoginStep::Garbled => Reply::NOT_BASE64,
+            LoginStep::Unknown => Reply::MECHANISM,
         };
         self.say(&reply, out);
     }
@@ -290,7 +290,7 @@ impl Session {
         if self.envelope.is_some() {
             return Err(Reply::MAIL_BEGUN);
         }
-        // Without an address it is a report about another mail, which must not be answered by one.
+        // An empty reverse path marks a delivery report, which must not be answered with another.
         let utf8 = from.flags & MAIL_SMTPUTF8 != 0;
         if !from.address.is_empty() {
             check_address(&from.address, utf8)?;
@@ -315,7 +315,7 @@ impl Session {
             return Err(Reply::TOO_MANY_RECIPIENTS);
         }
         let credential =
-            keys::credential(&self.key, &self.service.state().tenants.key_book).ok_or(Reply::BAD_KEY)?;
+            keys::credential(&self.key, &self.service.state().tenants.api_key_index).ok_or(Reply::BAD_KEY)?;
         let tenant = self.service.state().tenants.tenant(&credential.tenant);
         if self.purpose == Purpose::Receive && !may_receive(self.service.state(), &tenant, &to.address) {
             let domain = to.address.rsplit_once('@').map_or("", |(_, domain)| domain);
@@ -337,14 +337,14 @@ impl Session {
         }
     }
 
-    /// A mail has ended; without its text it was too large.
+    /// Completes a message; `None` means that it was too large.
     fn complete(&mut self, text: Option<Vec<u8>>, out: &mut Vec<u8>) -> Step {
         let Some(raw) = text else {
             self.delivered(&Reply::TOO_LARGE, out);
             return Step::Go;
         };
         let recipients = self.envelope.take().map(|envelope| envelope.recipients).unwrap_or_default();
-        // Servers that disagree on where a line ends disagree on where a mail ends, and what one takes for text is a command to the other.
+        // Servers that disagree about line ends disagree about the end of a message, and content for one is a command for another.
         if has_bare_line_end(&raw) {
             self.delivered(&Reply::BARE_LINE_END, out);
             return Step::Go;
@@ -364,7 +364,7 @@ impl Mail {
         self.raw.len()
     }
 
-    /// Sends it or hands it to its tenant. A scripted fault may want the answer to travel in its own way.
+    /// Sends or receives the message. A scripted fault may change how the reply is transmitted.
     pub(super) fn deliver(self) -> (Reply, Wire) {
         match self.purpose {
             Purpose::Receive => (self.receive(), Wire::default()),
@@ -388,12 +388,12 @@ impl Mail {
         if self.raw.len() > self.service.settings().keep_mail_bytes {
             return Reply::FULL;
         }
-        // Boxed, so that no spare capacity is kept for as long as the mail.
+        // Boxed, so that the email doesn't retain spare capacity.
         match self.service.receive(&self.key, &recipients, self.raw.into_boxed_slice()) {
             Ok(id) => Reply::new(250, format!("2.0.0 Received as {id}")),
             Err(NotReceived::Unreadable) => Reply::NOT_A_MAIL,
             Err(NotReceived::TooComplex(reason)) => Reply::too_complex(reason),
-            // The key was deleted since it was given.
+            // The key was deleted after it was accepted.
             Err(NotReceived::UnknownKey) => Reply::BAD_KEY,
             Err(reason @ (NotReceived::NoRecipient | NotReceived::UnknownDomains(_))) => {
                 Reply::new(550, format!("5.1.2 The mail was not received: {reason}"))

@@ -1,17 +1,17 @@
-//! A mail that is handed in for sending, as the request `POST /emails` that says the same.
+//! Converts a submitted message to the equivalent `POST /emails` request.
 //!
-//! The request goes through the service as any other: the same checks, the same limit, the same idempotency, the same events and log. The public
-//! service does it so, too (its page on SMTP); the specification is silent here. Its envelope decides who gets the mail:
+//! The request passes through the service like any other: the same validation, rate limit, idempotency, events and log. The public service
+//! does the same (its page on SMTP); the specification doesn't define it. The envelope determines the recipients:
 //!
-//! | field | from |
+//! | field | source |
 //! |---|---|
-//! | `to`, `cc` | the addresses of these headers that the envelope has as well |
-//! | `bcc` | the other recipients of the envelope |
-//! | `html`, `text` | the first part of each kind that is no file |
+//! | `to`, `cc` | the addresses of these headers that are also in the envelope |
+//! | `bcc` | the other envelope recipients |
+//! | `html`, `text` | the first part of each type that isn't a file |
 //! | `attachments` | the files, with their content IDs |
-//! | `headers` | all other headers but those that each server writes itself |
+//! | `headers` | all other headers, except those that servers write |
 //!
-//! The header `Resend-Idempotency-Key` is the request's `Idempotency-Key`.
+//! The header `Resend-Idempotency-Key` becomes the request's `Idempotency-Key`.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ use crate::mime::{self, NotParsed};
 use crate::model::received::{addresses, contents, mailbox};
 use crate::mount::smtp::reply::Reply;
 
-/// In lower case, as the next lists.
+/// In lower case, like the following lists.
 const IDEMPOTENCY_KEY: &str = "resend-idempotency-key";
 /// Headers that are fields of the request, or that servers write.
 const NOT_CUSTOM: [&str; 13] = [
@@ -45,10 +45,10 @@ const NOT_CUSTOM: [&str; 13] = [
     IDEMPOTENCY_KEY,
 ];
 
-/// The most characters of an API message in a reply, whose line has at most 512 (RFC 5321, 4.5.3.1.5).
+/// The maximum length of an API message in a reply, in characters; its line has at most 512 (RFC 5321, 4.5.3.1.5).
 const LONGEST_MESSAGE: usize = 400;
 
-/// The request that sends this mail to these recipients. The error is the answer to a mail that can't be one.
+/// The request that sends this message to these recipients. The error is the reply to an invalid message.
 pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Request<Bytes>, Reply> {
     let message = mime::parse(raw).map_err(|error| Reply::too_complex(error.text()))?;
     let message = message.filter(|message| !message.headers().is_empty()).ok_or(Reply::NOT_A_MAIL)?;
@@ -66,7 +66,7 @@ pub(super) fn request(key: &str, recipients: &[String], raw: &[u8]) -> Result<Re
     Ok(request)
 }
 
-/// What the answer to that request says by SMTP.
+/// The SMTP reply for the response to that request.
 pub(super) fn reply(response: &Response<Bytes>) -> Reply {
     let body: Value = serde_json::from_slice(response.body()).unwrap_or_default();
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
@@ -117,12 +117,12 @@ fn some_of<T: Into<Value>>(list: Vec<T>) -> Option<Value> {
     (!list.is_empty()).then(|| list.into_iter().map(Into::into).collect())
 }
 
-/// The sender: of several the first, as mail programs show it.
+/// The sender: the first of several, as mail clients show it.
 fn sender(message: &Message<'_>) -> Option<String> {
     as_addresses(message, "from", message.from()).into_iter().next()
 }
 
-/// The addresses in a header; where none can be read, its text, so that the refusal can show it.
+/// The addresses in a header; if it can't be parsed, its text, for the error message.
 fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>) -> Vec<String> {
     let found = addresses(parsed);
     if !found.is_empty() {
@@ -131,7 +131,7 @@ fn as_addresses(message: &Message<'_>, name: &str, parsed: Option<&Address<'_>>)
     custom(message).filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).collect()
 }
 
-/// Every header with its value on one line.
+/// All headers, unfolded.
 fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String)> {
     message.headers_raw().map(|(name, value)| {
         let lines: Vec<_> = value.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -139,7 +139,7 @@ fn custom<'a>(message: &'a Message<'_>) -> impl Iterator<Item = (&'a str, String
     })
 }
 
-/// The headers that are no field of the request. The values of a repeated one are in one line, with `, ` between them.
+/// The headers that are no field of the request. Repeated values are joined with `, `.
 fn headers(message: &Message<'_>) -> Option<Value> {
     let mut headers = Map::new();
     for (name, value) in custom(message) {
@@ -173,7 +173,7 @@ fn attachments(raw: &[u8]) -> Result<Vec<Value>, NotParsed> {
     Ok(files.collect())
 }
 
-/// The recipients of the envelope that no header has named yet, each once.
+/// The envelope recipients that no header has named yet, without duplicates.
 struct Envelope<'a> {
     left: Vec<Option<&'a str>>,
     /// By address in lower case.
@@ -193,7 +193,7 @@ impl<'a> Envelope<'a> {
         envelope
     }
 
-    /// Those that this header names, as it writes them.
+    /// Takes those that this header names, as written there.
     fn take(&mut self, header: Option<&Address<'_>>) -> Vec<String> {
         let named = header.into_iter().flat_map(Address::iter);
         let taken = named.filter_map(|one| {

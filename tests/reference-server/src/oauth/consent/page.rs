@@ -1,4 +1,4 @@
-//! What the person sees: who asks, for what, for which account, and where the browser goes next.
+//! The HTML of the consent page: the client, the scopes, the account, and the destination of the redirect.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
@@ -9,24 +9,24 @@ use crate::state::oauth::Request;
 use crate::wire::escape::escaped;
 
 const STYLE: &str = include_str!("page.css");
-/// An envelope, for the service; drawn here, as the page loads nothing.
+/// An envelope icon; inline, since the page loads nothing.
 const ENVELOPE: &str = "<svg viewBox=\"0 0 24 24\" fill=none stroke=currentColor stroke-width=1.75 stroke-linejoin=round>\
     <rect x=3 y=5 width=18 height=14 rx=2.5 /><path d=\"m3.5 7 8.5 6.5L20.5 7\" stroke-linecap=round /></svg>";
 
-/// What is asked of a person.
+/// The content of the consent page.
 pub(super) struct Asked<'a> {
-    /// Where the service is reached.
+    /// The service's base URL.
     pub(super) address: &'a str,
     pub(super) waiting: &'a Request,
     pub(super) client: &'a OAuthClient,
-    /// The account that is suggested, or was typed in.
+    /// The suggested or entered account.
     pub(super) key: &'a str,
-    /// What was wrong with the last answer.
+    /// The error of the last submission.
     pub(super) wrong: Option<&'a str>,
 }
 
 impl Asked<'_> {
-    /// The page with the question on it.
+    /// Renders the page with its form.
     pub(super) fn page(&self) -> Response<Bytes> {
         let who = escaped(&self.client.name);
         let status = if self.wrong.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -64,15 +64,15 @@ impl Asked<'_> {
     }
 }
 
-/// Where the client says that its home is.
+/// The host of the client's home page, as the client declares it.
 fn about(client: &OAuthClient) -> String {
     let home = client.client_uri.as_deref().and_then(|address| Url::parse(address).ok());
     let host = home.as_ref().and_then(Url::host_str);
-    host.map(|host| format!("<p class=note>It says that its home is {}.</p>", escaped(host)))
+    host.map(|host| format!("<p class=note>It declares its home page as {}.</p>", escaped(host)))
         .unwrap_or_default()
 }
 
-/// What the scopes allow, in words. Whoever may do everything needs no more to send.
+/// Describes the scopes. Full access includes sending.
 fn in_words(scopes: &[String]) -> &'static str {
     if scopes.iter().any(|scope| scope == "full_access") {
         return "<ul class=all><li><b>do everything</b> that the account can: send and read emails, and change contacts, domains, templates, \
@@ -81,7 +81,7 @@ fn in_words(scopes: &[String]) -> &'static str {
     "<ul><li><b>send emails</b> and broadcasts in your name, and nothing else</ul>"
 }
 
-/// Where the browser goes back to, as a person reads it.
+/// Describes the destination of the redirect.
 fn whereto(redirect: &str) -> String {
     match Url::parse(redirect) {
         Ok(url) if is_loopback(&url) => "a program on this computer".to_owned(),
@@ -92,18 +92,18 @@ fn whereto(redirect: &str) -> String {
     }
 }
 
-/// There is nothing to decide.
+/// Responds when the request is no longer pending.
 pub(super) fn gone() -> Response<Bytes> {
     let body = "<h1><b>This request is over</b></h1><p>It was decided already, it is older than ten minutes, or there never was one.</p>\
                 <p>Go back to the program and begin again.</p>";
     page(StatusCode::NOT_FOUND, "Request is over", body, None)
 }
 
-/// The form doesn't prove where it was filled in.
+/// Responds when the form's token or cookie is invalid.
 pub(super) fn forged() -> Response<Bytes> {
     let body = "<h1><b>Nothing was decided</b></h1><p>This form was not filled in on the page that it belongs to, or the browser keeps no \
                 cookies.</p><p>Go back and try again.</p>";
-    page(StatusCode::FORBIDDEN, "Nothing was decided", body, None)
+    page(StatusCode::FORBIDDEN, "The request wasn't decided", body, None)
 }
 
 fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> Response<Bytes> {
@@ -114,8 +114,8 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
     let mut response = Response::new(Bytes::from(page));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    // Browsers hold a form to this rule also where its answer redirects to, and on from there; so all that the client may use is in it. It is
-    // a scheme and not an address: a client may send the browser on, and an address of IPv6 can't be written in a rule.
+    // Browsers apply this directive also to the redirects after a form, so it contains every destination that the client may use. It is a
+    // scheme instead of a host: a client may redirect further, and the directive can't express IPv6 addresses.
     let target = redirect.and_then(|redirect| Url::parse(redirect).ok());
     let target = target.map(|url| format!(" {}:", url.scheme())).unwrap_or_default();
     let policy = format!(
@@ -128,7 +128,7 @@ fn page(status: StatusCode, title: &str, body: &str, redirect: Option<&str>) -> 
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // With none at all the browser would say `null` for the origin of the form.
+        // Without any referrer, browsers would send `null` as the form's origin.
         (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
     ] {

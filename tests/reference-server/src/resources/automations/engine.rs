@@ -1,4 +1,4 @@
-//! What moves runs: an event that is sent, and the clock.
+//! Advances runs: when events are sent, and when delays end.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,29 +9,30 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::clock::plus;
-use crate::delivery::contacts::Teller;
+use crate::delivery::contacts::ContactService;
 use crate::model::automation::Group;
-use crate::model::automation::definition::{Action, EventName, Way};
+use crate::model::automation::definition::{Action, BranchKind, EventName};
 use crate::model::automation::rule::Facts;
 use crate::model::automation::run::{Move, Outcome, Run};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
 use crate::resources::automations::{run, step};
 use crate::state::State;
+use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::state::work::Work;
+use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
 
-/// An event that has happened to a contact.
+/// An event that concerns a contact.
 pub(crate) struct Occurrence<'a> {
     pub(crate) name: EventName<'a>,
-    /// Whether it starts runs.
+    /// Whether it triggers runs.
     pub(crate) triggers: bool,
     pub(crate) contact: Uuid,
     pub(crate) payload: Arc<Value>,
 }
 
-/// Moves the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't wait for it.
+/// Resumes the runs that wait for an event, then starts those that it triggers. A run that it starts doesn't also consume it.
 pub(crate) fn happened(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -50,13 +51,17 @@ pub(crate) fn happened(
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
         if let Some(place) = woken {
             let output = json!({ "event": event.name.as_str(), "payload": *event.payload });
-            go_on(state, tenant, run.id, place, Outcome::Done(Way::EventReceived, Some(output)), now);
+            let outcome = match tenant.runs.check_growth(output.heap_size()) {
+                Ok(()) => Outcome::Done(BranchKind::EventReceived, Some(output)),
+                Err(problem) => Outcome::Failed(problem.message),
+            };
+            go_on(state, tenant, run.id, place, outcome, now);
         }
     }
     if !event.triggers {
         return Ok(());
     }
-    // Oldest first, as they would have been found one by one.
+    // Oldest first, in the order of their creation.
     let triggered = |name: Cow<'_, str>| tenant.automations.members(&Group::Trigger(name.into_owned()));
     let mut automations: Vec<_> = event.name.names().flat_map(triggered).collect();
     automations.reverse();
@@ -70,7 +75,7 @@ pub(crate) fn happened(
         run.begin(trigger, now);
         add(tenant, id, run)?;
         let output = json!({ "event": event.name.as_str() });
-        go_on(state, tenant, id, trigger, Outcome::Done(Way::Default, Some(output)), now);
+        go_on(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }
     Ok(())
 }
@@ -94,12 +99,12 @@ pub(crate) fn email_event(
             contact: contact.id,
             payload: Arc::clone(payload),
         };
-        // At the limit of runs none starts, and there is no request that could report it.
+        // At the limit no run starts, and there is no request to report it to.
         let _ = happened(state, tenant, &event, at);
     }
 }
 
-/// Adds a run. Where there are too many, the oldest one that has ended is forgotten: nobody can delete runs one by one.
+/// Adds a run. At the limit, the oldest ended one is evicted: runs can't be deleted individually.
 fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
     if tenant.runs.is_full()
         && let Some(ended) = tenant.runs.oldest(&run::Group::Ended)
@@ -109,19 +114,19 @@ fn add(tenant: &Tenant, id: Uuid, run: Run) -> Result<(), Problem> {
     tenant.runs.add(id, run)
 }
 
-/// A time that a run waited for has come.
+/// Resumes a run whose delay has ended.
 pub(crate) fn wake(state: &State, tenant: &Arc<Tenant>, run: Uuid, number: u64, due: Timestamp) {
     let woken = tenant.runs.change(run, |run| {
         let place = run.woken_by_time(number)?;
         let timeout = matches!(run.definition.steps.get(place)?.action, Action::WaitForEvent { .. });
-        Some((place, if timeout { Way::Timeout } else { Way::Default }))
+        Some((place, if timeout { BranchKind::Timeout } else { BranchKind::Default }))
     });
     if let Some((place, way)) = woken.flatten() {
         go_on(state, tenant, run, place, Outcome::Done(way, None), due);
     }
 }
 
-/// Notes what came of a step, and does what follows until the run waits or has ended. It ends: no connection leads back.
+/// Settles a step and executes the following ones until the run waits or has ended. Connections form no cycle, so this terminates.
 fn go_on(
     state: &State,
     tenant: &Arc<Tenant>,
@@ -141,24 +146,24 @@ fn go_on(
                 outcome = act(state, tenant, &run, next, at);
             }
             Some((Move::Pause { until: Some(until), number }, _)) => {
-                let work = Work::WakeRun { tenant: Arc::downgrade(tenant), run: id, number };
-                return state.agenda.note(until, work);
+                let work = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
+                return state.scheduler.schedule(until, work);
             }
             _ => return,
         }
     }
 }
 
-/// Does a step. The table of runs is not locked meanwhile.
+/// Executes a step. The table of runs isn't locked meanwhile.
 fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timestamp) -> Outcome {
     let Some(step) = run.definition.steps.get(place) else {
-        return Outcome::Failed("The step is not there.".into());
+        return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
     let facts = Facts { event: &run.event, contact: &contact };
-    let teller = Teller { state, tenant, at };
+    let teller = ContactService { state, tenant, at };
     let done = match &step.action {
-        // Nothing leads to a trigger.
+        // No connection leads to a trigger.
         Action::Trigger { .. } => Ok(None),
         Action::Delay(duration) => return Outcome::Waits(Some(plus(at, *duration))),
         Action::WaitForEvent { timeout, .. } => {
@@ -166,7 +171,7 @@ fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timesta
         }
         Action::Condition(rule) => {
             let met = rule.holds(&facts);
-            let way = if met { Way::ConditionMet } else { Way::ConditionNotMet };
+            let way = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(way, Some(json!({ "condition_met": met })));
         }
         Action::SendEmail(letter) => step::send_email(state, tenant, run.contact, letter, &facts, at),
@@ -175,7 +180,7 @@ fn act(state: &State, tenant: &Arc<Tenant>, run: &Run, place: usize, at: Timesta
         Action::AddToSegment(segment) => step::add_to_segment(teller, run.contact, *segment),
     };
     match done {
-        Ok(output) => Outcome::Done(Way::Default, output),
+        Ok(output) => Outcome::Done(BranchKind::Default, output),
         Err(message) => Outcome::Failed(message),
     }
 }

@@ -1,7 +1,7 @@
-//! Runs: what an automation does for one contact, and the two routes that show it.
+//! Runs: the execution of an automation for one contact, and the two routes that show it.
 //!
-//! A run goes from step to step, and every move is made under the lock of the table of runs: whoever moves it (the request that sent the
-//! event, the clock, another event) finds it where it is, and a run that was cancelled meanwhile goes no further.
+//! Every transition is made under the lock of the table of runs: whatever advances a run (the request with the event, the clock, another
+//! event) sees its current step, and a run that was canceled meanwhile goes no further.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -48,7 +48,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(problem::json(StatusCode::OK, &whole))
 }
 
-/// A list of statuses with commas. (The specification is silent on an empty entry; it is no status.)
+/// A comma-separated list of statuses. (The specification doesn't define empty entries; they are invalid.)
 fn read_statuses(words: &str) -> Result<Vec<Status>, Problem> {
     let read = words.split(',').map(|word| {
         STATUSES.iter().find(|(name, _)| *name == word).map(|(_, status)| *status).ok_or_else(|| {

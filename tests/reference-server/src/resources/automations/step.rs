@@ -1,4 +1,4 @@
-//! What steps do to a contact and send to them. An error is the reason why a step can't be done.
+//! The steps that change a contact or send an email. An error is the reason why a step fails.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::delivery;
-use crate::delivery::contacts::Teller;
-use crate::model::automation::definition::{Given, Letter, Part};
+use crate::delivery::contacts::ContactService;
+use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
 use crate::model::contact::{Contact, PropertyValue};
 use crate::model::email::draft::{Draft, Origin};
@@ -21,7 +21,7 @@ use crate::wire::validation::{Ignored, Problems};
 
 type Done = Result<Option<Value>, String>;
 
-/// What rules and values find at `contact.…`; null if the contact is gone.
+/// The contact's facts for rules and values at `contact.…`; null if the contact was deleted.
 pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
     let Some(contact) = tenant.contacts.get(id) else { return Value::Null };
     let properties = contact.properties.iter().map(|(key, value)| {
@@ -50,28 +50,28 @@ fn gone() -> String {
     "The contact does not exist any more.".into()
 }
 
-/// The value, or what the run knows; none if it knows nothing.
-fn known(given: &Given, facts: &Facts<'_>) -> Option<Value> {
+/// The value, or that of the variable; `None` if the run doesn't have it.
+fn known(given: &ValueSource, facts: &Facts<'_>) -> Option<Value> {
     match given {
-        Given::Fixed(value) => Some(value.clone()),
-        Given::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
+        ValueSource::Fixed(value) => Some(value.clone()),
+        ValueSource::Var(name) => facts.find(name).filter(|value| !value.is_null()).cloned(),
     }
 }
 
-/// Sends the email that `POST /emails` would send, with the same rules: the template must be published, and have its variables. One whose
-/// value the run doesn't know is left to the template's fallback.
+/// Sends an email like `POST /emails`, with the same rules: the template must be published, and its variables must have values. A variable
+/// without a value in this run uses the template's fallback.
 pub(super) fn send_email(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
-    letter: &Letter,
+    letter: &EmailAction,
     facts: &Facts<'_>,
     at: Timestamp,
 ) -> Done {
     let contact = contact(tenant, id)?;
     let variables = letter.variables.iter().filter_map(|(key, given)| {
         let value = match known(given, facts)? {
-            // A template knows texts and numbers.
+            // Template variables are strings and numbers only.
             Value::Bool(yes) => Value::String(yes.to_string()),
             value => value,
         };
@@ -94,7 +94,7 @@ pub(super) fn send_email(
     let draft = match (draft, problems.into_problem()) {
         (_, Some(problem)) => return Err(problem.message),
         (Some(draft), None) => draft,
-        (None, None) => return Err("The email was refused without a reason.".into()),
+        (None, None) => return Err("The email was rejected without a reason.".into()),
     };
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
@@ -102,7 +102,7 @@ pub(super) fn send_email(
     Ok(Some(json!({ "email_id": email.to_string() })))
 }
 
-/// What becomes of one part of a contact.
+/// A change of one field of a contact.
 enum Change {
     FirstName(Option<String>),
     LastName(Option<String>),
@@ -110,11 +110,11 @@ enum Change {
     Property(String, Option<PropertyValue>),
 }
 
-/// Changes the contact. What the run doesn't know leaves its part as it is.
+/// Updates the contact. Fields whose value the run doesn't have stay unchanged.
 pub(super) fn update_contact(
-    teller: Teller<'_>,
+    teller: ContactService<'_>,
     id: Uuid,
-    parts: &[(Part, Given)],
+    parts: &[(Part, ValueSource)],
     facts: &Facts<'_>,
 ) -> Done {
     let mut changes = Vec::new();
@@ -156,7 +156,7 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
                 Value::Null => None,
                 Value::String(text) => Some(PropertyValue::Text(text)),
                 Value::Number(number) => Some(PropertyValue::Number(number)),
-                // A property knows texts and numbers.
+                // Properties are strings and numbers only.
                 Value::Bool(yes) => Some(PropertyValue::Text(yes.to_string())),
                 other => return Err(format!("`{key}` must be a string, a number or null; found {other}.")),
             };
@@ -168,13 +168,13 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
 }
 
 /// Deletes the contact.
-pub(super) fn delete_contact(teller: Teller<'_>, id: Uuid) -> Done {
+pub(super) fn delete_contact(teller: ContactService<'_>, id: Uuid) -> Done {
     teller.remove(id).ok_or_else(gone)?;
     Ok(None)
 }
 
 /// Adds the contact to a segment.
-pub(super) fn add_to_segment(teller: Teller<'_>, id: Uuid, segment: Uuid) -> Done {
+pub(super) fn add_to_segment(teller: ContactService<'_>, id: Uuid, segment: Uuid) -> Done {
     teller.tenant.segments.get(segment).ok_or_else(|| format!("There is no segment {segment}."))?;
     let added = teller.change(id, |contact| contact.join(segment));
     added.ok_or_else(gone)?.map_err(|problem| problem.message)?;

@@ -1,4 +1,4 @@
-//! The message of a broadcast as a request asks for it.
+//! The input for a broadcast's message.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::wire::paging::quoted;
 use crate::wire::schedule;
 use crate::wire::validation::{Change, Fields, Problems};
 
-/// Reads everything that a new broadcast says. None if anything is wrong, and then `problems` says what.
+/// Reads a new message. Returns `None` if there are problems.
 pub(super) fn read(
     context: &Context<'_>,
     fields: &mut Fields<'_>,
@@ -57,7 +57,7 @@ pub(super) fn read(
     Some(message)
 }
 
-/// What an update does with each field.
+/// The changes of an update.
 pub(super) struct Changes {
     segment: Option<Uuid>,
     from: Option<Mailbox>,
@@ -96,7 +96,7 @@ impl Changes {
         Self { segment, from, subject, reply_to, preview_text, html, text, name, topic }
     }
 
-    /// The message after the change, if it is one that a new broadcast could have.
+    /// The updated message, if it is valid for a new broadcast.
     pub(super) fn apply(self, message: &Message) -> Result<Message, crate::wire::problem::Problem> {
         let mut message = message.clone();
         message.segment = self.segment.unwrap_or(message.segment);
@@ -124,7 +124,7 @@ fn set<T>(field: &mut Option<T>, change: Change<T>) {
     }
 }
 
-/// When it is to go out.
+/// When it is to be sent.
 pub(super) fn take_schedule(
     now: Timestamp,
     fields: &mut Fields<'_>,
@@ -149,14 +149,14 @@ fn refuse_react(fields: &mut Fields<'_>, problems: &mut Problems) {
     }
 }
 
-/// An email without a body is refused, and so is a broadcast. An empty `text` only switches the derivation off.
+/// A broadcast without a body is rejected, like an email. An empty `text` only disables the derivation.
 fn check_body(message: &Message, problems: &mut Problems) {
     if message.html.is_none() && message.text.as_ref().is_none_or(|text| text.is_empty()) {
         problems.wrong(|| "`html` or `text` must have content; found none.".to_owned());
     }
 }
 
-/// `segment_id`, or `audience_id`, its former name.
+/// `segment_id`, or `audience_id`, its deprecated name.
 fn take_segment(tenant: &Tenant, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Uuid> {
     if fields.has("segment_id") && fields.has("audience_id") {
         problems

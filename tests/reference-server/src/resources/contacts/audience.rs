@@ -1,5 +1,5 @@
-//! The contacts of an audience, the former name of a segment: `/audiences/{audience_id}/contacts`. Published clients still take these routes
-//! when they are given an audience. The specification is silent on their shapes; they are those of the public service.
+//! The contacts of an audience, the deprecated name of a segment: `/audiences/{audience_id}/contacts`. Published clients still use these
+//! routes for audiences. The specification doesn't define their shapes; they are those of the public service.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use http::{Response, StatusCode};
 
 use crate::context::Context;
 use crate::model::contact::Whole;
-use crate::resources::contacts::{Contact, Deletion, Wish, change, named};
+use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
 use crate::resources::segments;
 use crate::wire::answers;
 use crate::wire::problem::{Problem, json};
 
-/// `POST /audiences/{audience_id}/contacts`: `POST /contacts`, and the contact is in the audience.
+/// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let audience = segments::named(context)?.id;
-    let mut wish = Wish::read(context, true)?;
-    wish.segments.push(audience);
-    let email = wish.email.clone().unwrap_or_default();
-    let id = context.contacts().put(&email, |contact| wish.grant(contact))?;
+    let mut input = ContactInput::read(context, true)?;
+    input.segments.push(audience);
+    let email = input.email.clone().unwrap_or_default();
+    let id = context.contacts().put(&email, |contact| input.apply(contact))?;
     Ok(answers::made("contact", id))
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     change(context, &member)
 }
 
-/// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. One that is not there is answered in the same way.
+/// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. The response for an unknown contact is the same.
 pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     segments::named(context)?;
     if let Ok(contact) = member(context) {
@@ -44,7 +44,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact, deleted: true }))
 }
 
-/// The contact that the path names, if it is in the audience.
+/// Finds the contact of the path, if it is in the audience.
 fn member(context: &Context<'_>) -> Result<Arc<Contact>, Problem> {
     let audience = segments::named(context)?.id;
     let contact = named(context, 1)?;

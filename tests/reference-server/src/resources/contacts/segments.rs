@@ -1,4 +1,4 @@
-//! Which segments a contact is in: `/contacts/{id_or_email}/segments`.
+//! The segments of a contact: `/contacts/{id_or_email}/segments`.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -13,7 +13,7 @@ use crate::wire::paging::{Mode, Window};
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-/// Takes `segments: [{id}]`, and `audience_id`, the former name of one.
+/// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
 pub(super) fn take(
     fields: &mut Fields<'_>,
     tenant: &Tenant,
@@ -42,7 +42,7 @@ pub(super) fn take(
     found
 }
 
-/// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with the time at which each was made.
+/// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
@@ -51,7 +51,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(segments::items(&page))
 }
 
-/// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again changes nothing.
+/// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
 pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
     let added = context.contacts().change(contact, |contact| contact.join(segment));
@@ -59,7 +59,7 @@ pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
 }
 
-/// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Who is no member is not found.
+/// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
 pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (contact, segment) = both(context)?;
     let removed = context.contacts().change(contact, |contact| contact.leave(segment));
@@ -76,7 +76,7 @@ fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
     Ok((contact.id, segment))
 }
 
-/// Clients disagree on what names what here, so all of it is told.
+/// Clients disagree about the names of these IDs, so the response has all of them.
 #[derive(Serialize)]
 struct Membership {
     object: &'static str,

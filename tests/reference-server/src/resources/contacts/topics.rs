@@ -1,4 +1,4 @@
-//! What a contact has said to each topic: `/contacts/{id_or_email}/topics`.
+//! The topic subscriptions of a contact: `/contacts/{id_or_email}/topics`.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::validation::{Fields, Ignored, Problems, well_formed};
 
-/// Takes `[{id, subscription}]`.
+/// Reads `[{id, subscription}]`.
 pub(super) fn take(
     fields: &mut Fields<'_>,
     field: &str,
@@ -38,7 +38,7 @@ pub(super) fn take(
     taken.into_iter().collect()
 }
 
-/// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's own choice, or the topic's default where there is none.
+/// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's choice, or else the topic's default.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
@@ -52,7 +52,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     })))
 }
 
-/// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are read.
+/// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are accepted.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
     let body = well_formed(context.request.body())?;
@@ -75,7 +75,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     Ok(answers::reference("contact_topics", contact.id))
 }
 
-/// `SPEC.md`, Contact topic subscription (list item), and when the topic was made: a public client reads that, too.
+/// `SPEC.md`, Contact topic subscription (list item), with the topic's creation time, which a public client reads.
 #[derive(Serialize)]
 struct Item {
     id: String,

@@ -1,4 +1,4 @@
-//! Contacts as answers show them.
+//! Contacts in responses.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::contact::{self, Contact, Group};
 use crate::wire::paging::{Page, Window, list};
 use crate::wire::problem::Problem;
 
-/// A page of the members of a segment. The cursor can be a contact that has left it: a walk goes on from there.
+/// A page of the members of a segment. The cursor can be a former member, so that paging continues from there.
 pub(crate) fn members(
     context: &Context<'_>,
     window: &Window,
@@ -21,7 +21,7 @@ pub(crate) fn members(
     context.tenant.contacts.page_of(window, [Group::Member(segment)], knows)
 }
 
-/// The answer of a list of contacts.
+/// The response of a list of contacts.
 pub(crate) fn items(page: &Page<Arc<Contact>>) -> Response<Bytes> {
     list(&page.show(contact::Item))
 }

@@ -1,17 +1,16 @@
 //! Names of domains and their labels (RFC 1035, 2.3.1 and 2.3.4; RFC 1123, 2.1).
 //!
-//! The specification says "domain name" and no more. A name is taken in its ASCII form: one in another script is refused with the
-//! form to write it in (RFC 5890), so that what is registered is what stands in the DNS and in addresses.
+//! The specification doesn't define domain names further. A name must be in its ASCII form: others are rejected with the form to use (RFC
+//! 5890), so that the registered name is the one in DNS and in addresses.
 
 use url::Host;
 
-/// Characters of a label.
+/// The maximum length of a label, in characters.
 const LONGEST_LABEL: usize = 63;
-/// Characters of a name.
+/// The maximum length of a name, in characters.
 const LONGEST_NAME: usize = 253;
 
-/// Reads the name of a domain; its case doesn't count, so it is kept in lower case. The error continues a sentence that begins with the
-/// field's name.
+/// Parses the name of a domain, and converts it to lower case. The error continues a sentence that starts with the field's name.
 pub(super) fn domain(text: &str) -> Result<String, String> {
     if !text.is_ascii() {
         return Err(match Host::parse(text) {
@@ -30,12 +29,12 @@ pub(super) fn domain(text: &str) -> Result<String, String> {
         return Err("must have at least two labels, such as `example.com`".to_owned());
     }
     if labels.last().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit())) {
-        return Err("must be a domain name and no address of a machine".to_owned());
+        return Err("must be a domain name, not an IP address".to_owned());
     }
     Ok(text.to_ascii_lowercase())
 }
 
-/// Reads one label: the part before the first dot of a subdomain.
+/// Parses one label: the part before the first dot of a subdomain.
 pub(super) fn label(text: &str) -> Result<String, &'static str> {
     label_fault(text).map_or_else(|| Ok(text.to_ascii_lowercase()), Err)
 }

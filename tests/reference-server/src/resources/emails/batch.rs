@@ -1,13 +1,13 @@
 //! `POST /emails/batch`: up to 100 emails in one request.
 //!
-//! The specification is silent on a batch with an invalid email. By default it is refused as a whole, nothing is sent,
-//! and the error names the index. With the header `x-batch-validation: permissive` the valid ones go, and the others
-//! are listed in `errors`.
+//! The specification doesn't define a batch with an invalid email. By default it is rejected as a whole, nothing is sent, and the error
+//! names the index. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery;
@@ -18,15 +18,12 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 use crate::wire::validation::{Problems, kind, well_formed};
 
-/// The most emails in a batch (`SPEC.md`, Limits).
+/// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MOST: usize = 100;
 
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let permissive = read_mode(context)?;
-    let body = well_formed(context.request.body())?.get();
-    let items: Vec<&RawValue> = serde_json::from_str(body).map_err(|_| {
-        Problem::validation(format!("The body must be a JSON array of emails; found {}.", kind(body)))
-    })?;
+    let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MOST {
         return Err(Problem::validation(format!(
             "The body must be an array of 1 to {MOST} emails; found {}.",
@@ -49,13 +46,13 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         let checked = match (draft, problems.into_problem()) {
             (_, Some(problem)) => Err(problem),
             (Some(draft), None) => api_keys::check_sender(context, &draft.from).map(|()| draft),
-            (None, None) => Err(Problem::application("An email was refused without a reason.")),
+            (None, None) => Err(Problem::application("An email was rejected without a reason.")),
         };
         match checked {
             Ok(draft) => drafts.push(draft),
             Err(problem) if permissive => errors.push(Refused { index, message: problem.message }),
             Err(problem) => {
-                // Problems of a field name their index already; others do not.
+                // Problems of a field contain the index already; others don't.
                 let message = if problem.message.contains(&format!("[{index}]")) {
                     problem.message
                 } else {
@@ -67,10 +64,17 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     }
     let data = drafts
         .into_iter()
-        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now).to_string() })
+        .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
     Ok(json(StatusCode::OK, &Answer { data, errors }))
+}
+
+fn read_items(body: &[u8]) -> Result<Vec<&RawValue>, Problem> {
+    serde_json::from_slice(body).or_else(|_| {
+        let found = kind(well_formed(body)?.get());
+        Err(Problem::validation(format!("The body must be a JSON array of emails; found {found}.")))
+    })
 }
 
 fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
@@ -93,7 +97,7 @@ struct Answer {
 
 #[derive(Serialize)]
 struct Sent {
-    id: String,
+    id: Uuid,
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! An email as a request asks for it: every field of `POST /emails`, read and checked.
+//! The input of a send: every field of `POST /emails`, parsed and validated.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::wire::paging::quoted;
 use crate::wire::schedule;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
-/// Which of the two requests an email comes in.
+/// The form of an email: single, or in a batch.
 pub(crate) struct Form<'a> {
     pub(crate) tenant: &'a Tenant,
     now: Timestamp,
-    /// Its place in a batch, which has neither attachments nor a schedule.
+    /// Its index in a batch, which allows neither attachments nor a schedule.
     pub(crate) place: Option<usize>,
 }
 
@@ -38,18 +38,27 @@ impl<'a> Form<'a> {
 }
 
 impl Draft {
-    /// Reads one email. None if anything was wrong, and then `problems` says what.
+    /// Reads one email. Returns `None` if there are problems.
     pub(crate) fn read(
         json: &str,
         form: &Form<'_>,
         problems: &mut Problems,
         ignored: &mut Ignored,
     ) -> Option<Self> {
-        let (at, pointer) = match form.place {
-            None => (String::new(), String::new()),
-            Some(index) => (format!("[{index}]."), format!("/{index}")),
+        let fields = match form.place {
+            None => Fields::read(json, String::new(), String::new(), problems),
+            Some(index) => Fields::read_top_element(json, index, problems),
         };
-        let mut fields = Fields::read(json, at, pointer, problems)?;
+        Self::read_all(fields?, form, problems, ignored)
+    }
+
+    /// Like [`read`](Self::read), for a body whose fields are parsed already.
+    pub(crate) fn read_all(
+        mut fields: Fields<'_>,
+        form: &Form<'_>,
+        problems: &mut Problems,
+        ignored: &mut Ignored,
+    ) -> Option<Self> {
         let before = problems.count();
         let draft = Self::read_fields(&mut fields, form, problems, ignored);
         fields.leave(ignored);
@@ -72,7 +81,7 @@ impl Draft {
         }
         let used = template::take(fields, form.tenant, problems, ignored);
         let version = used.as_ref().and_then(|used| used.version.as_deref());
-        // What a template has a default for needn't be sent; of a template that can't be used nobody knows.
+        // Fields for which the template has a default are optional; for an unusable template this is unknown.
         let needed = |has_default: fn(&Version) -> bool| match &used {
             None => true,
             Some(_) => version.is_some_and(|version| !has_default(version)),
@@ -88,7 +97,7 @@ impl Draft {
         let topic = take_topic(fields, form.tenant, problems);
         let headers = headers::take(fields, reply_to.is_some(), problems, ignored);
         let tags = fields.take_array("tags", problems);
-        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored)).unwrap_or_default();
+        let tags = tags.map(|items| tags::read(fields, &items, problems, ignored).into()).unwrap_or_default();
         let attachments = take_attachments(fields, form, problems, ignored);
         let scheduled_at = take_schedule(fields, form, problems);
 
@@ -105,12 +114,12 @@ impl Draft {
         let own_subject = subject.is_some();
         let own_reply_to = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("reply-to"));
         let mut draft = Self {
-            // A template has those that the payload lacks.
+            // The template's value is the default.
             from: from.or_else(|| version?.from.clone())?,
             to,
             cc,
             bcc,
-            // A header of that name says it too.
+            // A `Reply-To` in `headers` takes precedence.
             reply_to: reply_to.or_else(|| version?.reply_to.clone().filter(|_| !own_reply_to)),
             subject: subject.unwrap_or_default().into_owned(),
             bodies,
@@ -135,7 +144,7 @@ impl Draft {
         Some(draft)
     }
 
-    /// Takes subject and bodies from a template, unless they would be too large. The subject of the payload goes before the template's.
+    /// Renders subject and bodies from a template, within the size limit. The payload's subject takes precedence.
     fn fill(&mut self, used: &template::Use, own_subject: bool, tenant: &Tenant) -> Option<()> {
         let Some(version) = &used.version else { return Some(()) };
         let only = if self.recipients().count() == 1 { self.recipients().next() } else { None };
@@ -186,8 +195,8 @@ pub(crate) fn take_bodies<'a>(
     let given = fields.has("html") || fields.has("text");
     let html = fields.take_text("html", problems);
     let text = fields.take_text("text", problems);
-    // The specification is silent on an email without a body; it is refused. An empty `text` only switches the
-    // derivation off and is no body.
+    // The specification doesn't define an email without a body; it is rejected. An empty `text` only disables the derivation and is no
+    // body.
     if needed && !given {
         problems.missing(format_args!("{}` or `{}", fields.name("html"), fields.name("text")));
     } else if needed && [&html, &text].iter().all(|body| body.as_deref() == Some("") || body.is_none()) {

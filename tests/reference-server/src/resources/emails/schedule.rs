@@ -1,8 +1,8 @@
-//! An email that waits for its time: `PATCH /emails/{id}` gives it another, `POST /emails/{id}/cancel` takes it back.
+//! Scheduled emails: `PATCH /emails/{id}` reschedules one, `POST /emails/{id}/cancel` cancels it.
 //!
-//! The specification names the update and shows neither. Only an email that was scheduled and has not left can be changed; any other is
-//! refused with 403 `validation_error`, the answer of this service where a state forbids what was asked. Both may be repeated: an email
-//! that was canceled stays so and answers the same again.
+//! The specification names the update and defines neither. Only a scheduled email that hasn't been sent can be changed; others are rejected
+//! with 403 `validation_error`, this service's error for an operation that the state forbids. Both are idempotent: canceling a canceled
+//! email responds the same again.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::{Email, Event};
-use crate::state::news::What;
+use crate::state::event_bus::BusEventKind;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
-/// `PATCH /emails/{id}`: another time.
+/// `PATCH /emails/{id}`: reschedules an email.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = find(context)?;
     let now = context.now();
@@ -37,8 +37,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).touch(email.id);
     delivery::schedule(context.state, &context.tenant, &email, due);
-    let moved = What::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
-    context.state.news.tell(&context.tenant.name, moved);
+    let moved = BusEventKind::EmailEvent { email: email.id, event: Event::Scheduled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, moved);
     Ok(reference(&email))
 }
 
@@ -47,8 +47,8 @@ pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).touch(email.id);
-    let canceled = What::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
-    context.state.news.tell(&context.tenant.name, canceled);
+    let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
+    context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))
 }
 

@@ -14,21 +14,21 @@ use crate::wire::paging::quoted;
 use crate::wire::validation::{Fields, Ignored, Problems, kind};
 use crate::wire::variable::check_key;
 
-/// The longest string value in characters.
+/// The maximum length of a string value in characters.
 const LONGEST_VALUE: usize = 2_000;
-/// The greatest number: 2^53 - 1.
+/// The maximum number: 2^53 - 1.
 const GREATEST: u64 = (1 << 53) - 1;
 
-/// What an email says of a template.
+/// The template of an email, with its variables.
 pub(crate) struct Use {
-    /// The template's id, also where it was named by its alias.
+    /// The template's ID, even if the request names its alias.
     pub(crate) id: Option<Uuid>,
-    /// The version to send; none if something is wrong with it, which was noted.
+    /// The version to send; `None` if it is invalid, which was reported.
     pub(crate) version: Option<Arc<Version>>,
     pub(crate) variables: BTreeMap<String, PropertyValue>,
 }
 
-/// Reads `template`. None if the email has none.
+/// Reads `template`. Returns `None` if the email has none.
 pub(crate) fn take(
     fields: &mut Fields<'_>,
     tenant: &Tenant,
@@ -81,8 +81,8 @@ fn look_up(
     None
 }
 
-/// Every variable has a value of its type, or the text of a number where the type is `number`. The specification is silent on a value of another
-/// type.
+/// Checks that every variable has a value of its type, or a numeric string where the type is `number`. The specification doesn't define
+/// values of another type.
 fn check_values(
     template: &Fields<'_>,
     version: &Version,

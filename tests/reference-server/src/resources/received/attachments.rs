@@ -1,4 +1,4 @@
-//! What is attached to a received email, and the signed addresses under which it can be had for an hour.
+//! The attachments of received emails, and their signed download URLs, valid for an hour.
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
@@ -16,16 +16,16 @@ use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
-/// How long an address works. The specification says that it is limited and is silent on how long.
+/// The lifetime of a download URL. The specification says that it is limited, without a value.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 const PURPOSE: &str = "received";
 
-/// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the mail.
+/// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let email = named(context)?;
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let links = Links::now(context.state, &email);
-    // A ledger gives the newest first; in a mail the first part comes first.
+    // A ledger lists the newest first; a message lists the first part first.
     let mut ledger = Ledger::new();
     for attachment in email.attachments.iter().rev() {
         ledger.insert(attachment.id, attachment);
@@ -71,7 +71,7 @@ struct Record<'a> {
     whole: Whole<'a>,
 }
 
-/// Writes the signed addresses of one email: which file, of which email, until when.
+/// Creates the signed download URLs of one email.
 pub(super) struct Links<'a> {
     state: &'a State,
     email: Uuid,
@@ -89,7 +89,7 @@ impl<'a> Links<'a> {
         self.expires_at
     }
 
-    /// The address of the mail itself.
+    /// The URL of the raw message.
     pub(super) fn raw(&self) -> String {
         self.to(Uuid::nil())
     }
@@ -104,23 +104,23 @@ impl<'a> Links<'a> {
     }
 }
 
-/// A file as it is handed out.
+/// A file to download.
 pub(crate) struct File {
     pub(crate) filename: String,
     pub(crate) content_type: String,
     pub(crate) bytes: Bytes,
 }
 
-/// What an address leads to, if the service has written it and its time is not over.
+/// Resolves a signed URL, if it is valid and not expired.
 pub(crate) fn open(state: &State, word: &str) -> Result<File, Problem> {
     let bytes = state.links.open(PURPOSE, word);
     let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
-        refused("invalid_link", "This address is not one that this service has written, or it was changed.")
+        refused("invalid_link", "This download URL is not signed by this service, or was modified.")
     })?;
     if state.clock.now().as_millisecond() >= until {
-        return Err(refused("expired_link", "This address has expired; ask for the attachment again."));
+        return Err(refused("expired_link", "This download URL has expired; request the attachment again."));
     }
-    let gone = || Problem::not_found("The email is not kept any more.");
+    let gone = || Problem::not_found("The email no longer exists.");
     let tenant = state.tenants.owner(email).ok_or_else(gone)?;
     let email = lock(&tenant.received).get(email).cloned().ok_or_else(gone)?;
     if attachment.is_nil() {

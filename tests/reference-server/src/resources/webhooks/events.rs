@@ -1,6 +1,6 @@
-//! What a webhook was told: `/webhooks/{webhook_id}/events`, each event's attempts, and telling it again.
+//! The events of a webhook: `/webhooks/{webhook_id}/events`, their attempts, and replays.
 //!
-//! The specification is silent on these; they have the shapes of the public service that speaks this format. Their lists are walked to older items only.
+//! The specification doesn't define these; they have the shapes of the public service. Their lists page to older items only.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery::webhooks::replay as tell_again;
-use crate::model::webhook_event::{self, Attempt, Told};
+use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
 use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
 use crate::wire::paging::{Mode, Page, Window, list, quoted};
@@ -24,19 +24,19 @@ use crate::wire::timestamp::iso;
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?.id;
     let window = window(context, "msg_")?;
-    let page = context.tenant.told.page(&window, webhook)?;
-    Ok(list(&page.show(webhook_event::Item)))
+    let page = context.tenant.deliveries.page(&window, webhook)?;
+    Ok(list(&page.show(webhook_delivery::Item)))
 }
 
-/// `GET /webhooks/{webhook_id}/events/{event_id}`, with what is sent.
+/// `GET /webhooks/{webhook_id}/events/{event_id}`, with the payload.
 pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let told = event(context)?;
-    let payload = serde_json::from_slice::<&RawValue>(&told.payload)
+    let delivery = event(context)?;
+    let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
     let record = Record {
         object: "webhook_event",
-        item: webhook_event::Item(&told),
-        next_attempt_at: told.progress().next_attempt_at.map(iso),
+        item: webhook_delivery::Item(&delivery),
+        next_attempt_at: delivery.progress().next_attempt_at.map(iso),
         payload,
     };
     Ok(json(StatusCode::OK, &record))
@@ -44,32 +44,33 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
 pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let told = event(context)?;
+    let delivery = event(context)?;
     let mut ledger = Ledger::new();
-    for attempt in told.progress().attempts {
+    for attempt in delivery.progress().attempts {
         ledger.insert(attempt.id, attempt);
     }
     let page: Page<Attempt> = window(context, "atmpt_")?.look(&ledger, |_| true)?;
-    Ok(list(&page.show(webhook_event::AttemptItem)))
+    Ok(list(&page.show(webhook_delivery::AttemptItem)))
 }
 
-/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook is told nothing, so this is refused then.
+/// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook receives no events, so the replay
+/// is rejected.
 pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let webhook = named(context)?;
-    let told = event(context)?;
+    let delivery = event(context)?;
     if !webhook.enabled {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "validation_error",
-            "The webhook is disabled; enable it before telling it an event again.",
+            "The webhook is disabled; enable it before replaying an event.",
         ));
     }
-    tell_again(context.state, &context.tenant, &told);
-    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: told.message_id() }))
+    tell_again(context.state, &context.tenant, &delivery);
+    Ok(json(StatusCode::OK, &Again { object: "webhook_event", id: delivery.message_id() }))
 }
 
-/// The event that the path names.
-fn event(context: &Context<'_>) -> Result<Arc<Told>, Problem> {
+/// Finds the event of the path.
+fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
     let webhook = named(context)?.id;
     let text = context.parameter(1);
     let id = read(&text, "msg_").ok_or_else(|| {
@@ -78,16 +79,16 @@ fn event(context: &Context<'_>) -> Result<Arc<Told>, Problem> {
             quoted(&text)
         ))
     })?;
-    context.tenant.told.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
+    context.tenant.deliveries.get(webhook, id).ok_or_else(|| Problem::not_found("Webhook event not found."))
 }
 
-/// An id behind its prefix.
+/// Parses an ID with a prefix.
 fn read(text: &str, prefix: &str) -> Option<Uuid> {
     let digits = text.strip_prefix(prefix).filter(|digits| digits.len() == 32)?;
     Uuid::try_parse(digits).ok()
 }
 
-/// The part of the list that is asked for. Cursors have the prefix of the list's ids.
+/// The requested page. Cursors have the prefix of the list's IDs.
 fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
     let query = context.request.uri().query().unwrap_or_default();
     let mut plain = form_urlencoded::Serializer::new(String::new());
@@ -95,7 +96,7 @@ fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
         match &*name {
             "before" => {
                 return Err(Problem::validation(
-                    "`before` can't be used here: this list is walked with `after` only.",
+                    "`before` can't be used here: this list is paged with `after` only.",
                 ));
             }
             "after" => {
@@ -119,7 +120,7 @@ fn window(context: &Context<'_>, prefix: &str) -> Result<Window, Problem> {
 struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
-    item: webhook_event::Item<'a>,
+    item: webhook_delivery::Item<'a>,
     next_attempt_at: Option<String>,
     payload: &'a RawValue,
 }

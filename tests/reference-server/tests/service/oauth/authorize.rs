@@ -2,13 +2,17 @@
 
 use http::Method;
 
-use super::{asking, authorize, code, encoded, error, redeeming, redirected, sandbox, token, with};
+use super::{
+    authorization_request, authorize, code, code_exchange, error, redirected, sandbox, token, urlencoded,
+    with,
+};
 
 #[test]
-fn a_request_in_order_leads_to_the_consent_page_without_a_credential() {
+fn a_valid_request_reaches_the_consent_page_without_a_credential() {
     // AUTHZ-18, AUTHZ-19, AUTHZ-34, GEN-15
     let sandbox = sandbox();
-    let answer = authorize(&sandbox, &with(asking("full"), "resource", Some("https://api.test")));
+    let answer =
+        authorize(&sandbox, &with(authorization_request("full"), "resource", Some("https://api.test")));
     assert_eq!(answer.status, 302);
     let (to, query) = redirected(&answer);
     assert!(to.contains("/_/consent/"), "{to}");
@@ -16,7 +20,7 @@ fn a_request_in_order_leads_to_the_consent_page_without_a_credential() {
 }
 
 #[test]
-fn until_it_is_certain_where_to_redirect_an_error_is_json() {
+fn errors_are_json_until_the_redirect_uri_is_validated() {
     // AUTHZ-02, AUTHZ-04, AUTHZ-08, AUTHZ-09, AUTHZ-22, AUTHZ-23, AUTHZ-24
     let sandbox = sandbox();
     for (name, value, wanted) in [
@@ -37,15 +41,18 @@ fn until_it_is_certain_where_to_redirect_an_error_is_json() {
         ("redirect_uri", Some("http://127.0.0.1:4711/callback#x"), "invalid_request"),
         ("redirect_uri", Some("https://evil.test/callback"), "invalid_request"),
     ] {
-        let answer = authorize(&sandbox, &with(asking("full"), name, value));
+        let answer = authorize(&sandbox, &with(authorization_request("full"), name, value));
         assert_eq!(error(&answer), (400, wanted.to_owned()), "{name}={value:?}");
     }
-    let answer = authorize(&sandbox, &with(asking("web"), "redirect_uri", Some("https://app.test:444/cb")));
+    let answer = authorize(
+        &sandbox,
+        &with(authorization_request("web"), "redirect_uri", Some("https://app.test:444/cb")),
+    );
     assert_eq!(error(&answer), (400, "invalid_request".to_owned()));
 }
 
 #[test]
-fn the_port_of_a_loopback_address_is_free() {
+fn a_loopback_redirect_uri_matches_on_any_port() {
     // AUTHZ-05, AUTHZ-06, AUTHZ-07
     let sandbox = sandbox();
     for (client, redirect) in [
@@ -57,13 +64,14 @@ fn the_port_of_a_loopback_address_is_free() {
         ("full", "http://127.0.0.1/callback"),
         ("web", "https://app.test/cb"),
     ] {
-        let answer = authorize(&sandbox, &with(asking(client), "redirect_uri", Some(redirect)));
+        let answer =
+            authorize(&sandbox, &with(authorization_request(client), "redirect_uri", Some(redirect)));
         assert!(redirected(&answer).0.contains("/_/consent/"), "{redirect}");
     }
 }
 
 #[test]
-fn every_later_error_goes_back_with_its_name_description_and_state() {
+fn later_errors_redirect_with_error_description_and_state() {
     // AUTHZ-03, AUTHZ-13, AUTHZ-15, AUTHZ-17, AUTHZ-25, AUTHZ-26, AUTHZ-27, AUTHZ-28, AUTHZ-29, AUTHZ-30, AUTH-06
     let sandbox = sandbox();
     let long = "x".repeat(1025);
@@ -84,7 +92,7 @@ fn every_later_error_goes_back_with_its_name_description_and_state() {
         ("sender", "scope", Some("full_access"), "invalid_scope"),
         ("nothing", "scope", None, "invalid_scope"),
     ] {
-        let answer = authorize(&sandbox, &with(asking(client), name, value));
+        let answer = authorize(&sandbox, &with(authorization_request(client), name, value));
         assert_eq!(answer.status, 302, "{name}={value:?}");
         let (to, query) = redirected(&answer);
         assert_eq!(to, super::REDIRECT);
@@ -93,18 +101,21 @@ fn every_later_error_goes_back_with_its_name_description_and_state() {
         assert_eq!(query["state"], if name == "state" { long.as_str() } else { "xyz" });
         assert!(!query.contains_key("code"));
     }
-    let answer = authorize(&sandbox, &with(with(asking("full"), "scope", Some("foo")), "state", None));
+    let answer =
+        authorize(&sandbox, &with(with(authorization_request("full"), "scope", Some("foo")), "state", None));
     assert!(!redirected(&answer).1.contains_key("state"));
 }
 
 #[test]
-fn a_state_of_1024_characters_comes_back_unchanged() {
+fn a_state_of_1024_characters_is_returned_unchanged() {
     // AUTHZ-12, AUTHZ-13, AUTHZ-20, LIM-11
     let sandbox = sandbox();
     let odd = format!("a b&c=d%+#?/\"<é>\u{1f600}{}", "x".repeat(1024 - 17));
     assert_eq!(odd.chars().count(), 1024);
-    let (path, token) =
-        super::consent_page(&sandbox, &authorize(&sandbox, &with(asking("full"), "state", Some(&odd))));
+    let (path, token) = super::consent_page(
+        &sandbox,
+        &authorize(&sandbox, &with(authorization_request("full"), "state", Some(&odd))),
+    );
     let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "allow"));
     assert_eq!(to, super::REDIRECT);
     assert_eq!(query["state"], odd);
@@ -112,10 +123,10 @@ fn a_state_of_1024_characters_comes_back_unchanged() {
 }
 
 #[test]
-fn a_denial_goes_back_too() {
+fn a_denial_redirects_with_access_denied() {
     // AUTHZ-21
     let sandbox = sandbox();
-    let (path, token) = super::consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let (path, token) = super::consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
     let (to, query) = redirected(&super::decide(&sandbox, &path, &token, "deny"));
     assert_eq!(
         (to.as_str(), query["error"].as_str(), query["state"].as_str()),
@@ -125,7 +136,7 @@ fn a_denial_goes_back_too() {
 }
 
 #[test]
-fn the_scope_is_what_was_asked_for_or_all_that_the_client_may_have() {
+fn scope_is_the_requested_one_or_defaults_to_the_registered_one() {
     // AUTHZ-10, AUTHZ-11, AUTHZ-33, SCOPE-10
     let sandbox = sandbox();
     for (client, scope, granted) in [
@@ -134,46 +145,46 @@ fn the_scope_is_what_was_asked_for_or_all_that_the_client_may_have() {
         ("full", None, "full_access emails:send"),
         ("sender", None, "emails:send"),
     ] {
-        let code = code(&sandbox, &with(asking(client), "scope", scope));
-        let answer = token(&sandbox, &redeeming(client, &code));
+        let code = code(&sandbox, &with(authorization_request(client), "scope", scope));
+        let answer = token(&sandbox, &code_exchange(client, &code));
         assert_eq!(answer.json()["scope"], granted, "{client} {scope:?}");
     }
 }
 
 #[test]
-fn a_request_that_can_not_be_stored_is_a_server_error() {
+fn a_request_over_the_storage_limit_is_a_server_error() {
     // AUTHZ-31
     let sandbox = crate::support::Sandbox::with(&posthaste_reference_server::Settings {
         keep_records: 1,
         ..posthaste_reference_server::Settings::default()
     });
-    let asking = asking("posthaste-cli");
-    assert!(redirected(&authorize(&sandbox, &asking)).0.contains("/_/consent/"));
-    let (to, query) = redirected(&authorize(&sandbox, &asking));
+    let authorization_request = authorization_request("posthaste-cli");
+    assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
+    let (to, query) = redirected(&authorize(&sandbox, &authorization_request));
     assert_eq!(
         (to.as_str(), query["error"].as_str(), query["state"].as_str()),
         (super::REDIRECT, "server_error", "xyz")
     );
-    // Room again when the first one's time is over.
+    // The first request has expired and frees its slot.
     sandbox.advance(601);
-    assert!(redirected(&authorize(&sandbox, &asking)).0.contains("/_/consent/"));
+    assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
 }
 
 #[test]
-fn a_parameter_that_is_there_twice_is_refused() {
+fn a_repeated_parameter_is_rejected() {
     let sandbox = sandbox();
-    let mut twice = asking("full");
+    let mut twice = authorization_request("full");
     twice.push(("redirect_uri", "https://evil.test/callback"));
     assert_eq!(error(&authorize(&sandbox, &twice)), (400, "invalid_request".to_owned()));
-    // Who asks and where the browser goes is clear here, so it goes back (AUTHZ-25).
+    // The client and its redirect URI are valid, so the error redirects (AUTHZ-25).
     for name in ["scope", "response_type", "resource"] {
-        let mut twice = asking("full");
+        let mut twice = authorization_request("full");
         twice.extend([(name, "emails:send"), (name, "emails:send")]);
         let (to, query) = redirected(&authorize(&sandbox, &twice));
         assert_eq!((to.as_str(), query["error"].as_str()), (super::REDIRECT, "invalid_request"), "{name}");
         assert_eq!(query["state"], "xyz");
     }
-    let mut twice = asking("full");
+    let mut twice = authorization_request("full");
     twice.push(("state", "other"));
     let (_, query) = redirected(&authorize(&sandbox, &twice));
     assert!(query["error"] == "invalid_request" && !query.contains_key("state"), "neither is the client's");
@@ -181,10 +192,10 @@ fn a_parameter_that_is_there_twice_is_refused() {
 }
 
 #[test]
-fn a_state_that_can_not_come_back_unchanged_is_refused_and_an_empty_one_is_none() {
+fn a_state_that_cannot_round_trip_is_rejected_and_an_empty_one_is_absent() {
     // AUTHZ-12, AUTHZ-26
     let sandbox = sandbox();
-    let without = encoded(&with(asking("full"), "state", None));
+    let without = urlencoded(&with(authorization_request("full"), "state", None));
     let ask = |state: &str| {
         let path = format!("/oauth/authorize?{without}&state={state}");
         redirected(&sandbox.ask(Method::GET, path).no_key().send(""))
@@ -197,19 +208,20 @@ fn a_state_that_can_not_come_back_unchanged_is_refused_and_an_empty_one_is_none(
     assert!(ask("%zz%").0.contains("/_/consent/"));
     let (_, query) = redirected(&authorize(
         &sandbox,
-        &with(with(asking("full"), "scope", Some("foo")), "state", Some("")),
+        &with(with(authorization_request("full"), "scope", Some("foo")), "state", Some("")),
     ));
     assert!(query["error"] == "invalid_scope" && !query.contains_key("state"));
 }
 
 #[test]
-fn an_error_description_has_only_the_characters_that_it_may_have() {
+fn an_error_description_contains_only_allowed_characters() {
     // RFC 6749, 4.1.2.1 and 5.2
     let sandbox = sandbox();
     let long = "y".repeat(5000);
     for odd in ["\"\\<script>\u{e9}\u{1f600}\r\n\u{7f}", long.as_str()] {
-        let (_, query) = redirected(&authorize(&sandbox, &with(asking("full"), "scope", Some(odd))));
-        let mut twice = asking("full");
+        let (_, query) =
+            redirected(&authorize(&sandbox, &with(authorization_request("full"), "scope", Some(odd))));
+        let mut twice = authorization_request("full");
         twice.extend([(odd, "x"), (odd, "x")]);
         let (_, doubled) = redirected(&authorize(&sandbox, &twice));
         let json = super::post_form(&sandbox, "/oauth/token", &[(odd, "x"), (odd, "x")]).json();

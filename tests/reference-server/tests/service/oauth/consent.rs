@@ -1,14 +1,14 @@
-//! The page on which a person decides.
+//! The consent page.
 
 use http::Method;
 
-use super::{asking, authorize, consent_page, decide, encoded, redirected, sandbox, with};
+use super::{authorization_request, authorize, consent_page, decide, redirected, sandbox, urlencoded, with};
 use crate::support::KEY;
 
 #[test]
-fn the_page_says_who_asks_for_what_and_lets_nothing_in() {
+fn the_page_names_client_and_scopes_under_a_strict_content_security_policy() {
     let sandbox = sandbox();
-    let answer = authorize(&sandbox, &with(asking("full"), "scope", Some("emails:send")));
+    let answer = authorize(&sandbox, &with(authorization_request("full"), "scope", Some("emails:send")));
     let (path, _) = consent_page(&sandbox, &answer);
     let page = sandbox.ask(Method::GET, &path).no_key().send("");
     let text = page.text();
@@ -27,23 +27,23 @@ fn the_page_says_who_asks_for_what_and_lets_nothing_in() {
 }
 
 #[test]
-fn a_name_with_markup_stays_text() {
+fn markup_in_a_client_name_is_escaped() {
     let sandbox = sandbox();
     let registered = sandbox
         .ask(Method::POST, "/oauth/register")
         .no_key()
         .json(&serde_json::json!({"client_name": "<script>x</script>\"'", "redirect_uris": ["http://127.0.0.1/callback"]}));
     let id = registered.json()["client_id"].as_str().unwrap().to_owned();
-    let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &asking(&id)));
+    let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request(&id)));
     let text = sandbox.ask(Method::GET, &path).no_key().send("").text();
     assert!(!text.contains("<script>x") && text.contains("&lt;script&gt;"), "{text}");
 }
 
 #[test]
-fn a_form_from_elsewhere_decides_nothing() {
+fn a_cross_site_form_post_is_rejected() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
-    let form = encoded(&[("token", &token), ("account", KEY), ("decision", "allow")]);
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let form = urlencoded(&[("token", &token), ("account", KEY), ("decision", "allow")]);
     let without_cookie = sandbox.ask(Method::POST, &path).no_key().send(form.clone());
     let with_other =
         sandbox.ask(Method::POST, &path).no_key().header("cookie", "sandbox_consent=x").send(form);
@@ -51,27 +51,27 @@ fn a_form_from_elsewhere_decides_nothing() {
     for answer in [without_cookie, with_other, without_token] {
         assert_eq!(answer.status, 403);
     }
-    // And it can still be decided by the person.
+    // The request is still pending.
     assert!(redirected(&decide(&sandbox, &path, &token, "allow")).1.contains_key("code"));
 }
 
 #[test]
-fn a_request_is_decided_once_and_within_ten_minutes() {
+fn a_request_is_decided_once_and_expires_after_ten_minutes() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
     assert_eq!(decide(&sandbox, &path, &token, "deny").status, 303);
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
     sandbox.advance(601);
     assert_eq!(decide(&sandbox, &path, &token, "allow").status, 404);
     assert_eq!(sandbox.ask(Method::GET, "/_/consent/unknown").no_key().send("").status, 404);
 }
 
 #[test]
-fn an_account_that_can_not_be_is_asked_for_again() {
+fn an_invalid_account_is_prompted_for_again() {
     let sandbox = sandbox();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
-    let form = encoded(&[("token", &token), ("account", "<b>me"), ("decision", "allow")]);
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
+    let form = urlencoded(&[("token", &token), ("account", "<b>me"), ("decision", "allow")]);
     let answer = sandbox
         .ask(Method::POST, &path)
         .no_key()
@@ -83,14 +83,14 @@ fn an_account_that_can_not_be_is_asked_for_again() {
 }
 
 #[test]
-fn a_key_that_may_only_send_lets_nobody_in() {
+fn a_sending_only_key_cannot_give_consent() {
     let sandbox = sandbox();
     let made =
         sandbox.post("/api-keys", &serde_json::json!({"name": "k", "permission": "sending_access"})).json();
     let made = made["token"].as_str().unwrap();
-    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+    let (path, token) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
     for account in ["sb_test_sending", made] {
-        let form = encoded(&[("token", &token), ("account", account), ("decision", "allow")]);
+        let form = urlencoded(&[("token", &token), ("account", account), ("decision", "allow")]);
         let ask =
             sandbox.ask(Method::POST, &path).no_key().header("cookie", format!("sandbox_consent={token}"));
         let answer = ask.send(form);
@@ -101,8 +101,8 @@ fn a_key_that_may_only_send_lets_nobody_in() {
 }
 
 #[test]
-fn the_rule_for_forms_lets_the_browser_go_wherever_the_client_sends_it_on() {
-    // A browser holds every redirect after a form to this rule; an address of IPv6 can't be written in one.
+fn form_action_allows_redirects_to_the_client() {
+    // Browsers apply `form-action` to redirects after a form post; it can't express an IPv6 address.
     let sandbox = sandbox();
     for (client, redirect, rule) in [
         ("full", "http://127.0.0.1:4711/callback", "form-action 'self' http:"),
@@ -110,8 +110,8 @@ fn the_rule_for_forms_lets_the_browser_go_wherever_the_client_sends_it_on() {
         ("web", "https://app.test/cb", "form-action 'self' https:"),
         ("own", "com.example.app:/cb", "form-action 'self' com.example.app:"),
     ] {
-        let asking = with(asking(client), "redirect_uri", Some(redirect));
-        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &asking));
+        let authorization_request = with(authorization_request(client), "redirect_uri", Some(redirect));
+        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request));
         let page = sandbox.ask(Method::GET, &path).no_key().send("");
         let policy = page.headers["content-security-policy"].to_str().unwrap();
         assert!(policy.ends_with(rule), "{policy}");
@@ -119,22 +119,24 @@ fn the_rule_for_forms_lets_the_browser_go_wherever_the_client_sends_it_on() {
 }
 
 #[test]
-fn behind_https_the_cookie_stays_there() {
+fn the_cookie_is_secure_behind_https() {
     for (address, secure) in [("https://sandbox.test", true), ("http://127.0.0.1:4010", false)] {
         let sandbox = sandbox();
         sandbox.service.listens_at(address);
-        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &asking("full")));
+        let (path, _) = consent_page(&sandbox, &authorize(&sandbox, &authorization_request("full")));
         let page = sandbox.ask(Method::GET, &path).no_key().send("");
         assert_eq!(page.headers["set-cookie"].to_str().unwrap().contains("; Secure"), secure, "{address}");
     }
 }
 
 #[test]
-fn whoever_may_do_everything_is_not_said_to_read_nothing() {
+fn full_access_is_not_described_as_unable_to_read() {
     let sandbox = sandbox();
     for (scope, everything) in [("emails:send full_access", true), ("emails:send", false)] {
-        let (path, _) =
-            consent_page(&sandbox, &authorize(&sandbox, &with(asking("full"), "scope", Some(scope))));
+        let (path, _) = consent_page(
+            &sandbox,
+            &authorize(&sandbox, &with(authorization_request("full"), "scope", Some(scope))),
+        );
         let text = sandbox.ask(Method::GET, &path).no_key().send("").text();
         assert_eq!(
             (text.contains("everything"), text.contains("nothing else")),
@@ -145,10 +147,10 @@ fn whoever_may_do_everything_is_not_said_to_read_nothing() {
 }
 
 #[test]
-fn a_code_of_a_tenant_that_was_forgotten_is_forgotten_with_it() {
+fn resetting_a_tenant_invalidates_its_codes() {
     let sandbox = sandbox();
-    let code = super::code(&sandbox, &asking("full"));
+    let code = super::code(&sandbox, &authorization_request("full"));
     assert_eq!(sandbox.ask(Method::POST, "/_/reset").send("").status, 200);
-    let answer = super::token(&sandbox, &super::redeeming("full", &code));
+    let answer = super::token(&sandbox, &super::code_exchange("full", &code));
     assert_eq!(super::error(&answer), (400, "invalid_grant".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on the way to the token endpoint, and what the service has done by then.
+//! Faults between client and token endpoint, and their effect on the service.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use posthaste_reference_server::faults::{Action, Rule};
 use posthaste_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Settings, TokenEventKind};
 use serde_json::Value;
 
-use super::encoded;
+use super::urlencoded;
 use crate::support::KEY;
 
 const CLIENT: &str = "full";
 
-/// A service behind real sockets, with a grant.
+/// A service over HTTP, with a grant.
 async fn server() -> (ReferenceServer, IssuedTokens) {
     let client = OAuthClient::new(CLIENT, "Full", "http://127.0.0.1/callback");
     let server =
@@ -25,13 +25,13 @@ fn on_token(action: Action) -> Rule {
     Rule::new(action).on(Method::POST, "/oauth/token")
 }
 
-/// The status and the body of an answer, or `Err` if it did not arrive whole.
+/// The status and body of a response, or `Err` if it is incomplete.
 async fn refresh(server: &ReferenceServer, token: &str) -> Result<(u16, Value), reqwest::Error> {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
     let answer = client
         .post(format!("{}/oauth/token", server.base_url()))
         .header("content-type", "application/x-www-form-urlencoded")
-        .body(encoded(&super::refreshing(CLIENT, token)))
+        .body(urlencoded(&super::refresh_request(CLIENT, token)))
         .send()
         .await?;
     let status = answer.status().as_u16();
@@ -46,7 +46,7 @@ const ROTATED: TokenEventKind = TokenEventKind::Rotated { generation: 2 };
 const REUSED: TokenEventKind = TokenEventKind::Reused { shown: 1, current: 2 };
 
 #[tokio::test]
-async fn a_refresh_that_is_lost_before_the_service_acts_spends_nothing() {
+async fn a_refresh_dropped_before_processing_leaves_the_token_valid() {
     let (server, granted) = server().await;
     server.service().faults().add(on_token(Action::DropBefore).times(3));
     for _ in 0..3 {
@@ -57,7 +57,7 @@ async fn a_refresh_that_is_lost_before_the_service_acts_spends_nothing() {
 }
 
 #[tokio::test]
-async fn a_refresh_whose_answer_is_lost_has_spent_its_token() {
+async fn a_refresh_with_a_lost_response_consumes_the_token() {
     for action in [Action::DropAfter, Action::Truncate(0), Action::Truncate(1), Action::Truncate(200)] {
         let (server, granted) = server().await;
         server.service().faults().add(on_token(action.clone()));
@@ -70,7 +70,7 @@ async fn a_refresh_whose_answer_is_lost_has_spent_its_token() {
 }
 
 #[tokio::test]
-async fn a_refresh_whose_answer_is_held_back_has_long_happened() {
+async fn a_delayed_refresh_takes_effect_before_its_response() {
     let (server, granted) = server().await;
     let delay = Duration::from_millis(400);
     server.service().faults().add(on_token(Action::Delay(delay)));
@@ -89,13 +89,13 @@ async fn a_refresh_whose_answer_is_held_back_has_long_happened() {
     let (status, body) = slow.unwrap();
     assert_eq!(status, 200);
     assert_eq!(kinds(&server), [TokenEventKind::Issued, ROTATED, REUSED]);
-    // The tokens that come late are those of a grant that is revoked by now.
+    // The delayed tokens belong to a grant that has been revoked meanwhile.
     let (status, _) = refresh(&server, body["refresh_token"].as_str().unwrap()).await.unwrap();
     assert_eq!(status, 400);
 }
 
 #[tokio::test]
-async fn an_answer_of_somebody_on_the_way_is_none_of_the_service() {
+async fn a_scripted_proxy_response_never_reaches_the_service() {
     let (server, granted) = server().await;
     let answers = [
         Action::answer(503, "").header("retry-after", "2"),
@@ -117,11 +117,11 @@ async fn an_answer_of_somebody_on_the_way_is_none_of_the_service() {
 }
 
 #[tokio::test]
-async fn a_code_whose_answer_is_lost_is_redeemed_and_shown_again_it_ends_its_grant() {
+async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
     // TOK-06
     let sandbox = super::sandbox();
-    let code = super::code(&sandbox, &super::asking("full"));
-    // Over a socket, the same service as before.
+    let code = super::code(&sandbox, &super::authorization_request("full"));
+    // The same service, over a socket.
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/oauth/token", listener.local_addr().unwrap());
     let service = std::sync::Arc::clone(&sandbox.service);
@@ -131,7 +131,7 @@ async fn a_code_whose_answer_is_lost_is_redeemed_and_shown_again_it_ends_its_gra
     }));
     sandbox.service.faults().add(on_token(Action::DropAfter));
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
-    let form = encoded(&super::redeeming("full", &code));
+    let form = urlencoded(&super::code_exchange("full", &code));
     client.post(&url).body(form.clone()).send().await.unwrap_err();
     let again = client.post(&url).body(form).send().await.unwrap();
     assert_eq!(again.status(), 400);
@@ -142,7 +142,7 @@ async fn a_code_whose_answer_is_lost_is_redeemed_and_shown_again_it_ends_its_gra
 }
 
 #[tokio::test]
-async fn a_fault_of_the_token_endpoint_is_no_fault_of_the_others() {
+async fn a_token_endpoint_fault_leaves_other_routes_unaffected() {
     let (server, _) = server().await;
     server.service().faults().add(on_token(Action::DropBefore).always());
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build().unwrap();
@@ -150,6 +150,7 @@ async fn a_fault_of_the_token_endpoint_is_no_fault_of_the_others() {
         client.get(format!("{}{path}", server.base_url())).send().await.unwrap();
     }
     let revoke = client.post(format!("{}/oauth/revoke", server.base_url()));
-    let answer = revoke.body(encoded(&[("token", "unknown"), ("client_id", CLIENT)])).send().await.unwrap();
+    let answer =
+        revoke.body(urlencoded(&[("token", "unknown"), ("client_id", CLIENT)])).send().await.unwrap();
     assert_eq!(answer.status(), 200);
 }

@@ -1,9 +1,12 @@
-//! What the specification only names: registration, revocation, metadata, the list of grants.
+//! Client registration, revocation, server metadata and the list of grants, which the specification names without detail.
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{asking, calls, code, error, post_form, redeeming, refreshing, sandbox, token, tokens};
+use super::{
+    api_status, authorization_request, code, code_exchange, error, post_form, refresh_request, sandbox,
+    token, tokens,
+};
 use crate::support::{Answer, Sandbox};
 
 fn register(sandbox: &Sandbox, body: &Value) -> Answer {
@@ -28,12 +31,12 @@ fn a_registered_client_can_log_in() {
     );
     assert!(body["client_id_issued_at"].is_i64());
     let id = body["client_id"].as_str().unwrap();
-    let code = code(&sandbox, &asking(id));
-    assert_eq!(token(&sandbox, &redeeming(id, &code)).status, 200);
+    let code = code(&sandbox, &authorization_request(id));
+    assert_eq!(token(&sandbox, &code_exchange(id, &code)).status, 200);
 }
 
 #[test]
-fn metadata_of_a_client_that_breaks_a_rule_is_refused() {
+fn invalid_client_metadata_is_rejected() {
     let sandbox = sandbox();
     let long = "x".repeat(201);
     let many: Vec<_> = (0..11).map(|n| format!("https://a.test/{n}")).collect();
@@ -73,7 +76,7 @@ fn metadata_of_a_client_that_breaks_a_rule_is_refused() {
 }
 
 #[test]
-fn twenty_clients_can_register_within_an_hour() {
+fn registration_is_limited_to_twenty_clients_per_hour() {
     let sandbox = sandbox();
     for _ in 0..20 {
         assert_eq!(register(&sandbox, &client()).status, 201);
@@ -84,7 +87,7 @@ fn twenty_clients_can_register_within_an_hour() {
 }
 
 #[test]
-fn a_revoked_refresh_token_takes_its_whole_grant_with_it() {
+fn revoking_a_refresh_token_revokes_its_grant() {
     let sandbox = sandbox();
     let tokens = tokens(&sandbox, "full");
     let refresh = tokens["refresh_token"].as_str().unwrap();
@@ -100,15 +103,15 @@ fn a_revoked_refresh_token_takes_its_whole_grant_with_it() {
     for (token, client) in [("unknown", "full"), (refresh, "sender")] {
         assert_eq!(revoke(&[("token", token), ("client_id", client)]).status, 200);
     }
-    assert_eq!(calls(&sandbox, tokens["access_token"].as_str().unwrap()), 200);
+    assert_eq!(api_status(&sandbox, tokens["access_token"].as_str().unwrap()), 200);
     let answer = revoke(&[("token", refresh), ("client_id", "full"), ("token_type_hint", "refresh_token")]);
     assert_eq!((answer.status.as_u16(), answer.body.len()), (200, 0));
-    assert_eq!(calls(&sandbox, tokens["access_token"].as_str().unwrap()), 401);
-    assert_eq!(error(&token(&sandbox, &refreshing("full", refresh))), (400, "invalid_grant".to_owned()));
+    assert_eq!(api_status(&sandbox, tokens["access_token"].as_str().unwrap()), 401);
+    assert_eq!(error(&token(&sandbox, &refresh_request("full", refresh))), (400, "invalid_grant".to_owned()));
 }
 
 #[test]
-fn the_metadata_names_every_endpoint() {
+fn server_metadata_lists_every_endpoint() {
     let sandbox = sandbox();
     sandbox.service.listens_at("http://127.0.0.1:4010");
     let get = |path: &str| sandbox.ask(Method::GET, path).no_key().send("");
@@ -127,7 +130,7 @@ fn the_metadata_names_every_endpoint() {
 }
 
 #[test]
-fn grants_are_listed_and_revoked_by_their_tenant() {
+fn grants_are_listed_and_revoked_per_tenant() {
     let sandbox = sandbox();
     let first = sandbox.service.grant("full", crate::support::KEY, "emails:send");
     let second = tokens(&sandbox, "full");
@@ -145,6 +148,6 @@ fn grants_are_listed_and_revoked_by_their_tenant() {
     let gone = sandbox.ask(Method::DELETE, &path).send("");
     assert_eq!((gone.status.as_u16(), &gone.json()["revoked_reason"]), (200, &json!("revoked_from_api")));
     assert_eq!(sandbox.ask(Method::DELETE, &path).send("").status, 404);
-    assert_eq!(calls(&sandbox, second["access_token"].as_str().unwrap()), 401);
+    assert_eq!(api_status(&sandbox, second["access_token"].as_str().unwrap()), 401);
     assert_eq!(sandbox.get("/oauth/grants").json()["data"][0]["revoked_reason"], "revoked_from_api");
 }

@@ -14,8 +14,8 @@ const SENDING: [(Method, &str); 5] = [
     (Method::POST, "/broadcasts/{broadcast_id}/send"),
 ];
 
-/// Whether a route lets a token with this scope in; what is wrong with the request otherwise doesn't matter.
-fn lets_in(scope: &str, method: &Method, path: &str) -> bool {
+/// Whether a route accepts a token with this scope, ignoring other problems of the request.
+fn allows(scope: &str, method: &Method, path: &str) -> bool {
     let sandbox = sandbox();
     let token = sandbox.service.grant("full", KEY, scope).access_token;
     let path = path.split('/').map(|segment| {
@@ -29,38 +29,38 @@ fn lets_in(scope: &str, method: &Method, path: &str) -> bool {
     !refused
 }
 
-fn is_open(method: &Method, path: &str) -> bool {
+fn is_public(method: &Method, path: &str) -> bool {
     Service::open_routes().any(|open| open == (method.clone(), path))
 }
 
 #[test]
-fn the_scope_for_sending_is_enough_for_the_sending_routes_and_for_no_other() {
+fn emails_send_scope_grants_only_the_sending_routes() {
     // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04, SCOPE-05, SCOPE-06, SCOPE-07, SCOPE-08
     let mut others = 0;
     for (method, path) in Service::routes() {
-        if is_open(&method, path) {
+        if is_public(&method, path) {
             continue;
         }
         let sends = SENDING.contains(&(method.clone(), path));
-        assert_eq!(lets_in("emails:send", &method, path), sends, "{method} {path}");
+        assert_eq!(allows("emails:send", &method, path), sends, "{method} {path}");
         others += usize::from(!sends);
     }
     assert!(others > 80, "{others} other routes");
 }
 
 #[test]
-fn full_access_is_enough_for_everything() {
+fn full_access_scope_grants_every_route() {
     // SCOPE-09
     for (method, path) in Service::routes() {
-        if is_open(&method, path) {
+        if is_public(&method, path) {
             continue;
         }
-        assert!(lets_in("full_access", &method, path), "{method} {path}");
+        assert!(allows("full_access", &method, path), "{method} {path}");
     }
 }
 
 #[test]
-fn a_send_with_a_token_is_a_send_of_its_tenant() {
+fn an_email_sent_with_an_access_token_belongs_to_its_tenant() {
     // AUTH-04, SCOPE-01
     let sandbox = sandbox();
     let token = sandbox.service.grant("full", KEY, "emails:send").access_token;

@@ -6,8 +6,8 @@ use posthaste_reference_server::TokenEventKind;
 use serde_json::{Value, json};
 
 use super::{
-    REDIRECT, VERIFIER, asking, calls, code, error, post_form, redeeming, refreshing, sandbox, token, tokens,
-    with,
+    REDIRECT, VERIFIER, api_status, authorization_request, code, code_exchange, error, post_form,
+    refresh_request, sandbox, token, tokens, with,
 };
 use crate::support::Answer;
 
@@ -19,14 +19,16 @@ fn refused(answer: &Answer) -> String {
 }
 
 #[test]
-fn a_code_becomes_tokens_by_form_and_by_json() {
+fn a_code_is_exchanged_by_form_and_by_json() {
     // TOK-01, TOK-02, TOK-17, TOK-18, TOK-19, TOK-22, TOK-27
     let sandbox = sandbox();
-    let first = code(&sandbox, &asking("full"));
-    let by_form = token(&sandbox, &redeeming("full", &first));
-    let second = code(&sandbox, &asking("full"));
-    let body: Value =
-        redeeming("full", &second).into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let first = code(&sandbox, &authorization_request("full"));
+    let by_form = token(&sandbox, &code_exchange("full", &first));
+    let second = code(&sandbox, &authorization_request("full"));
+    let body: Value = code_exchange("full", &second)
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), json!(value)))
+        .collect();
     let by_json = sandbox
         .ask(http::Method::POST, "/oauth/token")
         .no_key()
@@ -45,17 +47,17 @@ fn a_code_becomes_tokens_by_form_and_by_json() {
             0,
             "a refresh token is opaque"
         );
-        assert_eq!(calls(&sandbox, body["access_token"].as_str().unwrap()), 200);
+        assert_eq!(api_status(&sandbox, body["access_token"].as_str().unwrap()), 200);
     }
 }
 
 #[test]
-fn a_refresh_token_becomes_tokens_by_form_and_by_json() {
+fn a_refresh_token_is_exchanged_by_form_and_by_json() {
     // TOK-01, TOK-02, TOK-17, TOK-24
     let sandbox = sandbox();
     let mut last = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
     for json in [false, true] {
-        let parameters = refreshing("full", &last);
+        let parameters = refresh_request("full", &last);
         let answer = if json {
             let body: Value =
                 parameters.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
@@ -70,7 +72,7 @@ fn a_refresh_token_becomes_tokens_by_form_and_by_json() {
         let body = answer.json();
         let next = body["refresh_token"].as_str().unwrap().to_owned();
         assert_ne!(next, last);
-        assert_eq!(calls(&sandbox, body["access_token"].as_str().unwrap()), 200);
+        assert_eq!(api_status(&sandbox, body["access_token"].as_str().unwrap()), 200);
         last = next;
     }
 }
@@ -101,15 +103,15 @@ fn an_access_token_is_a_jwt_signed_with_es256_that_the_key_set_verifies() {
         let mut forged = access.as_bytes().to_vec();
         forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
         let forged = String::from_utf8(forged).unwrap();
-        // The last character of a part has bits that mean nothing.
+        // The last Base64 character of a part has unused bits.
         if !access[at + 1..].starts_with('.') && at + 1 != access.len() {
-            assert_ne!(calls(&sandbox, &forged), 200, "{at}");
+            assert_ne!(api_status(&sandbox, &forged), 200, "{at}");
         }
     }
 }
 
 #[test]
-fn an_unsigned_token_is_refused() {
+fn an_unsigned_token_is_rejected() {
     // AUTH-07
     let sandbox = sandbox();
     let tokens = tokens(&sandbox, "full");
@@ -117,18 +119,18 @@ fn an_unsigned_token_is_refused() {
     let claims = access.split('.').nth(1).unwrap();
     for header in [r#"{"alg":"none"}"#, r#"{"alg":"HS256"}"#] {
         let forged = format!("{}.{claims}.AAAA", URL_SAFE_NO_PAD.encode(header));
-        assert_eq!(calls(&sandbox, &forged), 401, "{header}");
+        assert_eq!(api_status(&sandbox, &forged), 401, "{header}");
     }
 }
 
 #[test]
-fn an_access_token_lives_900_seconds() {
+fn an_access_token_expires_after_900_seconds() {
     // TOK-21, AUTH-04, AUTH-07, LIM-14
     let sandbox = sandbox();
     let tokens = tokens(&sandbox, "full");
     let access = tokens["access_token"].as_str().unwrap();
     sandbox.advance(899);
-    assert_eq!(calls(&sandbox, access), 200);
+    assert_eq!(api_status(&sandbox, access), 200);
     sandbox.advance(2);
     let answer = sandbox.ask(http::Method::GET, "/emails").key(access).send("");
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "invalid_access_token"));
@@ -140,21 +142,21 @@ fn an_access_token_lives_900_seconds() {
 fn every_field_is_required() {
     // TOK-05, TOK-14
     let sandbox = sandbox();
-    let code = code(&sandbox, &asking("full"));
+    let code = code(&sandbox, &authorization_request("full"));
     for field in ["grant_type", "client_id", "code", "redirect_uri", "code_verifier"] {
         for value in [None, Some("")] {
-            let answer = token(&sandbox, &with(redeeming("full", &code), field, value));
+            let answer = token(&sandbox, &with(code_exchange("full", &code), field, value));
             assert_eq!(refused(&answer), "invalid_request", "{field}");
         }
     }
-    // None of that used the code up.
+    // None of these attempts consumed the code.
     let refresh =
-        token(&sandbox, &redeeming("full", &code)).json()["refresh_token"].as_str().unwrap().to_owned();
+        token(&sandbox, &code_exchange("full", &code)).json()["refresh_token"].as_str().unwrap().to_owned();
     for field in ["grant_type", "client_id", "refresh_token"] {
-        let answer = token(&sandbox, &with(refreshing("full", &refresh), field, None));
+        let answer = token(&sandbox, &with(refresh_request("full", &refresh), field, None));
         assert_eq!(refused(&answer), "invalid_request", "{field}");
     }
-    assert_eq!(token(&sandbox, &refreshing("full", &refresh)).status, 200);
+    assert_eq!(token(&sandbox, &refresh_request("full", &refresh)).status, 200);
 }
 
 #[test]
@@ -167,36 +169,37 @@ fn the_grant_type_selects_the_grant() {
         "AUTHORIZATION_CODE",
         "urn:ietf:params:oauth:grant-type:device_code",
     ] {
-        let answer = token(&sandbox, &with(redeeming("full", "x"), "grant_type", Some(other)));
+        let answer = token(&sandbox, &with(code_exchange("full", "x"), "grant_type", Some(other)));
         assert_eq!(refused(&answer), "unsupported_grant_type", "{other}");
     }
 }
 
 #[test]
-fn a_code_is_good_for_one_use() {
+fn a_code_is_single_use() {
     // TOK-06, TOK-27
     let sandbox = sandbox();
-    let code = code(&sandbox, &asking("full"));
-    assert_eq!(token(&sandbox, &redeeming("full", &code)).status, 200);
-    assert_eq!(refused(&token(&sandbox, &redeeming("full", &code))), "invalid_grant");
+    let code = code(&sandbox, &authorization_request("full"));
+    assert_eq!(token(&sandbox, &code_exchange("full", &code)).status, 200);
+    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &code))), "invalid_grant");
 }
 
 #[test]
-fn a_code_lives_10_minutes() {
+fn a_code_expires_after_10_minutes() {
     // TOK-07, LIM-13
     let sandbox = sandbox();
-    let (young, old) = (code(&sandbox, &asking("full")), code(&sandbox, &asking("full")));
+    let (young, old) =
+        (code(&sandbox, &authorization_request("full")), code(&sandbox, &authorization_request("full")));
     sandbox.advance(599);
-    assert_eq!(token(&sandbox, &redeeming("full", &young)).status, 200);
+    assert_eq!(token(&sandbox, &code_exchange("full", &young)).status, 200);
     sandbox.advance(2);
-    assert_eq!(refused(&token(&sandbox, &redeeming("full", &old))), "invalid_grant");
+    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &old))), "invalid_grant");
 }
 
 #[test]
-fn a_code_belongs_to_its_client_its_redirect_and_its_verifier() {
+fn a_code_is_bound_to_its_client_redirect_uri_and_verifier() {
     // TOK-08, TOK-09, TOK-35
     let sandbox = sandbox();
-    let code = code(&sandbox, &asking("full"));
+    let code = code(&sandbox, &authorization_request("full"));
     let other = VERIFIER.replace('d', "e");
     for (name, value) in [
         ("client_id", "sender"),
@@ -204,50 +207,53 @@ fn a_code_belongs_to_its_client_its_redirect_and_its_verifier() {
         ("code_verifier", other.as_str()),
         ("code", "sb_code_unknown"),
     ] {
-        let answer = token(&sandbox, &with(redeeming("full", &code), name, Some(value)));
+        let answer = token(&sandbox, &with(code_exchange("full", &code), name, Some(value)));
         assert_eq!(refused(&answer), "invalid_grant", "{name}");
     }
-    assert_eq!(token(&sandbox, &with(redeeming("full", &code), "redirect_uri", Some(REDIRECT))).status, 200);
+    assert_eq!(
+        token(&sandbox, &with(code_exchange("full", &code), "redirect_uri", Some(REDIRECT))).status,
+        200
+    );
 }
 
 #[test]
-fn a_verifier_has_43_to_128_characters_of_its_alphabet() {
+fn a_verifier_has_43_to_128_unreserved_characters() {
     // TOK-11, TOK-13, LIM-12
     let sandbox = sandbox();
     for verifier in
         ["x".repeat(42), "x".repeat(129), format!("{}+", &VERIFIER[1..]), format!("{} ", &VERIFIER[1..])]
     {
-        let code = code(&sandbox, &asking("full"));
-        let answer = token(&sandbox, &with(redeeming("full", &code), "code_verifier", Some(&verifier)));
+        let code = code(&sandbox, &authorization_request("full"));
+        let answer = token(&sandbox, &with(code_exchange("full", &code), "code_verifier", Some(&verifier)));
         assert_eq!(refused(&answer), "invalid_request", "{verifier}");
     }
     for length in [43, 128] {
         let verifier: String = "aZ0-._~".chars().cycle().take(length).collect();
         let challenge = URL_SAFE_NO_PAD.encode(<sha2::Sha256 as sha2::Digest>::digest(&verifier));
-        let code = code(&sandbox, &with(asking("full"), "code_challenge", Some(&challenge)));
-        let answer = token(&sandbox, &with(redeeming("full", &code), "code_verifier", Some(&verifier)));
+        let code = code(&sandbox, &with(authorization_request("full"), "code_challenge", Some(&challenge)));
+        let answer = token(&sandbox, &with(code_exchange("full", &code), "code_verifier", Some(&verifier)));
         assert_eq!(answer.status, 200, "{length}");
     }
 }
 
 #[test]
-fn an_unknown_or_disabled_client_is_refused() {
+fn an_unknown_or_disabled_client_is_rejected() {
     // TOK-30, TOK-31
     let sandbox = sandbox();
     for client in ["nobody", "disabled"] {
-        assert_eq!(refused(&token(&sandbox, &redeeming(client, "x"))), "invalid_client");
-        assert_eq!(refused(&token(&sandbox, &refreshing(client, "x"))), "invalid_client");
+        assert_eq!(refused(&token(&sandbox, &code_exchange(client, "x"))), "invalid_client");
+        assert_eq!(refused(&token(&sandbox, &refresh_request(client, "x"))), "invalid_client");
     }
 }
 
 #[test]
-fn a_client_uses_only_the_grants_that_it_is_registered_for() {
+fn a_client_is_limited_to_its_registered_grant_types() {
     // TOK-32, AUTHZ-33
     let sandbox = sandbox();
     let tokens = tokens(&sandbox, "code-only");
     let refresh = tokens["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refreshing("code-only", refresh))), "unauthorized_client");
-    assert_eq!(refused(&token(&sandbox, &redeeming("refresh-only", "x"))), "unauthorized_client");
+    assert_eq!(refused(&token(&sandbox, &refresh_request("code-only", refresh))), "unauthorized_client");
+    assert_eq!(refused(&token(&sandbox, &code_exchange("refresh-only", "x"))), "unauthorized_client");
 }
 
 #[test]
@@ -256,35 +262,36 @@ fn a_refresh_can_narrow_the_scope_of_one_access_token_but_not_widen_it() {
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
     let refresh = first["refresh_token"].as_str().unwrap();
-    let narrow = token(&sandbox, &with(refreshing("full", refresh), "scope", Some("emails:send"))).json();
+    let narrow =
+        token(&sandbox, &with(refresh_request("full", refresh), "scope", Some("emails:send"))).json();
     assert_eq!(narrow["scope"], "emails:send");
-    assert_eq!(calls(&sandbox, narrow["access_token"].as_str().unwrap()), 403);
-    let wide = token(&sandbox, &refreshing("full", narrow["refresh_token"].as_str().unwrap())).json();
+    assert_eq!(api_status(&sandbox, narrow["access_token"].as_str().unwrap()), 403);
+    let wide = token(&sandbox, &refresh_request("full", narrow["refresh_token"].as_str().unwrap())).json();
     assert_eq!(wide["scope"], "full_access emails:send");
-    assert_eq!(calls(&sandbox, wide["access_token"].as_str().unwrap()), 200);
+    assert_eq!(api_status(&sandbox, wide["access_token"].as_str().unwrap()), 200);
 
     let sender = super::tokens(&sandbox, "sender");
     let refresh = sender["refresh_token"].as_str().unwrap();
     for wide in ["full_access", "emails:send full_access", "foo"] {
-        let answer = token(&sandbox, &with(refreshing("sender", refresh), "scope", Some(wide)));
+        let answer = token(&sandbox, &with(refresh_request("sender", refresh), "scope", Some(wide)));
         assert_eq!(refused(&answer), "invalid_scope", "{wide}");
     }
-    assert_eq!(token(&sandbox, &refreshing("sender", refresh)).status, 200, "a refusal spends nothing");
+    assert_eq!(token(&sandbox, &refresh_request("sender", refresh)).status, 200, "a refusal spends nothing");
 }
 
 #[test]
-fn a_refresh_token_that_comes_back_revokes_the_grant_and_all_its_tokens() {
+fn refresh_token_reuse_revokes_the_grant_and_all_its_tokens() {
     // TOK-25, TOK-26
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
-    let second = token(&sandbox, &refreshing("full", first["refresh_token"].as_str().unwrap())).json();
+    let second = token(&sandbox, &refresh_request("full", first["refresh_token"].as_str().unwrap())).json();
     let access = second["access_token"].as_str().unwrap();
-    assert_eq!(calls(&sandbox, access), 200);
-    let reused = token(&sandbox, &refreshing("full", first["refresh_token"].as_str().unwrap()));
+    assert_eq!(api_status(&sandbox, access), 200);
+    let reused = token(&sandbox, &refresh_request("full", first["refresh_token"].as_str().unwrap()));
     assert_eq!(refused(&reused), "invalid_grant");
-    assert_eq!(calls(&sandbox, access), 401);
-    assert_eq!(calls(&sandbox, first["access_token"].as_str().unwrap()), 401);
-    let newest = token(&sandbox, &refreshing("full", second["refresh_token"].as_str().unwrap()));
+    assert_eq!(api_status(&sandbox, access), 401);
+    assert_eq!(api_status(&sandbox, first["access_token"].as_str().unwrap()), 401);
+    let newest = token(&sandbox, &refresh_request("full", second["refresh_token"].as_str().unwrap()));
     assert_eq!(refused(&newest), "invalid_grant");
     let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(
@@ -299,46 +306,46 @@ fn a_refresh_token_that_comes_back_revokes_the_grant_and_all_its_tokens() {
 }
 
 #[test]
-fn a_refresh_token_lives_60_days_from_its_issue() {
+fn a_refresh_token_expires_60_days_after_issue() {
     // TOK-23, LIM-15
     const DAY: u64 = 86_400;
     let sandbox = sandbox();
     let mut refresh = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
     for _ in 0..3 {
         sandbox.advance(59 * DAY);
-        let answer = token(&sandbox, &refreshing("full", &refresh));
+        let answer = token(&sandbox, &refresh_request("full", &refresh));
         assert_eq!(answer.status, 200, "each issue begins the 60 days anew");
         refresh = answer.json()["refresh_token"].as_str().unwrap().to_owned();
     }
     sandbox.advance(60 * DAY + 1);
-    assert_eq!(refused(&token(&sandbox, &refreshing("full", &refresh))), "invalid_grant");
+    assert_eq!(refused(&token(&sandbox, &refresh_request("full", &refresh))), "invalid_grant");
 }
 
 #[test]
-fn an_unknown_refresh_token_or_one_of_another_client_is_refused_and_harms_nobody() {
+fn an_unknown_or_foreign_refresh_token_is_rejected_without_revoking_anything() {
     // TOK-29
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
     let refresh = first["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refreshing("full", "sb_rt_unknown"))), "invalid_grant");
-    assert_eq!(refused(&token(&sandbox, &refreshing("sender", refresh))), "invalid_grant");
-    assert_eq!(token(&sandbox, &refreshing("full", refresh)).status, 200);
+    assert_eq!(refused(&token(&sandbox, &refresh_request("full", "sb_rt_unknown"))), "invalid_grant");
+    assert_eq!(refused(&token(&sandbox, &refresh_request("sender", refresh))), "invalid_grant");
+    assert_eq!(token(&sandbox, &refresh_request("full", refresh)).status, 200);
 }
 
 #[test]
-fn of_two_refreshes_with_one_token_at_once_one_comes_first_and_the_other_is_a_reuse() {
+fn of_two_concurrent_refreshes_one_succeeds_and_the_other_counts_as_reuse() {
     // TOK-24, TOK-26
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full");
     let refresh = first["refresh_token"].as_str().unwrap();
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let asks: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| token(&sandbox, &refreshing("full", refresh)).status.as_u16()))
+            .map(|_| scope.spawn(|| token(&sandbox, &refresh_request("full", refresh)).status.as_u16()))
             .collect();
         asks.into_iter().map(|ask| ask.join().unwrap()).collect()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 1, "{statuses:?}");
-    assert_eq!(calls(&sandbox, first["access_token"].as_str().unwrap()), 401);
+    assert_eq!(api_status(&sandbox, first["access_token"].as_str().unwrap()), 401);
 }
 
 #[test]
@@ -356,7 +363,7 @@ fn a_malformed_body_is_an_invalid_request() {
 }
 
 #[test]
-fn an_access_token_says_the_same_of_one_account_and_never_its_key() {
+fn an_access_token_has_a_stable_subject_and_never_contains_the_api_key() {
     let sandbox = sandbox();
     let claims = |tenant: &str| {
         let token = sandbox.service.grant("full", tenant, "emails:send").access_token;
@@ -370,43 +377,43 @@ fn an_access_token_says_the_same_of_one_account_and_never_its_key() {
 }
 
 #[test]
-fn a_code_that_comes_back_takes_its_tokens_with_it() {
+fn code_reuse_revokes_the_issued_tokens() {
     // TOK-06; RFC 6749, 4.1.2
     let sandbox = sandbox();
-    let code = code(&sandbox, &asking("full"));
-    let first = token(&sandbox, &redeeming("full", &code)).json();
+    let code = code(&sandbox, &authorization_request("full"));
+    let first = token(&sandbox, &code_exchange("full", &code)).json();
     let access = first["access_token"].as_str().unwrap();
-    // Another client shows a code that isn't its own: that says nothing of the one that it belongs to.
-    assert_eq!(refused(&token(&sandbox, &redeeming("sender", &code))), "invalid_grant");
-    assert_eq!(calls(&sandbox, access), 200);
-    assert_eq!(refused(&token(&sandbox, &redeeming("full", &code))), "invalid_grant");
-    assert_eq!(calls(&sandbox, access), 401);
+    // A code presented by another client doesn't affect the grant it was issued for.
+    assert_eq!(refused(&token(&sandbox, &code_exchange("sender", &code))), "invalid_grant");
+    assert_eq!(api_status(&sandbox, access), 200);
+    assert_eq!(refused(&token(&sandbox, &code_exchange("full", &code))), "invalid_grant");
+    assert_eq!(api_status(&sandbox, access), 401);
     let refresh = first["refresh_token"].as_str().unwrap();
-    assert_eq!(refused(&token(&sandbox, &refreshing("full", refresh))), "invalid_grant");
+    assert_eq!(refused(&token(&sandbox, &refresh_request("full", refresh))), "invalid_grant");
     let kinds: Vec<_> = sandbox.service.token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::CodeReused, TokenEventKind::Late]);
     assert_eq!(sandbox.get("/oauth/grants").json()["data"][0]["revoked_reason"], "code_reused");
 }
 
 #[test]
-fn a_scope_is_one_or_more_words_and_each_counts_once() {
+fn scope_is_a_nonempty_list_without_duplicates() {
     // TOK-15, TOK-16
     let sandbox = sandbox();
     let refresh = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
     for nothing in [" ", "   "] {
-        let answer = token(&sandbox, &with(refreshing("full", &refresh), "scope", Some(nothing)));
+        let answer = token(&sandbox, &with(refresh_request("full", &refresh), "scope", Some(nothing)));
         assert_eq!(refused(&answer), "invalid_scope", "{nothing:?}");
     }
-    let twice = with(refreshing("full", &refresh), "scope", Some("emails:send emails:send"));
+    let twice = with(refresh_request("full", &refresh), "scope", Some("emails:send emails:send"));
     assert_eq!(token(&sandbox, &twice).json()["scope"], "emails:send");
 }
 
 #[test]
-fn of_a_grant_the_last_6000_refresh_tokens_are_remembered() {
+fn each_grant_remembers_its_last_6000_refresh_tokens() {
     // TOK-24, TOK-26
     let sandbox = sandbox();
     let first = tokens(&sandbox, "full")["refresh_token"].as_str().unwrap().to_owned();
-    let rotate = |shown: &str| token(&sandbox, &refreshing("full", shown));
+    let rotate = |shown: &str| token(&sandbox, &refresh_request("full", shown));
     let mut last = vec![first];
     for _ in 0..6_100 {
         let answer = rotate(&last[last.len() - 1]);

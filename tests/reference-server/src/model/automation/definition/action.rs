@@ -1,4 +1,4 @@
-//! What a step does, by its type's configuration.
+//! The actions of steps, with their configuration.
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,11 @@ use uuid::Uuid;
 use crate::model::automation::duration;
 use crate::model::automation::rule::{Rule, check_origin};
 use crate::model::email::recipients::Mailbox;
+use crate::store::size::{Size, heap_size};
 use crate::wire::paging::quoted;
 use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
 
-/// The types of steps.
+/// The step types.
 pub(crate) const KINDS: [&str; 8] = [
     "trigger",
     "send_email",
@@ -23,31 +24,31 @@ pub(crate) const KINDS: [&str; 8] = [
     "add_to_segment",
 ];
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum Action {
     Trigger { event_name: String },
-    SendEmail(Letter),
+    SendEmail(EmailAction),
     Delay(SignedDuration),
     WaitForEvent { event_name: String, timeout: Option<SignedDuration>, filter: Option<Rule> },
     Condition(Rule),
-    ContactUpdate(Vec<(Part, Given)>),
+    ContactUpdate(Vec<(Part, ValueSource)>),
     ContactDelete,
     AddToSegment(Uuid),
 }
 
-/// An email from a template.
+/// Sends an email from a template.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Letter {
-    /// The template's id or alias.
+pub(crate) struct EmailAction {
+    /// The template's ID or alias.
     pub(crate) template: String,
-    pub(crate) variables: Vec<(String, Given)>,
+    pub(crate) variables: Vec<(String, ValueSource)>,
     pub(crate) subject: Option<String>,
     pub(crate) from: Option<String>,
     pub(crate) reply_to: Option<String>,
 }
 
-/// What of a contact changes.
+/// The field of a contact that changes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum Part {
     FirstName,
@@ -56,11 +57,46 @@ pub(crate) enum Part {
     Property(String),
 }
 
-/// A value, or the name of what the run knows.
+/// A value, or the name of a variable of the run.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(crate) enum Given {
+pub(crate) enum ValueSource {
     Fixed(Value),
     Var(String),
+}
+
+impl Size for Action {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Trigger { event_name } => event_name.heap_size(),
+            Self::SendEmail(letter) => letter.heap_size(),
+            Self::WaitForEvent { event_name, timeout: _, filter } => {
+                event_name.heap_size() + filter.heap_size()
+            }
+            Self::Condition(rule) => rule.heap_size(),
+            Self::ContactUpdate(parts) => parts.heap_size(),
+            Self::Delay(_) | Self::ContactDelete | Self::AddToSegment(_) => 0,
+        }
+    }
+}
+
+heap_size!(EmailAction { template, variables, subject, from, reply_to });
+
+impl Size for Part {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::FirstName | Self::LastName | Self::Unsubscribed => 0,
+            Self::Property(key) => key.heap_size(),
+        }
+    }
+}
+
+impl Size for ValueSource {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Fixed(value) => value.heap_size(),
+            Self::Var(name) => name.heap_size(),
+        }
+    }
 }
 
 impl Action {
@@ -80,7 +116,7 @@ impl Action {
             "trigger" => {
                 fields.require_text("event_name", problems).map(|event_name| Self::Trigger { event_name })
             }
-            "send_email" => Letter::take(&mut fields, problems, ignored).map(Self::SendEmail),
+            "send_email" => EmailAction::take(&mut fields, problems, ignored).map(Self::SendEmail),
             "delay" => {
                 let text = fields.require_text("duration", problems);
                 text.and_then(|text| read_duration(&fields, "duration", &text, problems)).map(Self::Delay)
@@ -143,14 +179,14 @@ fn take_update(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut I
     let before = problems.count();
     let mut parts = Vec::new();
     for (name, part) in [("first_name", Part::FirstName), ("last_name", Part::LastName)] {
-        if let Some(given) = Given::take(fields, name, "a string, null", problems, ignored, |value| {
+        if let Some(given) = ValueSource::take(fields, name, "a string, null", problems, ignored, |value| {
             value.is_string() || value.is_null()
         }) {
             parts.push((part, given));
         }
     }
     if let Some(given) =
-        Given::take(fields, "unsubscribed", "a boolean", problems, ignored, Value::is_boolean)
+        ValueSource::take(fields, "unsubscribed", "a boolean", problems, ignored, Value::is_boolean)
     {
         parts.push((Part::Unsubscribed, given));
     }
@@ -161,7 +197,7 @@ fn take_update(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut I
         for key in properties.names() {
             let what = "a string, a number, a boolean, null";
             let scalar = |value: &Value| !value.is_array() && !value.is_object();
-            if let Some(given) = Given::take(&mut properties, &key, what, problems, ignored, scalar) {
+            if let Some(given) = ValueSource::take(&mut properties, &key, what, problems, ignored, scalar) {
                 parts.push((Part::Property(key), given));
             }
         }
@@ -169,7 +205,7 @@ fn take_update(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut I
     (problems.count() == before).then_some(Action::ContactUpdate(parts))
 }
 
-impl Letter {
+impl EmailAction {
     fn take(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Option<Self> {
         let before = problems.count();
         let subject = fields.take_line("subject", problems).map(Into::into);
@@ -190,7 +226,7 @@ impl Letter {
             for key in given.names() {
                 let right = |value: &Value| value.is_string() || value.is_number();
                 if let Some(value) =
-                    Given::take(&mut given, &key, "a string, a number", problems, ignored, right)
+                    ValueSource::take(&mut given, &key, "a string, a number", problems, ignored, right)
                 {
                     variables.push((key, value));
                 }
@@ -213,8 +249,8 @@ fn take_mailbox(fields: &mut Fields<'_>, name: &str, problems: &mut Problems) ->
     }
 }
 
-impl Given {
-    /// Takes a value that may be null, or `{"var": …}`; what else it may be is told by `what`.
+impl ValueSource {
+    /// Reads a value that may be null or `{"var": …}`; `what` names the other accepted types.
     fn take(
         fields: &mut Fields<'_>,
         name: &str,

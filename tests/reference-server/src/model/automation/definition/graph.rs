@@ -1,4 +1,4 @@
-//! The graph that the connections of a definition draw.
+//! Checks of the graph of steps and connections.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use crate::model::automation::definition::{Action, Definition};
 use crate::wire::paging::quoted;
 use crate::wire::validation::Problems;
 
-/// Notes what is wrong with it.
+/// Reports the problems of a definition.
 pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
     let mut places = HashMap::new();
     for (place, step) in definition.steps.iter().enumerate() {
@@ -69,7 +69,7 @@ pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
     }
 }
 
-/// The connections that close a circle, as a walk from each step meets them.
+/// The connections that close a cycle, found by a depth-first search from each step.
 fn closing(edges: &[(usize, usize, usize)], steps: usize) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Seen {
@@ -86,7 +86,7 @@ fn closing(edges: &[(usize, usize, usize)], steps: usize) -> Vec<usize> {
         if seen[start] != Seen::No {
             continue;
         }
-        // Each step on the way, with the connection to be tried next.
+        // The path to the current step, each step with its next connection to try.
         let mut way = vec![(start, 0)];
         seen[start] = Seen::OnTheWay;
         while let Some((step, tried)) = way.last_mut() {

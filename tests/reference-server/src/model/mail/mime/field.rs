@@ -1,7 +1,7 @@
-//! Header fields as lines of a mail.
+//! Header fields.
 //!
-//! A line is folded only where its value has white space, by a CRLF before it, so that unfolding gives the value back exactly (RFC 5322, 2.2.3).
-//! What can't stand on such lines goes into encoded words (RFC 2047) or, in parameters, into segments (RFC 2231).
+//! A line is folded only before white space of its value, by a CRLF, so that unfolding restores the value exactly (RFC 5322, 2.2.3). Text
+//! that can't be folded this way becomes encoded words (RFC 2047) or, in parameters, segments (RFC 2231).
 
 use std::fmt::{self, Write as _};
 
@@ -12,26 +12,26 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::mime::limits::{has_short_words, is_plain};
 use crate::model::email::recipients::Mailbox;
 
-/// How long a line should be (RFC 5322, 2.1.1), in bytes; those with encoded words must be (RFC 2047, 2).
+/// The recommended length of a line (RFC 5322, 2.1.1), in bytes; required for lines with encoded words (RFC 2047, 2).
 const LINE: usize = 76;
 
-/// Whether parsers that aren't strict leave a text as it is, too: some decode encoded words wherever they stand, also in quotes, and some make one
-/// space of all around a fold.
+/// Whether even lenient parsers leave a text unchanged: some decode encoded words anywhere, even in quotes, and some collapse white space
+/// around a fold.
 fn is_literal(text: &str) -> bool {
     !text.contains("=?") && !text.contains("  ")
 }
 
-/// The fields at the head of a mail or of a part.
+/// The header fields of a message or of a part.
 #[derive(Default)]
 pub(crate) struct Fields(String);
 
 impl Fields {
-    /// A value that is plain and may hold encoded words of its own.
+    /// A literal value, which may contain encoded words of its own.
     pub(crate) fn plain(&mut self, name: &str, value: &str) {
         self.line(name, |line| line.folding().write_str(value));
     }
 
-    /// Free text: as it is where it can be, else in encoded words.
+    /// Free text: literal if possible, else in encoded words.
     pub(crate) fn text(&mut self, name: &str, value: &str) {
         if is_plain(value) && is_literal(value) {
             return self.plain(name, value);
@@ -39,7 +39,7 @@ impl Fields {
         self.line(name, |line| rfc2047::encode(value, line));
     }
 
-    /// A field that was given by name: as it is where it can be, since it may be structured.
+    /// A custom field: literal if possible, since it may be structured.
     pub(crate) fn custom(&mut self, name: &str, value: &str) {
         if is_plain(value) { self.plain(name, value) } else { self.text(name, value) }
     }
@@ -80,13 +80,13 @@ impl Fields {
         });
     }
 
-    /// All of them, with the empty line below.
+    /// Returns all fields, with the empty line after them.
     pub(crate) fn finish(mut self) -> String {
         self.0.push_str("\r\n");
         self.0
     }
 
-    /// All of them, where more follow.
+    /// Returns all fields, when more follow.
     pub(crate) fn lines(&self) -> &str {
         &self.0
     }
@@ -94,13 +94,13 @@ impl Fields {
     fn line(&mut self, name: &str, write: impl FnOnce(&mut EmailWriter<'_>) -> fmt::Result) {
         self.0.push_str(name);
         self.0.push_str(": ");
-        // The first word stays beside the name, or some programs would find an empty value. Writing to a string does not fail.
+        // The first word stays next to the name, since some programs would read an empty value otherwise. Writing to a string can't fail.
         let _ = write(&mut EmailWriter::new(&mut self.0, name.len() + 2, 0, false));
         self.0.push_str("\r\n");
     }
 }
 
-/// Writes what must not be folded inside, behind a space.
+/// Writes a space and a token that must not be folded.
 fn whole(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
     if line.projected_line_len() + token.len() > LINE {
         line.new_line()?;
@@ -108,7 +108,7 @@ fn whole(line: &mut EmailWriter<'_>, token: &str) -> fmt::Result {
     line.write_str(token)
 }
 
-/// A friendly name: words, a quoted string, or encoded words.
+/// A display name: words, a quoted string, or encoded words.
 fn phrase(line: &mut EmailWriter<'_>, name: &str) -> fmt::Result {
     let atoms =
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" !#$%&'*+-/=?^_`{|}~".contains(&byte));
@@ -131,7 +131,7 @@ fn segments(line: &mut EmailWriter<'_>, (name, value): (&str, &str)) -> fmt::Res
     for number in 0.. {
         let charset = if number == 0 { "utf-8''" } else { "" };
         let mut segment = format!(" {name}*{number}*={charset}");
-        // A character takes at most twelve bytes, and `;` stands behind the segment.
+        // A character takes at most twelve bytes, and `;` follows the segment.
         while segment.len() + 13 <= LINE
             && let Some(char) = rest.next()
         {

@@ -1,11 +1,11 @@
-//! Conversations without sockets, in pieces of all sizes.
+//! Sessions without sockets, with input in chunks of all sizes.
 
 use proptest::prelude::*;
 
 use crate::mount::smtp::session::*;
 use crate::settings::Settings;
 
-/// Lets a client say all of this, in pieces of this length; gives the answers and the mails.
+/// Sends this input in chunks of this size; returns the replies and the messages.
 fn converse(words: &[u8], piece: usize, settings: Settings) -> (String, Vec<Vec<u8>>) {
     converse_with(&Service::new(settings), words, piece)
 }
@@ -79,7 +79,7 @@ fn a_mail_ends_at_crlf_dot_crlf_and_nowhere_else() {
     }
 }
 
-/// All texts of CR, LF and dot up to this length.
+/// All sequences of CR, LF and dot up to this length.
 fn line_ends(longest: usize) -> Vec<Vec<u8>> {
     let (mut all, mut last) = (Vec::new(), vec![Vec::new()]);
     for _ in 0..longest {
@@ -102,10 +102,10 @@ fn of_all_sequences_of_cr_lf_and_dot_one_ends_the_data() {
         let text = &first[..end + 2];
         let is_clean = !has_bare_line_end(text);
         let ends_between = end < b"Subject: one\r\n\r\nbody".len() + between.len();
-        // What is left of the sequence after the end stands before the next command, whose line it spoils unless it is whole lines.
+        // The rest of the sequence after the end precedes the next command, and breaks its line unless it consists of complete lines.
         let gap =
             first.get(end + END.len()..b"Subject: one\r\n\r\nbody".len() + between.len()).unwrap_or_default();
-        // (The grammar skips a CR in front of a command.)
+        // (The grammar skips a CR before a command.)
         let before = gap.iter().rfind(|byte| **byte != b'\r');
         let next_is_a_command = before.is_none_or(|byte| *byte == b'\n');
         for piece in [1, 3, 10_000] {
@@ -180,7 +180,7 @@ fn an_empty_mail_ends_and_is_no_mail() {
 fn a_mail_over_the_limit_is_read_to_its_end_and_refused() {
     let settings = || Settings { body_limit: 100, ..Settings::default() };
     let words = |long| format!("{BEGIN}Subject: x\r\n\r\n{}\r\n.\r\nNOOP\r\n", "a".repeat(long));
-    // 14 bytes of header, 2 of the end of the line.
+    // 14 bytes of header, 2 of the line end.
     let (answers, mails) = converse(words(84).as_bytes(), 9, settings());
     assert_eq!((mails.len(), answers.contains("552 ")), (1, false), "{answers}");
     for (long, piece) in [(85, 9), (85, 10_000), (5_000, 9)] {

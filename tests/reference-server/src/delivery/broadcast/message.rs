@@ -1,0 +1,70 @@
+//! One contact's email: the broadcast's message with the contact's values in place of the placeholders.
+//!
+//! Placeholders are `FIRST_NAME`, `LAST_NAME`, `EMAIL`, `SERVICE_UNSUBSCRIBE_URL`, and `contact.` with a property or one of the contact's
+//! own fields. A missing value is replaced by the text behind the `|`, else by the property's fallback value, else by nothing. Other names
+//! stay unchanged, so that a misspelling is visible; the specification doesn't define this.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::content::placeholders::{LARGEST, Outline, line};
+use crate::delivery::broadcast::audience;
+use crate::delivery::unsubscribe;
+use crate::model::contact::Contact;
+use crate::model::email::bodies::Bodies;
+use crate::model::email::draft::{Draft, Origin};
+use crate::model::email::personal::{Common, Personal, Values};
+use crate::model::email::recipients::Mailbox;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+
+/// Creates the emails of one step of a broadcast.
+pub(crate) struct MessageBuilder<'a> {
+    tenant: &'a Tenant,
+    common: &'a Arc<Common>,
+    fallbacks: Arc<HashMap<String, String>>,
+    /// The outlines of the bodies and the preview, which predict their sizes.
+    outlines: Vec<Outline<'a>>,
+}
+
+impl<'a> MessageBuilder<'a> {
+    pub(super) fn of(tenant: &'a Tenant, common: &'a Arc<Common>) -> Self {
+        let message = common.message();
+        let texts = [message.html.as_deref(), message.text.as_deref(), message.preview_text.as_deref()];
+        let outlines = texts.into_iter().flatten().map(Outline::of).collect();
+        Self { tenant, common, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
+    }
+
+    /// Creates the email for one contact; `None` if its address is invalid, or if its values exceed the size limit of an email.
+    pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<Draft> {
+        let to = Mailbox::parse(&contact.email).ok()?;
+        let message = self.common.message();
+        let link = unsubscribe::link(state, self.tenant, contact.id, message.topic);
+        let values = Values { contact, link: link.as_str().into(), fallbacks: Arc::clone(&self.fallbacks) };
+        let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= LARGEST;
+        if !self.outlines.iter().all(fits) {
+            return None;
+        }
+        let subject = line(&values.fill(&message.subject)?);
+        let personal = Personal { common: Arc::clone(self.common), values };
+        Some(Draft {
+            from: message.from.clone(),
+            to: vec![to],
+            cc: None,
+            bcc: None,
+            reply_to: message.reply_to.clone(),
+            subject,
+            bodies: Bodies::Personal(Arc::new(personal)),
+            // RFC 2369, and RFC 8058 for the unsubscribe button of mail clients.
+            headers: vec![
+                ("List-Unsubscribe".to_owned(), format!("<{link}>")),
+                ("List-Unsubscribe-Post".to_owned(), unsubscribe::ONE_CLICK.to_owned()),
+            ],
+            attachments: Vec::new(),
+            tags: Arc::default(),
+            topic: message.topic,
+            scheduled_at: None,
+            origin: Origin { broadcast: Some(self.common.broadcast.id), ..Origin::default() },
+        })
+    }
+}

@@ -1,0 +1,355 @@
+//! The details of one email, captured or received: its source, bodies and files.
+
+pub(super) mod sanitized;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::inbox::{messages, unsent};
+use crate::lock::lock;
+use crate::mime;
+use crate::model::email::Email;
+use crate::model::mail::Mail;
+use crate::model::received::{Attachment, Received, attachments, content_of, contents};
+use crate::state::tenant::Tenant;
+use crate::wire::cancel::Cancellation;
+use crate::wire::problem::{self, Problem};
+use crate::wire::timestamp::database;
+
+/// The folder of an email.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Folder {
+    /// `/_/messages/…`
+    Sent,
+    /// `/_/received/…`
+    Received,
+}
+
+/// An email on the page.
+pub(super) enum MailView {
+    Sent(Arc<Mail>),
+    /// An unsent email: it has bodies, but neither source nor files.
+    Unsent(Arc<Email>),
+    Received(Arc<Received>),
+}
+
+impl MailView {
+    pub(super) fn find(tenant: &Tenant, tray: Folder, id: &str) -> Result<Self, Problem> {
+        match tray {
+            Folder::Sent => messages::find(tenant, id).map(Self::Sent).or_else(|missing| {
+                let email = Uuid::try_parse(id).ok().and_then(|id| unsent::find(&lock(&tenant.emails), id));
+                email.map(Self::Unsent).ok_or(missing)
+            }),
+            Folder::Received => Uuid::try_parse(id)
+                .ok()
+                .and_then(|id| lock(&tenant.received).get(id).cloned())
+                .map(Self::Received)
+                .ok_or_else(|| Problem::not_found("Received email not found.")),
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
+        match self {
+            Self::Sent(mail) => mail.id.to_string(),
+            Self::Unsent(email) => email.id.to_string(),
+            Self::Received(mail) => mail.id.to_string(),
+        }
+    }
+
+    /// The ID of its email; that of a received email is its own.
+    pub(super) fn email_id(&self) -> Uuid {
+        match self {
+            Self::Sent(mail) => mail.email_id,
+            Self::Unsent(email) => email.id,
+            Self::Received(mail) => mail.id,
+        }
+    }
+
+    fn source(&self) -> Result<Bytes, Problem> {
+        match self {
+            Self::Sent(mail) => Ok(mail.mime()),
+            Self::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
+            Self::Received(mail) => Ok(mail.raw.clone()),
+        }
+    }
+
+    fn html(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
+            Self::Unsent(email) => email.bodies.html().map(|html| html.to_string().into()),
+            Self::Received(mail) => mail.html.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    fn text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
+            Self::Unsent(email) => email.bodies.text().map(|text| text.to_string().into()),
+            Self::Received(mail) => mail.text.as_deref().map(Cow::Borrowed),
+        }
+    }
+
+    /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
+    pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
+        let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
+        let page = sanitized::document(&html, || self.pictures(), canceled);
+        page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
+    }
+
+    /// The inline images of the HTML. A message that can't be parsed has none.
+    fn pictures(&self) -> sanitized::Pictures {
+        let mut pictures = sanitized::Pictures::new();
+        for (file, bytes) in
+            self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
+        {
+            if let Some(id) = file.content_id {
+                // Of several with the same ID the first one counts.
+                pictures.entry(id).or_insert((file.content_type, bytes));
+            }
+        }
+        pictures
+    }
+
+    /// The text body.
+    pub(super) fn text_page(&self) -> Result<Response<Bytes>, Problem> {
+        let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
+        Ok(inert(
+            Bytes::copy_from_slice(text.as_bytes()),
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        ))
+    }
+
+    /// The raw message, as a download.
+    pub(super) fn download(&self) -> Result<Response<Bytes>, Problem> {
+        Ok(saved(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
+    }
+
+    /// One of its files, as a download.
+    pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
+        let source = self.source()?;
+        let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
+        let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
+        let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
+        Ok(saved(bytes, &file.content_type, &file.filename))
+    }
+
+    /// All details except the bodies.
+    pub(super) fn about(&self, tenant: &Tenant) -> Response<Bytes> {
+        // An unsent email has neither headers nor files.
+        let source = self.source().unwrap_or_default();
+        let parsed = mime::headers(&source);
+        let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
+        let headers =
+            headers.map(|(name, value)| Header { name, value: messages::unfolded(value) }).collect();
+        let (files, not_shown) = match attachments(&source) {
+            Ok(files) => (files, None),
+            Err(reason) => (Vec::new(), Some(reason.not_shown())),
+        };
+        problem::json(
+            StatusCode::OK,
+            &About {
+                mail: match self {
+                    Self::Sent(mail) => Item::Sent(messages::Item::of(tenant, mail)),
+                    Self::Unsent(email) => Item::Unsent(unsent::Item::of(email)),
+                    Self::Received(mail) => Item::Received(ReceivedItem::of(mail)),
+                },
+                html_size: self.html().map(|html| html.len()),
+                text_size: self.text().map(|text| text.len()),
+                headers,
+                files: files.iter().map(File::of).collect(),
+                not_shown,
+            },
+        )
+    }
+}
+
+/// The content is untrusted, so a browser must save it instead of showing it.
+fn saved(bytes: Bytes, content_type: &str, filename: &str) -> Response<Bytes> {
+    let content_type = HeaderValue::try_from(content_type)
+        .unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"));
+    let mut response = inert(bytes, content_type);
+    let name: String = filename.chars().map(|char| if misleads(char) { '_' } else { char }).collect();
+    let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
+    if let Ok(disposition) = HeaderValue::try_from(format!("attachment; filename*=utf-8''{name}")) {
+        response.headers_mut().insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}
+
+/// Whether a character can disguise a file name: controls, and direction marks.
+fn misleads(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A response that is inert in a browser, whatever its content.
+fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+    let mut response = Response::new(bytes);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+#[derive(Serialize)]
+struct About<'a> {
+    #[serde(flatten)]
+    mail: Item<'a>,
+    /// In bytes.
+    html_size: Option<usize>,
+    text_size: Option<usize>,
+    headers: Vec<Header<'a>>,
+    /// In the order of the message; the index is the one in `files/{n}`.
+    files: Vec<File<'a>>,
+    /// Why there are none, if the message can't be parsed.
+    not_shown: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Sent(messages::Item<'a>),
+    Unsent(unsent::Item<'a>),
+    Received(ReceivedItem<'a>),
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    name: &'a str,
+    value: String,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    content_type: &'a str,
+    size: usize,
+    content_id: Option<&'a str>,
+    inline: bool,
+}
+
+impl<'a> File<'a> {
+    fn of(file: &'a Attachment) -> Self {
+        Self {
+            filename: &file.filename,
+            content_type: &file.content_type,
+            size: file.size,
+            content_id: file.content_id.as_deref(),
+            inline: file.inline,
+        }
+    }
+}
+
+/// A received email in a list, with the fields of a captured one as far as it has them.
+#[derive(Serialize)]
+pub(super) struct ReceivedItem<'a> {
+    id: String,
+    from: &'a str,
+    to: &'a [String],
+    cc: &'a [String],
+    bcc: &'a [String],
+    reply_to: &'a [String],
+    /// The envelope recipients.
+    received_for: &'a [String],
+    subject: &'a str,
+    created_at: String,
+    size: usize,
+    message_id: &'a str,
+    attachments: Vec<File<'a>>,
+}
+
+impl<'a> ReceivedItem<'a> {
+    pub(super) fn of(mail: &'a Received) -> Self {
+        Self {
+            id: mail.id.to_string(),
+            from: &mail.from,
+            to: &mail.to,
+            cc: &mail.cc,
+            bcc: &mail.bcc,
+            reply_to: &mail.reply_to,
+            received_for: &mail.recipients,
+            subject: &mail.subject,
+            created_at: database(mail.created_at),
+            size: mail.raw.len(),
+            message_id: &mail.message_id,
+            attachments: mail.attachments.iter().map(File::of).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use http::Request;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{Service, Settings, persistence};
+
+    const KEY: &str = "sb_test";
+
+    /// Stores a message like an earlier version, which had no limit.
+    fn stored(service: &Service) -> Uuid {
+        let raw = format!("Subject: Deep\r\n{}", "Content-Type: message/rfc822\r\n\r\n".repeat(25_000));
+        let id = service.state().next_id();
+        let mail = Received {
+            id,
+            created_at: service.clock().now(),
+            recipients: vec!["hi@acme.test".into()],
+            from: "ada@example.com".into(),
+            to: Vec::new(),
+            cc: Vec::new(),
+            bcc: Vec::new(),
+            reply_to: Vec::new(),
+            subject: "Deep".into(),
+            message_id: "<deep@example.com>".into(),
+            html: Some("<img src=cid:a>".into()),
+            text: None,
+            headers: BTreeMap::new(),
+            attachments: Vec::new(),
+            raw: raw.into(),
+        };
+        lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
+        id
+    }
+
+    fn get(service: &Service, path: &str) -> (StatusCode, Bytes) {
+        let request = Request::get(path).header("authorization", format!("Bearer {KEY}"));
+        let response = service.handle(request.body(Bytes::new()).unwrap());
+        (response.status(), response.into_body())
+    }
+
+    #[test]
+    fn a_mail_over_the_limits_that_was_stored_earlier_is_not_parsed_but_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
+        let (service, keeper) = open();
+        let id = stored(&service);
+        assert!(keeper.close());
+        drop(service);
+
+        let (service, keeper) = open();
+        let not_shown = "This mail has more than 100 levels of parts and is not shown.";
+        let (status, body) = get(&service, &format!("/_/received/{id}/about"));
+        let about: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &about["not_shown"]), (StatusCode::OK, &not_shown.into()));
+        assert_eq!(about["headers"][0]["value"], "Deep");
+        let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(String::from_utf8_lossy(&body).contains(not_shown));
+        for side in ["html", "download", "timeline"] {
+            assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
+        }
+        assert!(keeper.close());
+    }
+}

@@ -1,0 +1,309 @@
+//! The HTML of an email as an isolated document.
+//!
+//! Most of the work is done by the document's Content-Security-Policy: in a sandbox there are no scripts, no forms and no navigation out of
+//! the frame, and only images embedded in the document are loaded. But browsers also preconnect to resources that they won't load: for
+//! frames, for `link`, and for a link as soon as the mouse button is pressed on it. A policy doesn't prevent that, so these references are
+//! removed from the text: such elements are renamed to unknown ones, and a link leads to `#`, with its target in `data-to`.
+//!
+//! This applies wherever the text occurs, even if it only looks like a tag: a missed one would be worse than a changed email that quotes
+//! HTML without escaping it. Everything else stays unchanged, and the source is shown unmodified.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, header};
+use percent_encoding::percent_decode_str;
+
+use crate::wire::cancel::Cancellation;
+
+/// The maximum number of bytes of embedded images; further ones are omitted.
+const MOST_PICTURES: usize = 32 << 20;
+/// The number of replacements between two checks for a disconnected client.
+const STEPS: usize = 1 << 10;
+/// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything.
+const UNMADE: [&str; 10] =
+    ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];
+
+/// Links open in a new window, which the sandbox forbids, so that a click has no effect; their target is shown instead.
+const OWN: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
+    position:fixed!important;inset:auto auto 0 0!important;z-index:2147483647!important;max-width:100%!important;max-height:40%!important;\
+    overflow:hidden!important;box-sizing:border-box!important;padding:5px 10px!important;border-radius:0 6px 0 0!important;\
+    background:#1f2328!important;color:#fff!important;font:12px/1.4 ui-monospace,monospace!important;text-align:left!important;\
+    text-decoration:none!important;text-transform:none!important;overflow-wrap:anywhere!important;white-space:normal!important;\
+    direction:ltr!important;unicode-bidi:bidi-override!important;pointer-events:none!important}</style>";
+
+const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'self'";
+
+/// The images of an email by content ID: media type and content.
+pub(in crate::inbox) type Pictures = HashMap<String, (String, Bytes)>;
+
+/// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any as `cid:…`.
+/// Returns `None` if the client disconnects meanwhile.
+pub(in crate::inbox) fn document(
+    html: &str,
+    pictures: impl FnOnce() -> Pictures,
+    canceled: &Cancellation,
+) -> Option<String> {
+    let (before, mut rest) = html.split_at(end_of_doctype(html));
+    let mut page = String::with_capacity(html.len() + OWN.len());
+    page.push_str(before);
+    page.push_str(OWN);
+    let mut embedded = Embedded::new(pictures);
+    let mut references = References { end: rest.len() };
+    for step in 0_usize.. {
+        if step.is_multiple_of(STEPS) && canceled.is_canceled() {
+            return None;
+        }
+        let Some(at) = rest.find(['<', 'c', 'C', 'h', 'H']) else { break };
+        let (text, found) = rest.split_at(at);
+        page.push_str(text);
+        let taken = if let Some(name) = unmade(found) {
+            page.push_str("<x-");
+            page.push_str(name);
+            1 + name.len()
+        } else if let Some(length) = link(&page, found) {
+            // Unquoted, since it may be inside quotes; before the original attribute, since the first of two counts.
+            page.push_str(" href=# data-to=");
+            length
+        } else if let Some((reference, id)) = references.content_id(found) {
+            match embedded.picture(&id) {
+                Some(picture) => page.push_str(&picture),
+                None => page.push_str(reference),
+            }
+            reference.len()
+        } else {
+            page.push_str(&found[..1]);
+            1
+        };
+        rest = &found[taken..];
+    }
+    page.push_str(rest);
+    Some(page)
+}
+
+/// The images embedded in a document, within the size limit.
+struct Embedded<F> {
+    source: Option<F>,
+    pictures: Pictures,
+    left: usize,
+}
+
+impl<F: FnOnce() -> Pictures> Embedded<F> {
+    fn new(source: F) -> Self {
+        Self { source: Some(source), pictures: Pictures::new(), left: MOST_PICTURES }
+    }
+
+    fn picture(&mut self, id: &str) -> Option<String> {
+        if let Some(source) = self.source.take() {
+            self.pictures = source();
+        }
+        let (kind, bytes) = self.pictures.get(id).filter(|(kind, _)| is_picture(kind))?;
+        let size = "data:;base64,".len() + kind.len() + bytes.len().div_ceil(3) * 4;
+        self.left = self.left.checked_sub(size)?;
+        Some(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
+    }
+}
+
+/// The end of the document type, or 0 if there is none; white space and comments may precede it.
+fn end_of_doctype(html: &str) -> usize {
+    let mut rest = html;
+    loop {
+        rest = rest.trim_start_matches(|char: char| char.is_ascii_whitespace() || char == '\u{feff}');
+        match rest.strip_prefix("<!--").and_then(|comment| comment.split_once("-->")) {
+            Some((_, after)) => rest = after,
+            None => break,
+        }
+    }
+    let is_doctype = rest.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!doctype"));
+    let end = rest.find('>').filter(|_| is_doctype);
+    end.map_or(0, |end| html.len() - rest.len() + end + 1)
+}
+
+/// The name of the element that starts here, if it must be renamed.
+fn unmade(tag: &str) -> Option<&str> {
+    let name = tag.strip_prefix('<')?;
+    UNMADE.iter().find_map(|unmade| {
+        let found = name.get(..unmade.len()).filter(|found| found.eq_ignore_ascii_case(unmade))?;
+        let ends = name[unmade.len()..]
+            .starts_with(|next: char| next.is_ascii_whitespace() || matches!(next, '/' | '>'));
+        ends.then_some(found)
+    })
+}
+
+/// The length of the `href=` that starts here, if it is the attribute of an external link.
+fn link(before: &str, text: &str) -> Option<usize> {
+    let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
+    let space = |char: char| char.is_ascii_whitespace();
+    if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'')) {
+        return None;
+    }
+    let value = text[name.len()..].trim_start_matches(space).strip_prefix('=')?;
+    let start = value.trim_start_matches(space).trim_start_matches(['"', '\'']);
+    let stays = ["#", "data:", "cid:"]
+        .iter()
+        .any(|inner| start.get(..inner.len()).is_some_and(|start| start.eq_ignore_ascii_case(inner)));
+    (!stays).then(|| text.len() - value.len())
+}
+
+/// Finds references in a single pass.
+struct References {
+    /// The number of bytes up to the next character that can't be part of an ID.
+    end: usize,
+}
+
+impl References {
+    /// The reference `cid:…` that starts here, and its ID.
+    fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
+        let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
+        if self.end > id.len() {
+            let ends = |char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char);
+            self.end = id.find(ends).map_or(0, |end| id.len() - end);
+        }
+        let id = &id[..id.len() - self.end];
+        // No ID is longer than a header line.
+        let fits = !id.is_empty() && id.len() <= 998;
+        fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
+    }
+}
+
+/// Whether this is a plain media type of an image.
+fn is_picture(kind: &str) -> bool {
+    kind.strip_prefix("image/").is_some_and(|subtype| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
+        !subtype.is_empty() && subtype.bytes().all(fits)
+    })
+}
+
+pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(page));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_DNS_PREFETCH_CONTROL, "off"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("permissions-policy"), "autoplay=(), fullscreen=(), picture-in-picture=()"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(html: &str, id: &str, kind: &str, bytes: Bytes) -> String {
+        let files = HashMap::from([(id.to_owned(), (kind.to_owned(), bytes))]);
+        document(html, || files, &Cancellation::default()).unwrap()
+    }
+
+    fn sanitized(html: &str) -> String {
+        let page = shown(html, "logo", "image/png", Bytes::from_static(b"abc"));
+        page.replace(OWN, "|")
+    }
+
+    #[test]
+    fn what_a_policy_does_not_reach_is_taken_out() {
+        for (html, shown) in [
+            ("<p>Hi</p>", "|<p>Hi</p>"),
+            ("<!doctype html><p>Hi", "<!doctype html>|<p>Hi"),
+            (
+                "\u{feff} <!-- a > b --> <!DOCTYPE html PUBLIC \"x\">Hi",
+                "\u{feff} <!-- a > b --> <!DOCTYPE html PUBLIC \"x\">|Hi",
+            ),
+            ("<!-- never closed <!doctype html>", "|<!-- never closed <!doctype html>"),
+            ("<!doctype", "|<!doctype"),
+            ("<link rel=preconnect>", "|<x-link rel=preconnect>"),
+            (
+                "<LiNk/rel=x><meta\thttp-equiv=refresh><BASE>",
+                "|<x-LiNk/rel=x><x-meta\thttp-equiv=refresh><x-BASE>",
+            ),
+            ("<<link\n>", "|<<x-link\n>"),
+            ("<linked><basefont><link", "|<linked><basefont><link"),
+            ("é<ü<l", "|é<ü<l"),
+        ] {
+            assert_eq!(sanitized(html), shown, "{html}");
+        }
+    }
+
+    #[test]
+    fn pictures_come_from_the_mail_s_own_parts() {
+        for (html, shown) in [
+            ("<img src='cid:logo'>", "|<img src='data:image/png;base64,YWJj'>"),
+            ("<img src=CID:l%6Fgo>", "|<img src=data:image/png;base64,YWJj>"),
+            ("url(cid:logo)", "|url(data:image/png;base64,YWJj)"),
+            ("cid:other cid: cid", "|cid:other cid: cid"),
+        ] {
+            assert_eq!(sanitized(html), shown, "{html}");
+        }
+        let script = shown("cid:a", "a", "text/html", Bytes::from_static(b"<b>"));
+        assert!(script.ends_with("cid:a"));
+        let quoted = shown("cid:a", "a", "image/\"onload=", Bytes::new());
+        assert!(quoted.ends_with("cid:a"));
+    }
+
+    fn cost(html: &str, files: usize) -> std::time::Duration {
+        let picture = |number| (format!("f{number}"), ("image/png".to_owned(), Bytes::from_static(b"abc")));
+        let files: HashMap<_, _> = (0..files).map(picture).collect();
+        let start = std::time::Instant::now();
+        assert!(document(html, || files, &Cancellation::default()).is_some());
+        start.elapsed()
+    }
+
+    #[test]
+    fn the_cost_grows_with_the_size_of_the_mail_and_not_faster() {
+        let pieces: [&[&str]; 8] = [
+            &["cid:"],
+            &["cid:a"],
+            &["cid:none "],
+            &["cid:f1 cid:f2 "],
+            &["href"],
+            &[" href = \"\"\""],
+            &["<", "c", "h"],
+            &[" href", "\n"],
+        ];
+        for piece in pieces {
+            // Including HTML in which all of one kind precedes all of the next.
+            let of =
+                |size: usize| piece.iter().map(|piece| piece.repeat(size / piece.len())).collect::<String>();
+            let (small, large) = (of(20_000), of(80_000));
+            // Noise can hide a linear cost in one attempt; a superlinear cost shows in all.
+            let linear = (0..20).any(|_| cost(&large, 400) <= cost(&small, 100) * 6);
+            assert!(linear, "{piece:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_media_type_counts_among_the_pictures() {
+        let kind = format!("image/{}", "a".repeat(1 << 20));
+        let files = || HashMap::from([("a".to_owned(), (kind.clone(), Bytes::new()))]);
+        let page = document(&"cid:a ".repeat(1_000), files, &Cancellation::default()).unwrap();
+        assert!(page.len() < 40 << 20, "{}", page.len());
+    }
+
+    #[test]
+    fn it_stops_when_the_client_has_gone() {
+        let canceled = Cancellation::default();
+        let html = "cid:a ".repeat(100_000);
+        let gone = canceled.on_drop();
+        // The client disconnects while the files are looked up for the first reference.
+        let files = || {
+            drop(gone);
+            HashMap::new()
+        };
+        assert_eq!(document(&html, files, &canceled), None);
+    }
+
+    #[test]
+    fn one_large_picture_in_many_places_does_not_fill_the_memory() {
+        let large = Bytes::from(vec![0; 8 << 20]);
+        let page = shown(&"<img src=cid:a>".repeat(10_000), "a", "image/png", large);
+        assert!(page.len() < 64 << 20);
+    }
+}

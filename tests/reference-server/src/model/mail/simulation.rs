@@ -1,0 +1,67 @@
+//! Simulated outcomes, by the local parts of the recipients.
+//!
+//! `delivered@`, `opened@`, `clicked@`, `bounced@`, `complained@`, `delayed@`, `suppressed@`, `failed@` and `no-tls@`, at any domain and
+//! with any `+label`, have that outcome; all other recipients are delivered to.
+
+use jiff::SignedDuration;
+
+use crate::model::email::Event;
+use crate::model::email::recipients::Mailbox;
+
+/// The events of an email, relative to the time of sending.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SimulatedOutcome {
+    /// Whether any recipient remains to send to.
+    pub(crate) leaves: bool,
+    /// In chronological order.
+    pub(crate) events: Vec<(SignedDuration, Event)>,
+}
+
+const AT_ONCE: SignedDuration = SignedDuration::ZERO;
+const SOON: SignedDuration = SignedDuration::from_secs(1);
+const LATER: SignedDuration = SignedDuration::from_secs(2);
+const LAST: SignedDuration = SignedDuration::from_secs(3);
+const AFTER_DELAY: SignedDuration = SignedDuration::from_secs(60);
+
+/// The events of one recipient, depending on whether the sender's domain enforces TLS. An event at time zero means that nothing is sent to
+/// it.
+fn steps(mailbox: &Mailbox, enforced: bool) -> &'static [(SignedDuration, Event)] {
+    let local = mailbox.local_part();
+    let name = local.split_once('+').map_or(local, |(name, _)| name);
+    match name.to_ascii_lowercase().as_str() {
+        "opened" => &[(SOON, Event::Delivered), (LATER, Event::Opened)],
+        "clicked" => &[(SOON, Event::Delivered), (LATER, Event::Opened), (LAST, Event::Clicked)],
+        "bounced" => &[(SOON, Event::Bounced)],
+        "complained" => &[(SOON, Event::Delivered), (LATER, Event::Complained)],
+        "delayed" => &[(SOON, Event::DeliveryDelayed), (AFTER_DELAY, Event::Delivered)],
+        "suppressed" => &[(AT_ONCE, Event::Suppressed)],
+        "failed" => &[(AT_ONCE, Event::Failed)],
+        "no-tls" if enforced => &[(AT_ONCE, Event::Failed)],
+        // Includes `no-tls@`: without enforcement, delivery falls back to an unencrypted connection.
+        _ => &[(SOON, Event::Delivered)],
+    }
+}
+
+pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
+    steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
+}
+
+/// The simulated outcome of an email with these recipients.
+pub(crate) fn course<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
+    let mut events = Vec::with_capacity(2);
+    let mut leaves = false;
+    for mailbox in recipients {
+        leaves |= !is_refused(mailbox, enforced);
+        for step in steps(mailbox, enforced) {
+            if !events.contains(step) {
+                events.push(*step);
+            }
+        }
+    }
+    if leaves {
+        events.push((AT_ONCE, Event::Sent));
+    }
+    // At the same time, the more advanced event comes last; so an email with any recipient becomes `sent`.
+    events.sort_unstable();
+    SimulatedOutcome { leaves, events }
+}

@@ -1,0 +1,352 @@
+//! Webhook events and their delivery attempts.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::plus;
+use crate::lock::lock;
+use crate::store::budget::Budget;
+use crate::store::interned::{Interned, word};
+use crate::store::size::{Size, heap_size, no_heap};
+use crate::store::table::{self, Rows, Table};
+use crate::wire::paging::{Page, Window};
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
+
+/// The delays of the retries, each counted from the previous failed attempt.
+pub(crate) const PAUSES: [SignedDuration; 7] = [
+    SignedDuration::from_secs(5),
+    SignedDuration::from_mins(5),
+    SignedDuration::from_mins(30),
+    SignedDuration::from_hours(2),
+    SignedDuration::from_hours(5),
+    SignedDuration::from_hours(10),
+    SignedDuration::from_hours(10),
+];
+
+/// The time of the retry after this number of failed attempts. `None` after the last.
+pub(crate) fn after(failed: usize, now: Timestamp) -> Option<Timestamp> {
+    Some(plus(now, *PAUSES.get(failed.checked_sub(1)?)?))
+}
+
+/// An event for one webhook. Its content never changes; its progress does.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct WebhookDelivery {
+    pub(crate) id: Uuid,
+    pub(crate) webhook: Uuid,
+    /// The event type, such as `email.sent`.
+    #[serde(deserialize_with = "word")]
+    pub(crate) kind: Interned,
+    pub(crate) created_at: Timestamp,
+    /// The email that it belongs to.
+    pub(crate) email: Option<Uuid>,
+    /// The body of every attempt.
+    pub(crate) payload: Bytes,
+    progress: Mutex<Progress>,
+}
+
+/// A separate copy with the attempts so far. The payload is shared.
+impl Clone for WebhookDelivery {
+    fn clone(&self) -> Self {
+        let Self { id, webhook, kind, created_at, email, ref payload, ref progress } = *self;
+        let (payload, progress) = (payload.clone(), Mutex::new(lock(progress).clone()));
+        Self { id, webhook, kind, created_at, email, payload, progress }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Progress {
+    /// The state of the schedule; replays affect it only if they succeed.
+    pub(crate) status: Status,
+    /// Oldest first.
+    pub(crate) attempts: Vec<Attempt>,
+    /// The number of failed scheduled attempts.
+    failed: usize,
+    /// The number of attempts in flight, including replays.
+    running: usize,
+    /// `None` while the scheduled attempt is in flight, and after the last one.
+    pub(crate) next_attempt_at: Option<Timestamp>,
+}
+
+/// The status of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Status {
+    /// It waits for its first or next attempt.
+    Pending,
+    /// An attempt is in flight.
+    Attempting,
+    Success,
+    /// No further attempt will be made.
+    Failed,
+}
+
+/// A delivery attempt.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Attempt {
+    pub(crate) id: Uuid,
+    /// 0 if there was no response.
+    pub(crate) http_status_code: u16,
+    /// The beginning of the response's body, or the reason why there was none.
+    pub(crate) response: String,
+    pub(crate) sent_at: Timestamp,
+}
+
+impl Status {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Attempting => "attempting",
+            Self::Success => "success",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Progress {
+    /// The status of the event: any success is final, and any attempt in flight shows.
+    pub(crate) fn status(&self) -> Status {
+        match self.status {
+            Status::Success => Status::Success,
+            _ if self.running > 0 => Status::Attempting,
+            status => status,
+        }
+    }
+
+    /// Ends the schedule.
+    fn end(&mut self, status: Status) {
+        self.status = status;
+        self.next_attempt_at = None;
+    }
+}
+
+impl Attempt {
+    /// Any 2xx status counts.
+    pub(crate) fn succeeded(&self) -> bool {
+        (200..300).contains(&self.http_status_code)
+    }
+}
+
+/// The maximum number of recorded attempts per event: all scheduled ones, and many replays.
+const MOST_ATTEMPTS: usize = 100;
+
+impl WebhookDelivery {
+    pub(crate) fn new(
+        id: Uuid,
+        webhook: Uuid,
+        kind: &'static str,
+        created_at: Timestamp,
+        email: Option<Uuid>,
+        payload: Bytes,
+    ) -> Self {
+        let progress = Progress {
+            status: Status::Pending,
+            attempts: Vec::new(),
+            failed: 0,
+            running: 0,
+            next_attempt_at: Some(created_at),
+        };
+        Self { id, webhook, kind, created_at, email, payload, progress: Mutex::new(progress) }
+    }
+
+    /// The ID that the receiver sees, the same in every attempt.
+    pub(crate) fn message_id(&self) -> String {
+        message_id(self.id)
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        lock(&self.progress).clone()
+    }
+
+    /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due, and
+    /// the number of failed attempts before it.
+    pub(crate) fn take_up(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+        let mut progress = lock(&self.progress);
+        progress.running = 0;
+        if progress.status == Status::Attempting {
+            progress.status = Status::Pending;
+        }
+        let due = progress.next_attempt_at.unwrap_or(now);
+        (progress.status == Status::Pending).then_some((progress.failed, due))
+    }
+
+    /// Whether it waits for the attempt after this number of failed ones.
+    pub(crate) fn awaits(&self, failed: usize) -> bool {
+        let progress = lock(&self.progress);
+        progress.status == Status::Pending && progress.failed == failed
+    }
+
+    /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it was queued.
+    pub(crate) fn begin(&self, planned: bool) -> bool {
+        let mut progress = lock(&self.progress);
+        if planned {
+            if progress.status != Status::Pending {
+                return false;
+            }
+            progress.end(Status::Attempting);
+        }
+        progress.running += 1;
+        true
+    }
+
+    /// Records the outcome of an attempt: any success ends the schedule; a failed replay doesn't change it. Returns when the next scheduled
+    /// attempt is due, and the number of failed attempts before it.
+    pub(crate) fn finish(
+        &self,
+        attempt: Attempt,
+        planned: bool,
+        now: Timestamp,
+    ) -> Option<(usize, Timestamp)> {
+        let mut progress = lock(&self.progress);
+        progress.running -= 1;
+        let succeeded = attempt.succeeded();
+        if progress.attempts.len() < MOST_ATTEMPTS {
+            progress.attempts.push(attempt);
+        }
+        if succeeded {
+            progress.end(Status::Success);
+            return None;
+        }
+        if !planned || progress.status != Status::Attempting {
+            return None;
+        }
+        progress.failed += 1;
+        progress.next_attempt_at = after(progress.failed, now);
+        progress.status = if progress.next_attempt_at.is_some() { Status::Pending } else { Status::Failed };
+        Some((progress.failed, progress.next_attempt_at?))
+    }
+
+    /// Ends the schedule as failed.
+    pub(crate) fn give_up(&self) {
+        let mut progress = lock(&self.progress);
+        if progress.status != Status::Success {
+            progress.end(Status::Failed);
+        }
+    }
+}
+
+/// The groups of webhook events.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The events of a webhook.
+    Webhook(Uuid),
+    /// The events of an email.
+    Email(Uuid),
+}
+
+no_heap!(Group, Status);
+heap_size!(Attempt { id, http_status_code, response, sent_at });
+heap_size!(Progress { status, attempts, failed, running, next_attempt_at });
+
+impl Size for WebhookDelivery {
+    fn heap_size(&self) -> usize {
+        let Self { id: _, webhook: _, kind: _, created_at: _, email: _, payload, progress } = self;
+        payload.heap_size() + lock(progress).heap_size()
+    }
+}
+
+impl table::Record for WebhookDelivery {
+    const PLURAL: &'static str = "webhook events";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        std::iter::once(Group::Webhook(self.webhook)).chain(self.email.map(Group::Email)).collect()
+    }
+}
+
+/// The events of one tenant's webhooks. Beyond the limit, the oldest are evicted.
+#[derive(Debug)]
+pub(crate) struct Deliveries {
+    most: usize,
+    events: Table<WebhookDelivery>,
+}
+
+impl Deliveries {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), events: Table::new(most, &Arc::new(Budget::of(usize::MAX))) }
+    }
+
+    /// Adds an event; returns the IDs of those that were evicted.
+    pub(crate) fn add(&self, delivery: Arc<WebhookDelivery>) -> Vec<Uuid> {
+        let mut events = self.lock();
+        events.insert(delivery.id, delivery);
+        let excess = events.len().saturating_sub(self.most);
+        (0..excess).filter_map(|_| events.remove_oldest()).map(|delivery| delivery.id).collect()
+    }
+
+    /// Removes an event, which gets no further attempts.
+    pub(crate) fn remove(&self, id: Uuid) {
+        if let Some(delivery) = self.lock().remove(id) {
+            delivery.give_up();
+        }
+    }
+
+    /// Locks the events themselves, for persistence.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Rows<WebhookDelivery>> {
+        self.events.lock()
+    }
+
+    /// Marks an event as changed.
+    pub(crate) fn touch(&self, id: Uuid) {
+        self.lock().touch(id);
+    }
+
+    pub(crate) fn get(&self, webhook: Uuid, id: Uuid) -> Option<Arc<WebhookDelivery>> {
+        self.events.get(id).filter(|delivery| delivery.webhook == webhook)
+    }
+
+    /// The events of one webhook.
+    pub(crate) fn page(&self, window: &Window, webhook: Uuid) -> Result<Page<Arc<WebhookDelivery>>, Problem> {
+        self.events.page_of(window, [Group::Webhook(webhook)], |delivery| delivery.webhook == webhook)
+    }
+
+    /// The events of an email, oldest first.
+    pub(crate) fn of_email(&self, email: Uuid) -> Vec<Arc<WebhookDelivery>> {
+        self.lock().members(&Group::Email(email)).cloned().collect()
+    }
+
+    /// Removes the events of a deleted webhook; returns their IDs.
+    pub(crate) fn forget(&self, webhook: Uuid) -> Vec<Uuid> {
+        let mut events = self.lock();
+        let gone: Vec<_> = events.members(&Group::Webhook(webhook)).map(|delivery| delivery.id).collect();
+        for id in &gone {
+            if let Some(delivery) = events.remove(*id) {
+                delivery.give_up();
+            }
+        }
+        gone
+    }
+}
+
+/// Formats the ID of an event.
+pub(crate) fn message_id(id: Uuid) -> String {
+    format!("msg_{}", id.simple())
+}
+
+/// Formats the ID of an attempt.
+pub(crate) fn attempt_id(id: Uuid) -> String {
+    format!("atmpt_{}", id.simple())
+}
+
+view! {
+    pub(crate) Item of delivery: WebhookDelivery {
+        id: message_id(delivery.id),
+        type: delivery.kind,
+        created_at: iso(delivery.created_at),
+        status: delivery.progress().status().as_str(),
+    }
+}
+
+view! {
+    pub(crate) AttemptItem of attempt: Attempt {
+        id: attempt_id(attempt.id),
+        http_status_code: attempt.http_status_code,
+        response: attempt.response,
+        sent_at: iso(attempt.sent_at),
+    }
+}

@@ -1,0 +1,59 @@
+//! Snapshots of records.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::model::api_key::ApiKey;
+use crate::model::automation::Automation;
+use crate::model::automation::run::Run;
+use crate::model::broadcast::Broadcast;
+use crate::model::contact::Contact;
+use crate::model::contact_property::ContactProperty;
+use crate::model::domain::Domain;
+use crate::model::email::Email;
+use crate::model::event::Event;
+use crate::model::mail::Mail;
+use crate::model::received::Received;
+use crate::model::segment::Segment;
+use crate::model::template::Template;
+use crate::model::topic::Topic;
+use crate::model::webhook::Webhook;
+use crate::model::webhook_delivery::WebhookDelivery;
+
+/// A record of which a snapshot can be written later.
+pub(super) trait Snapshot: Serialize + Send + Sync + Sized + 'static {
+    /// A snapshot of the record. Most records never change: an update replaces them.
+    fn snapshot(record: &Arc<Self>) -> Arc<Self> {
+        Arc::clone(record)
+    }
+}
+
+/// Its events are added in place.
+impl Snapshot for Email {
+    fn snapshot(record: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self::clone(record))
+    }
+}
+
+/// Its attempts are added in place.
+impl Snapshot for WebhookDelivery {
+    fn snapshot(record: &Arc<Self>) -> Arc<Self> {
+        Arc::new(Self::clone(record))
+    }
+}
+
+impl Snapshot for ApiKey {}
+impl Snapshot for Automation {}
+impl Snapshot for Broadcast {}
+impl Snapshot for Contact {}
+impl Snapshot for ContactProperty {}
+impl Snapshot for Domain {}
+impl Snapshot for Event {}
+impl Snapshot for Mail {}
+impl Snapshot for Received {}
+impl Snapshot for Run {}
+impl Snapshot for Segment {}
+impl Snapshot for Template {}
+impl Snapshot for Topic {}
+impl Snapshot for Webhook {}

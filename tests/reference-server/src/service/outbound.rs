@@ -1,0 +1,52 @@
+//! Outbound requests, which the mounts make: attachments to fetch and webhook events to post.
+
+pub(crate) mod fetch;
+pub(crate) mod post;
+
+use std::sync::Arc;
+
+use crate::delivery::webhooks::post::{Posted, WebhookPost};
+use crate::delivery::{self, webhooks};
+use crate::service::Service;
+use crate::state::fetches::{FetchError, FetchJob, Fetched};
+
+impl Service {
+    /// Takes the next email whose hosted attachments must be fetched before it is sent. The mounts call this.
+    pub fn next_fetch(&self) -> Option<FetchJob> {
+        self.state.fetches.pop()
+    }
+
+    /// Completes a fetch with its files, or with the reason of its failure.
+    pub fn finish_fetch(&self, job: FetchJob, outcome: Result<Vec<Fetched>, FetchError>) {
+        let _guard = self.state.snapshot_lock.enter();
+        delivery::resume(&self.state, job, outcome);
+        self.tell();
+    }
+
+    /// Takes the next webhook delivery attempt. The mounts call this.
+    pub fn next_post(&self) -> Option<WebhookPost> {
+        loop {
+            let _guard = self.state.snapshot_lock.enter();
+            let job = self.state.outbox.next()?;
+            let webhook = job.delivery.webhook;
+            if let Some(post) = webhooks::prepare(&self.state, job) {
+                return Some(post);
+            }
+            self.state.outbox.done(webhook);
+        }
+    }
+
+    /// Completes a delivery attempt. If it failed, the next attempt is scheduled.
+    pub fn finish_post(&self, post: WebhookPost, posted: Posted) {
+        let _guard = self.state.snapshot_lock.enter();
+        let webhook = webhooks::finish(&self.state, post, posted);
+        self.state.outbox.done(webhook);
+        self.run_some_due();
+    }
+}
+
+/// Starts all pending requests, each in a task of its own.
+pub(crate) fn run_all(service: &Arc<Service>) {
+    fetch::run_all(service);
+    post::run_all(service);
+}

@@ -1,0 +1,72 @@
+//! Fetches hosted attachments.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::model::email::attachments::{MOST, base64_size, encoded_size};
+use crate::service::Service;
+use crate::state::fetches::{FetchError, FetchJob, Fetched};
+
+/// The timeout of one file.
+const FILE_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout of all files of an email.
+const EMAIL_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Starts the fetches that may run now, each in a task of its own. A task that ends starts the next.
+pub(crate) fn run_all(service: &Arc<Service>) {
+    while let Ok(permit) = Arc::clone(&service.state().fetches.running).try_acquire_owned() {
+        let Some(job) = service.next_fetch() else { return };
+        let service = Arc::clone(service);
+        tokio::spawn(async move {
+            let outcome = timeout(EMAIL_TIMEOUT, fetch(&service, &job)).await;
+            let outcome = outcome.unwrap_or_else(|_| Err("timed out fetching the files".into()));
+            service.finish_fetch(job, outcome);
+            drop(permit);
+            run_all(&service);
+        });
+    }
+}
+
+async fn fetch(service: &Service, job: &FetchJob) -> Result<Vec<Fetched>, FetchError> {
+    let mut left = MOST.saturating_sub(encoded_size(&job.draft.attachments));
+    let mut files = Vec::new();
+    for (index, url) in job.addresses() {
+        let content = fetch_one(service, url, left).await?;
+        left -= base64_size(content.len());
+        files.push(Fetched { index, content });
+    }
+    Ok(files)
+}
+
+/// Fetches a file of at most `max` characters of Base64. Redirects aren't followed: they could lead from an address that the sender may use
+/// to one that only this machine can reach.
+async fn fetch_one(service: &Service, url: &Url, most: usize) -> Result<Bytes, FetchError> {
+    let unreachable = |reason: &dyn fmt::Display| FetchError::Unreachable(format!("{url}: {reason}"));
+    let client = service.state().http_clients.to(url).map_err(|error| unreachable(&error))?;
+    let answer = client.get(url.clone()).timeout(FILE_TIMEOUT).send().await;
+    let mut answer = answer.map_err(|error| unreachable(&error))?;
+    if !answer.status().is_success() {
+        return Err(unreachable(&format!(
+            "the status is {}, and redirects aren't followed",
+            answer.status()
+        )));
+    }
+    let announced = usize::try_from(answer.content_length().unwrap_or_default()).unwrap_or(usize::MAX);
+    if announced > most / 4 * 3 {
+        return Err(FetchError::TooLarge);
+    }
+    let mut content = Vec::with_capacity(announced);
+    while let Some(chunk) = answer.chunk().await.map_err(|error| unreachable(&error))? {
+        if base64_size(content.len() + chunk.len()) > most {
+            return Err(FetchError::TooLarge);
+        }
+        content.extend_from_slice(&chunk);
+    }
+    // Boxed, so that the email doesn't retain spare capacity.
+    Ok(content.into_boxed_slice().into())
+}

@@ -1,0 +1,68 @@
+//! Live events, for pages that show the sandbox while it runs.
+//!
+//! Publishing costs nothing without subscribers. A subscriber that falls behind misses events and receives an error that says so.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::{self, Receiver, Sender};
+use uuid::Uuid;
+
+/// The number of events that a subscriber may lag behind.
+const WAITING: usize = 4_096;
+
+/// A live event.
+#[derive(Clone, Debug)]
+pub(crate) struct BusEvent {
+    /// The tenant that the event belongs to; `None` for all tenants.
+    pub(crate) tenant: Option<Arc<str>>,
+    pub(crate) what: BusEventKind,
+}
+
+/// The kind of a live event, with IDs only: subscribers request the details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BusEventKind {
+    /// An email was captured.
+    Mail { id: Uuid, email: Uuid },
+    /// A sent email has a new event.
+    EmailEvent { email: Uuid, event: &'static str },
+    /// An email was received.
+    Received { id: Uuid },
+    /// A webhook event was created, or an attempt to deliver it ended.
+    WebhookEvent { webhook: Uuid, event: Uuid },
+    /// A request was answered.
+    Request,
+    /// Emails were deleted, or the service was reset.
+    Forgotten,
+    /// The clock was moved, stopped or resumed.
+    Clock,
+}
+
+/// Publishes live events to all subscribers.
+#[derive(Debug)]
+pub(crate) struct EventBus {
+    sender: Sender<BusEvent>,
+}
+
+impl EventBus {
+    pub(crate) fn new() -> Self {
+        Self { sender: broadcast::channel(WAITING).0 }
+    }
+
+    /// Publishes an event of one tenant.
+    pub(crate) fn publish(&self, tenant: &str, what: BusEventKind) {
+        if self.sender.receiver_count() > 0 {
+            // The last subscriber may disappear at any time.
+            let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), what });
+        }
+    }
+
+    /// Publishes an event that concerns all tenants.
+    pub(crate) fn publish_to_all(&self, what: BusEventKind) {
+        let _ = self.sender.send(BusEvent { tenant: None, what });
+    }
+
+    /// Subscribes to the events of all tenants from now on.
+    pub(crate) fn listen(&self) -> Receiver<BusEvent> {
+        self.sender.subscribe()
+    }
+}

@@ -1,0 +1,49 @@
+//! The byte budget of the records of all tables of a service.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use http::StatusCode;
+
+use crate::wire::problem::Problem;
+
+/// A limit on bytes shared by many tables. Concurrent threads may each exceed it by one record.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn of(most: usize) -> Self {
+        Self { most, used: AtomicUsize::new(0) }
+    }
+
+    /// Rejects a record of `after` bytes that replaces one of `before` bytes, if the budget is exceeded. Shrinking records are always
+    /// accepted.
+    pub(crate) fn check(&self, before: usize, after: usize, plural: &str) -> Result<(), Problem> {
+        let used = self.used.load(Ordering::Relaxed);
+        if after <= before || used.saturating_sub(before).saturating_add(after) <= self.most {
+            return Ok(());
+        }
+        Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!(
+                "The records of this sandbox may take {} bytes of its memory (a quarter of --max-memory) and take {used}; {} bytes more for its {plural} \
+                 are too many. Delete records, reset the sandbox, or start it with a larger --max-memory.",
+                self.most,
+                after - before
+            ),
+        ))
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.used.load(Ordering::Relaxed) > self.most
+    }
+
+    /// Counts a record of `after` bytes that replaces one of `before` bytes.
+    pub(crate) fn count(&self, before: usize, after: usize) {
+        self.used.fetch_add(after, Ordering::Relaxed);
+        self.used.fetch_sub(before, Ordering::Relaxed);
+    }
+}

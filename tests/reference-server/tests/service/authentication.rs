@@ -1,0 +1,84 @@
+//! Authentication and permissions of API keys.
+
+use http::Method;
+use serde_json::json;
+
+use crate::support::{Sandbox, email};
+
+#[test]
+fn auth_02_a_request_without_a_key_is_rejected() {
+    // AUTH-02
+    let sandbox = Sandbox::new();
+    for ask in [
+        sandbox.ask(Method::GET, "/emails").no_key(),
+        sandbox.ask(Method::GET, "/emails").no_key().header("authorization", "Bearer"),
+        sandbox.ask(Method::GET, "/emails").no_key().header("authorization", "Basic c2JfdGVzdDo="),
+    ] {
+        let answer = ask.send("");
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "missing_api_key"));
+    }
+}
+
+#[test]
+fn auth_03_a_request_with_an_unknown_key_is_rejected() {
+    // AUTH-03
+    let sandbox = Sandbox::new();
+    let long = format!("sb_{}", "x".repeat(300));
+    for key in ["x", "SB_test", "key_123", &long] {
+        let answer = sandbox.ask(Method::GET, "/emails").key(key).send("");
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "invalid_api_key"), "{key}");
+        assert!(!answer.text().contains(key), "a key is not echoed");
+    }
+}
+
+#[test]
+fn keys_of_both_formats_identify_separate_tenants() {
+    // SENT-13
+    let sandbox = Sandbox::new();
+    for key in ["sb_one", "re_two"] {
+        assert_eq!(sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status, 200);
+        assert_eq!(sandbox.service.mails(key).len(), 1);
+        let list = sandbox.ask(Method::GET, "/emails").key(key).send("").json();
+        assert_eq!(list["data"].as_array().unwrap().len(), 1);
+    }
+    assert!(sandbox.mails().is_empty());
+}
+
+#[test]
+fn scope_01_a_sending_only_key_can_send() {
+    // SCOPE-01, SCOPE-02, SCOPE-03, SCOPE-04 for API keys; `oauth/scopes.rs` has access tokens
+    let sandbox = Sandbox::new();
+    for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {
+        let answer = sandbox.ask(Method::POST, path).key("sb_test_sending").json(&email());
+        assert_eq!(answer.status, 200, "{path}");
+    }
+    assert_eq!(sandbox.mails().len(), 4, "its tenant is the one without the ending");
+}
+
+#[test]
+fn scope_06_a_sending_only_key_can_do_nothing_else() {
+    // SCOPE-06, SCOPE-07
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email());
+    for (method, path) in [
+        (Method::GET, "/emails".to_owned()),
+        (Method::GET, format!("/emails/{id}")),
+        (Method::GET, "/logs".to_owned()),
+        (Method::POST, "/emails/batch".to_owned()),
+    ] {
+        let ask = sandbox.ask(method, path.as_str()).key("sb_test_sending");
+        let answer = ask.json(&json!([email()]));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "restricted_api_key"), "{path}");
+    }
+    assert_eq!(sandbox.mails().len(), 1);
+}
+
+#[test]
+fn scope_09_full_access_grants_every_operation() {
+    // SCOPE-09
+    let sandbox = Sandbox::new();
+    for path in ["/emails", "/email", "/emails/sending", "/email/sending"] {
+        assert_eq!(sandbox.post(path, &email()).status, 200);
+    }
+    assert_eq!(sandbox.post("/emails/batch", &json!([email()])).status, 200);
+}

@@ -1,0 +1,339 @@
+//! Validation of `POST /emails`: both sides of each limit, with errors that name the field.
+
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+/// Asserts that each email is rejected with this error name and words in its message.
+fn assert_rejected(cases: impl IntoIterator<Item = (Value, &'static str, &'static str)>) {
+    let sandbox = Sandbox::new();
+    for (email, name, words) in cases {
+        let answer = sandbox.refused(&email);
+        assert_eq!(answer.name(), name, "{email}: {}", answer.text());
+        assert!(answer.message().contains(words), "{words:?} is not in {}", answer.message());
+    }
+}
+
+fn assert_accepted(cases: impl IntoIterator<Item = Value>) {
+    let sandbox = Sandbox::new();
+    for email in cases {
+        sandbox.sent(&email);
+    }
+}
+
+#[test]
+fn email_03_missing_required_fields_are_named() {
+    // EMAIL-03, EMAIL-06, EMAIL-10
+    for field in ["from", "to", "subject"] {
+        let sandbox = Sandbox::new();
+        let mut absent = email();
+        absent.as_object_mut().unwrap().remove(field);
+        for email in [absent, email_with(field, Value::Null)] {
+            let answer = sandbox.refused(&email);
+            assert_eq!(answer.name(), "missing_required_field");
+            assert_eq!(answer.message(), format!("Missing `{field}` field."));
+        }
+    }
+}
+
+#[test]
+fn an_email_without_a_body_is_rejected() {
+    assert_rejected([
+        (email_with("text", Value::Null), "missing_required_field", "`html` or `text`"),
+        (email_with("text", ""), "validation_error", "`html` or `text`"),
+    ]);
+}
+
+#[test]
+fn email_05_malformed_addresses_are_rejected() {
+    // EMAIL-05
+    let from = [
+        "Name <a@b.c",
+        "<>",
+        "a@",
+        "@b",
+        "Name a@b.c",
+        "",
+        "  ",
+        "a b@c.d",
+        "a@b.c, d@e.f",
+        "A, B <a@b.c>",
+        "a@b.c\r\nBcc: victim@example.com",
+        "\"open <a@b.c>",
+        "a\u{0}@b.c",
+    ];
+    for text in from {
+        assert_rejected([(email_with("from", text), "validation_error", "`from`")]);
+        assert_rejected([(email_with("to", text), "validation_error", "`to`")]);
+        assert_rejected([(email_with("cc", json!(["x@y.z", text])), "validation_error", "`cc[1]`")]);
+    }
+    assert_rejected([
+        (email_with("from", 7), "validation_error", "`from` must be a string; found a number"),
+        (email_with("from", json!(["a@b.c"])), "validation_error", "`from`"),
+        (email_with("to", json!({})), "validation_error", "`to`"),
+        (email_with("to", json!([1])), "validation_error", "`to[0]`"),
+        (email_with("to", json!([])), "validation_error", "`to`"),
+        (email_with("reply_to", "x"), "validation_error", "`reply_to`"),
+        (email_with("bcc", "x"), "validation_error", "`bcc`"),
+    ]);
+}
+
+#[test]
+fn email_09_to_has_at_most_fifty_addresses() {
+    // EMAIL-09, LIM-02
+    let many = |count: usize| (0..count).map(|n| format!("r{n}@example.com")).collect::<Vec<_>>();
+    assert_accepted([email_with("to", many(50)), email_with("cc", many(51))]);
+    assert_rejected([(
+        email_with("to", many(51)),
+        "validation_error",
+        "`to` must name at most 50 addresses; found 51",
+    )]);
+}
+
+#[test]
+fn line_breaks_cannot_inject_headers() {
+    for bad in ["x\r\nBcc: victim@example.com", "x\ny", "x\ry", "x\u{0}y", "x\u{7f}"] {
+        assert_rejected([
+            (email_with("subject", bad), "validation_error", "`subject`"),
+            (email_with("headers", json!({"X-A": bad})), "validation_error", "`headers.X-A`"),
+            (email_with("headers", json!({ bad: "x" })), "validation_error", "`headers`"),
+            (
+                email_with("attachments", json!([{"content": "", "filename": bad}])),
+                "validation_error",
+                "`attachments[0].filename`",
+            ),
+        ]);
+    }
+}
+
+#[test]
+fn header_names_and_values_are_validated() {
+    for name in ["X A", "X:", "", "Ä"] {
+        assert_rejected([(email_with("headers", json!({ name: "x" })), "validation_error", "`headers`")]);
+    }
+    assert_rejected([
+        (
+            email_with("headers", json!({"X-A": 1})),
+            "validation_error",
+            "`headers.X-A` must be a string; found a number",
+        ),
+        (email_with("headers", json!([])), "validation_error", "`headers` must be an object; found an array"),
+    ]);
+    assert_accepted([email_with("headers", json!({"X-A": "v".repeat(2_000)}))]);
+}
+
+#[test]
+fn email_38_a_tag_needs_a_name_and_a_value() {
+    // EMAIL-38
+    assert_rejected([
+        (email_with("tags", json!([{"name": "a"}])), "missing_required_field", "`tags[0].value`"),
+        (
+            email_with("tags", json!([{"name": "a", "value": "b"}, {"value": "b"}])),
+            "missing_required_field",
+            "`tags[1].name`",
+        ),
+        (email_with("tags", json!([{"name": 1, "value": "b"}])), "validation_error", "`tags[0].name`"),
+        (email_with("tags", json!(["a"])), "validation_error", "`tags[0]` must be an object"),
+        (
+            email_with("tags", json!({"a": "b"})),
+            "validation_error",
+            "`tags` must be an array; found an object",
+        ),
+    ]);
+}
+
+#[test]
+fn email_39_a_tag_has_only_ascii_letters_digits_underscores_and_dashes() {
+    // EMAIL-39
+    let tag = |name: &str, value: &str| email_with("tags", json!([{"name": name, "value": value}]));
+    assert_accepted([tag("azAZ09_-", "azAZ09_-")]);
+    for bad in ["a b", "é", ".", "a/b", "", "a\n"] {
+        assert_rejected([
+            (tag(bad, "ok"), "validation_error", "`tags[0].name`"),
+            (tag("ok", bad), "validation_error", "`tags[0].value`"),
+        ]);
+    }
+}
+
+#[test]
+fn email_40_a_tag_has_at_most_256_characters() {
+    // EMAIL-40, LIM-06
+    let tag = |name: usize, value: usize| {
+        email_with("tags", json!([{"name": "n".repeat(name), "value": "v".repeat(value)}]))
+    };
+    assert_accepted([tag(256, 256)]);
+    assert_rejected([
+        (tag(257, 1), "validation_error", "`tags[0].name` must have at most 256 characters; found 257"),
+        (tag(1, 257), "validation_error", "`tags[0].value`"),
+    ]);
+}
+
+fn with_template(template: impl Into<Value>) -> Value {
+    let template = template.into();
+    json!({"from": "a@b.test", "to": "c@d.test", "subject": "s", "template": template})
+}
+
+#[test]
+fn email_41_a_template_id_must_exist() {
+    // EMAIL-41; EMAIL-45 for a template that isn't published
+    assert_rejected([
+        (with_template(json!({})), "missing_required_field", "`template.id`"),
+        (with_template(json!({"id": ""})), "validation_error", "`template.id`"),
+        (with_template(json!({"id": 1})), "validation_error", "`template.id`"),
+        (with_template(json!("welcome")), "validation_error", "`template` must be an object"),
+        (with_template(json!({"id": "welcome"})), "validation_error", "there is no template \"welcome\""),
+    ]);
+}
+
+#[test]
+fn email_47_a_template_excludes_other_bodies() {
+    // EMAIL-47, EMAIL-48, EMAIL-49, ERR-01
+    for (field, value) in [("html", json!("<p>x</p>")), ("text", json!("x")), ("text", json!(""))] {
+        let mut email = with_template(json!({"id": "welcome"}));
+        email[field] = value;
+        let words = if field == "html" { "`html`" } else { "`text`" };
+        assert_rejected([
+            (email.clone(), "validation_error", "`template`"),
+            (email, "validation_error", words),
+        ]);
+    }
+    let mut email = with_template(json!({"id": "welcome"}));
+    email["react"] = json!({});
+    assert_rejected([(email, "validation_error", "`react`")]);
+}
+
+#[test]
+fn react_is_rejected_with_a_reason() {
+    assert_rejected([(
+        email_with("react", json!({"type": "div"})),
+        "validation_error",
+        "send the result as `html`",
+    )]);
+}
+
+fn with_variable(key: &str, value: Value) -> Value {
+    let mut variables = serde_json::Map::new();
+    variables.insert(key.into(), value);
+    with_template(json!({"variables": variables, "id": "welcome"}))
+}
+
+#[test]
+fn email_55_variable_keys_are_validated() {
+    // EMAIL-55, EMAIL-56, EMAIL-57, LIM-07
+    let fifty = "k".repeat(50);
+    for good in ["A", "a_1", "first_name", &fifty] {
+        // The only problem is the unknown template.
+        assert_rejected([(
+            with_variable(good, json!("x")),
+            "validation_error",
+            "there is no template \"welcome\".",
+        )]);
+    }
+    let long = "k".repeat(51);
+    for bad in [
+        "a-b",
+        "é",
+        "",
+        "a b",
+        "FIRST_NAME",
+        "LAST_NAME",
+        "EMAIL",
+        "UNSUBSCRIBE_URL",
+        "SERVICE_UNSUBSCRIBE_URL",
+        "contact",
+        "this",
+        &long,
+    ] {
+        assert_rejected([(with_variable(bad, json!("x")), "validation_error", "`template.variables`")]);
+    }
+}
+
+#[test]
+fn email_58_variable_values_are_validated() {
+    // EMAIL-58, EMAIL-59, EMAIL-60, LIM-08
+    let good = [
+        json!(""),
+        json!("v".repeat(2_000)),
+        json!("🎈".repeat(2_000)),
+        json!(9_007_199_254_740_991_u64),
+        json!(1.5),
+        json!(-9_007_199_254_740_992_i64),
+    ];
+    for value in good {
+        assert_rejected([(
+            with_variable("A", value),
+            "validation_error",
+            "there is no template \"welcome\".",
+        )]);
+    }
+    let bad = [
+        json!("v".repeat(2_001)),
+        json!("🎈".repeat(2_001)),
+        json!(9_007_199_254_740_992_u64),
+        json!(1e17),
+        json!(true),
+        json!({}),
+        json!([]),
+        Value::Null,
+    ];
+    for value in bad {
+        assert_rejected([(with_variable("A", value), "validation_error", "`template.variables.A`")]);
+    }
+}
+
+#[test]
+fn an_unknown_topic_is_rejected() {
+    assert_rejected([
+        (email_with("topic_id", "b6d24b8e-af0b-4c3c-be0c-359bbd97381e"), "validation_error", "`topic_id`"),
+        (email_with("topic_id", 1), "validation_error", "`topic_id` must be a string"),
+    ]);
+}
+
+#[test]
+fn one_response_counts_all_problems() {
+    assert_rejected([(
+        json!({"to": [], "text": 1, "tags": [{}]}),
+        "missing_required_field",
+        "Missing `from` field. (And 6 more problems.)",
+    )]);
+}
+
+#[test]
+fn error_responses_are_bounded() {
+    let sandbox = Sandbox::new();
+    let long = "ä".repeat(100_000);
+    for email in [
+        email_with("from", long.as_str()),
+        email_with("headers", json!({ long.as_str(): 1 })),
+        email_with("headers", json!({ "h".repeat(100_000): "\n" })),
+        email_with("scheduled_at", long.as_str()),
+        email_with("template", json!({"id": long, "variables": {long.as_str(): "v".repeat(3_000)}})),
+        email_with("tags", json!([{"name": long, "value": "v"}])),
+    ] {
+        assert!(sandbox.refused(&email).body.len() < 1_000);
+    }
+    let mut email = email();
+    for n in 0..100 {
+        email[format!("{n}{long}")] = 1.into();
+    }
+    let answer = sandbox.post("/emails", &email);
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("x-sandbox-ignored-fields").unwrap().len() < 16_384);
+}
+
+#[test]
+fn a_body_that_is_not_an_object_is_rejected() {
+    for body in [json!([]), json!("x"), json!(1), Value::Null, json!(true)] {
+        assert_rejected([(body, "validation_error", "The body must be a JSON object")]);
+    }
+}
+
+#[test]
+fn a_strict_service_accepts_only_verified_domains() {
+    let sandbox =
+        Sandbox::with(&posthaste_reference_server::Settings { strict_domains: true, ..Default::default() });
+    let answer = sandbox.post("/emails", &email());
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "validation_error"));
+    assert!(answer.message().contains("acme.test"));
+    assert!(sandbox.mails().is_empty());
+}

@@ -1,0 +1,253 @@
+//! Attempts: outcomes, listing, and replays.
+
+use http::Method;
+use posthaste_reference_server::{Posted, Settings};
+use serde_json::{Value, json};
+
+use super::{deliver, event_types, signature, text, webhook};
+use crate::support::{Sandbox, email};
+
+#[test]
+fn only_a_2xx_response_ends_the_retries() {
+    for (status, expected) in [
+        (200, "success"),
+        (204, "success"),
+        (299, "success"),
+        (302, "pending"),
+        (404, "pending"),
+        (410, "pending"),
+    ] {
+        let sandbox = Sandbox::new();
+        let (path, _) = webhook(&sandbox, &["email.sent"]);
+        sandbox.sent(&email());
+        deliver(&sandbox, Some(status));
+        let list = sandbox.get(format!("{path}/events")).json();
+        assert_eq!(list["data"][0]["status"], expected, "{status}");
+        assert_eq!(list["data"][0]["type"], "email.sent");
+    }
+}
+
+#[test]
+fn in_flight_attempts_are_listed_and_a_late_failure_does_not_undo_a_success() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let status = || sandbox.get(format!("{path}/events")).json()["data"][0]["status"].clone();
+    let slow = sandbox.service.next_post().unwrap();
+    assert_eq!(status(), "attempting");
+    let event = slow.headers["svix-id"].to_str().unwrap().to_owned();
+    assert_eq!(sandbox.post(&format!("{path}/events/{event}/replay"), &json!({})).status, 200);
+    assert_eq!(deliver(&sandbox, Some(200)).len(), 1);
+    assert_eq!(status(), "success");
+    sandbox.service.finish_post(slow, Posted::default());
+    assert_eq!(status(), "success");
+    sandbox.advance(10);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+}
+
+#[test]
+fn disabling_or_deleting_a_webhook_stops_its_pending_attempts() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "disabled" }));
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+    let list = sandbox.get(format!("{path}/events")).json();
+    assert_eq!(list["data"][0]["status"], "failed");
+    let event = text(&list["data"][0]["id"]);
+    let refused = sandbox.post(&format!("{path}/events/{event}/replay"), &json!({}));
+    assert_eq!((refused.status.as_u16(), &*refused.name()), (403, "validation_error"));
+
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "status": "enabled" }));
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    assert_eq!(sandbox.ask(Method::DELETE, &*path).send("").status, 200);
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty());
+    assert_eq!(sandbox.get(format!("{path}/events")).status, 404);
+}
+
+#[test]
+fn an_attempt_uses_the_current_endpoint() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    deliver(&sandbox, Some(500));
+    sandbox.ask(Method::PATCH, &*path).json(&json!({ "endpoint": "http://127.0.0.1:9/new" }));
+    sandbox.advance(5);
+    assert_eq!(deliver(&sandbox, Some(200))[0].url, "http://127.0.0.1:9/new");
+}
+
+#[test]
+fn a_replay_is_one_immediate_attempt() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, Some(200)).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let answer = sandbox.post(&format!("{event}/replay"), &json!({})).json();
+    assert_eq!(answer, json!({ "object": "webhook_event", "id": first.header("svix-id") }));
+    let again = deliver(&sandbox, Some(500));
+    assert_eq!((again.len(), &again[0].body), (1, &first.body));
+    assert_eq!(sandbox.get(&*event).json()["status"], "success", "it was taken once");
+    sandbox.advance(5);
+    assert!(deliver(&sandbox, Some(200)).is_empty(), "a replay is not repeated");
+    let attempts = sandbox.get(format!("{event}/attempts")).json();
+    assert_eq!(attempts["data"].as_array().unwrap().len(), 2);
+    assert_eq!(attempts["data"][0]["response"], "seen");
+    assert!(text(&attempts["data"][0]["id"]).starts_with("atmpt_"));
+}
+
+#[test]
+fn both_secrets_sign_for_a_day_after_rotation() {
+    let sandbox = Sandbox::new();
+    let (path, old) = webhook(&sandbox, &["email.sent"]);
+    let rotated = sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json();
+    let new = text(&rotated["signing_secret"]);
+    assert_ne!(new, old);
+    assert_eq!(sandbox.get(&*path).json()["signing_secret"], new);
+    let signatures = || {
+        sandbox.sent(&email());
+        let attempt = deliver(&sandbox, Some(200)).remove(0);
+        (attempt.header("svix-signature").to_owned(), signature(&new, &attempt), signature(&old, &attempt))
+    };
+    let (given, by_new, by_old) = signatures();
+    assert_eq!(given, format!("{by_new} {by_old}"));
+    sandbox.advance(86_400 - 1);
+    let (given, by_new, by_old) = signatures();
+    assert_eq!(given, format!("{by_new} {by_old}"));
+    sandbox.advance(1);
+    let (given, by_new, _) = signatures();
+    assert_eq!(given, by_new);
+}
+
+#[test]
+fn deliveries_are_listed_newest_first_and_paged() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    let (other, _) = webhook(&sandbox, &["email.sent"]);
+    (0..25).for_each(|_| drop(sandbox.sent(&email())));
+    let ids = |answer: &Value| -> Vec<String> {
+        answer["data"].as_array().unwrap().iter().map(|one| text(&one["id"])).collect()
+    };
+    let first = sandbox.get(format!("{path}/events")).json();
+    assert_eq!((ids(&first).len(), &first["has_more"]), (20, &json!(true)));
+    let last = &ids(&first)[19];
+    let rest = sandbox.get(format!("{path}/events?after={last}")).json();
+    assert_eq!((ids(&rest).len(), &rest["has_more"]), (5, &json!(false)));
+    assert!(ids(&rest).iter().all(|id| !ids(&first).contains(id)));
+    for (query, status) in [
+        (format!("{path}/events?before={last}"), 422),
+        (format!("{path}/events?after=4dd369bc-aa82-4ff3-97de-514ae3000ee0"), 422),
+        (format!("{path}/events?after=msg_4dd369bcaa824ff397de514ae3000ee0"), 422),
+        // An event of another webhook.
+        (format!("{other}/events?after={last}"), 422),
+        (format!("{other}/events/{last}"), 404),
+        (format!("{path}/events?limit=0"), 422),
+        (format!("{path}/events?limit=101"), 422),
+        (format!("{path}/events/nonsense"), 422),
+        (format!("{path}/events/msg_4dd369bcaa824ff397de514ae3000ee0"), 404),
+        ("/webhooks/4dd369bc-aa82-4ff3-97de-514ae3000ee0/events".to_owned(), 404),
+    ] {
+        assert_eq!(sandbox.get(&*query).status, status, "{query}");
+    }
+}
+
+#[test]
+fn ten_thousand_events_for_a_dead_endpoint_are_bounded_and_block_no_other_webhook() {
+    let sandbox = Sandbox::with(&Settings { keep_webhook_events: 1_000, ..Settings::default() });
+    let (dead, _) = webhook(&sandbox, &["topic.created"]);
+    let stuck: Vec<_> = {
+        (0..10_000).for_each(|_| drop(sandbox.post("/_/events", &json!({ "type": "topic.created" }))));
+        std::iter::from_fn(|| sandbox.service.next_post()).collect()
+    };
+    assert!(stuck.len() < 100, "{} attempts are under way at once", stuck.len());
+    // Its attempts hang; those of another webhook proceed.
+    webhook(&sandbox, &["topic.deleted"]);
+    sandbox.post("/_/events", &json!({ "type": "topic.deleted" }));
+    assert_eq!(event_types(&sandbox), ["topic.deleted"]);
+    for post in stuck {
+        sandbox.service.finish_post(post, Posted::default());
+    }
+    let mut walked = 0;
+    let mut query = String::new();
+    loop {
+        let page = sandbox.get(format!("{dead}/events?limit=100{query}")).json();
+        let items = page["data"].as_array().unwrap();
+        walked += items.len();
+        if page["has_more"] == false {
+            break;
+        }
+        query = format!("&after={}", text(&items[items.len() - 1]["id"]));
+    }
+    assert!(walked <= 1_000, "{walked} are remembered");
+}
+
+#[test]
+fn evt_12_a_failed_replay_leaves_the_schedule_unchanged() {
+    // EVT-12
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, None).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let due = sandbox.get(&*event).json()["next_attempt_at"].clone();
+    assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+    let replay = sandbox.service.next_post().unwrap();
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("attempting"), &due));
+    sandbox.service.finish_post(replay, Posted::default());
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("pending"), &due));
+    for pause in [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000] {
+        sandbox.advance(pause);
+        assert_eq!(deliver(&sandbox, None).len(), 1, "after {pause} s");
+    }
+    let state = sandbox.get(&*event).json();
+    assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("failed"), &Value::Null));
+    let attempts = sandbox.get(format!("{event}/attempts?limit=100")).json();
+    assert_eq!(attempts["data"].as_array().unwrap().len(), 9);
+}
+
+#[test]
+fn evt_12_a_successful_replay_ends_the_schedule() {
+    // EVT-12: even if the next attempt is already due and queued.
+    for pause in [0, 5] {
+        let sandbox = Sandbox::new();
+        let (path, _) = webhook(&sandbox, &["email.sent"]);
+        sandbox.sent(&email());
+        let first = deliver(&sandbox, Some(500)).remove(0);
+        let event = format!("{path}/events/{}", first.header("svix-id"));
+        assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+        sandbox.advance(pause);
+        assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "one success is enough");
+        let state = sandbox.get(&*event).json();
+        assert_eq!((&state["status"], &state["next_attempt_at"]), (&json!("success"), &Value::Null));
+        sandbox.advance(86_400);
+        assert!(deliver(&sandbox, Some(200)).is_empty());
+    }
+}
+
+#[test]
+fn every_rotated_secret_signs_for_a_day_across_repeated_rotations() {
+    let sandbox = Sandbox::new();
+    let (path, first) = webhook(&sandbox, &["email.sent"]);
+    let rotate =
+        || text(&sandbox.post(&format!("{path}/signing-secret/rotate"), &json!({})).json()["signing_secret"]);
+    let second = rotate();
+    sandbox.advance(3_600);
+    let third = rotate();
+    let signs = |secrets: &[&String]| {
+        sandbox.sent(&email());
+        let attempt = deliver(&sandbox, Some(200)).remove(0);
+        let expected: Vec<_> = secrets.iter().map(|secret| signature(secret, &attempt)).collect();
+        assert_eq!(attempt.header("svix-signature"), expected.join(" "));
+    };
+    signs(&[&third, &second, &first]);
+    sandbox.advance(86_400 - 3_600);
+    signs(&[&third, &second]);
+    sandbox.advance(3_600);
+    signs(&[&third]);
+}

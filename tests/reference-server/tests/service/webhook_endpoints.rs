@@ -1,0 +1,170 @@
+//! Webhook endpoints that are slow, closed, redirecting, oversized or malformed.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Request;
+use posthaste_reference_server::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+/// How an endpoint handles a request.
+#[derive(Clone)]
+enum Manner {
+    Answers(Vec<u8>),
+    /// Sends an endless response.
+    Floods(&'static [u8]),
+    /// Sends these bytes, then stalls.
+    Falls(&'static [u8]),
+}
+
+/// Starts an endpoint; returns its address and the requests received.
+async fn endpoint(manner: Manner) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (received, requests) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream, manner.clone(), received.clone()));
+        }
+    });
+    (address, requests)
+}
+
+async fn serve(mut stream: TcpStream, manner: Manner, received: tokio::sync::mpsc::UnboundedSender<String>) {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4_096];
+    // A delivery has a content length and ends with its JSON.
+    while !request.ends_with(b"}}") {
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => request.extend_from_slice(&buffer[..read]),
+        }
+    }
+    let _ = received.send(String::from_utf8_lossy(&request).into_owned());
+    match manner {
+        Manner::Answers(answer) => drop(stream.write_all(&answer).await),
+        Manner::Floods(head) => {
+            let _ = stream.write_all(head).await;
+            let block = vec![b'x'; 65_536];
+            while stream.write_all(&block).await.is_ok() {}
+        }
+        Manner::Falls(head) => {
+            let _ = stream.write_all(head).await;
+            let _ = stream.read(&mut buffer).await;
+        }
+    }
+}
+
+fn ask(server: &ReferenceServer, method: &str, path: &str, body: &Value) -> Value {
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("authorization", format!("Bearer {}", server.api_key()))
+        .body(Bytes::from(body.to_string()))
+        .unwrap();
+    serde_json::from_slice(server.service().handle(request).body()).unwrap()
+}
+
+/// Delivers one event to this address; returns the first attempt and the event.
+async fn first_attempt(address: &str) -> (Value, Value) {
+    let timeout = Duration::from_millis(500);
+    let server =
+        ReferenceServer::over_http(Settings { webhook_patience: timeout, ..Settings::default() }).await;
+    let hook =
+        ask(&server, "POST", "/webhooks", &json!({ "endpoint": address, "events": ["topic.created"] }));
+    let hook = format!("/webhooks/{}", hook["id"].as_str().unwrap());
+    let triggered = ask(&server, "POST", "/_/events", &json!({ "type": "topic.created" }));
+    let event = format!("{hook}/events/{}", triggered["deliveries"][0]["event_id"].as_str().unwrap());
+    let start = Instant::now();
+    loop {
+        let attempts = ask(&server, "GET", &format!("{event}/attempts"), &json!({}));
+        if let Some(attempt) = attempts["data"].get(0) {
+            return (attempt.clone(), ask(&server, "GET", &event, &json!({})));
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "no attempt has ended");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_receives_the_delivery_as_signed() {
+    let (address, mut requests) =
+        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec())).await;
+    let (attempt, event) = first_attempt(&address).await;
+    assert_eq!((&attempt["http_status_code"], &attempt["response"]), (&json!(200), &json!("ok")));
+    assert_eq!(event["status"], "success");
+    let request = requests.recv().await.unwrap();
+    assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
+    let (headers, body) = request.split_once("\r\n\r\n").unwrap();
+    for header in
+        ["svix-id: msg_", "svix-timestamp: ", "svix-signature: v1,", "content-type: application/json"]
+    {
+        assert!(headers.contains(header), "{headers}");
+    }
+    assert_eq!(body, event["payload"].to_string());
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_failure_with_its_reason() {
+    // Bound and dropped, so the port is closed.
+    let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (attempt, event) = first_attempt(&format!("http://{address}/")).await;
+    assert_eq!(attempt["http_status_code"], 0);
+    assert!(attempt["response"].as_str().unwrap().contains("refused"), "{attempt}");
+    assert_eq!(event["status"], "pending");
+}
+
+#[tokio::test]
+async fn an_unresponsive_endpoint_times_out() {
+    let (address, _heard) = endpoint(Manner::Falls(b"")).await;
+    let (attempt, event) = first_attempt(&address).await;
+    assert_eq!(
+        (&attempt["http_status_code"], &attempt["response"]),
+        (&json!(0), &json!("no answer within 0.5 s"))
+    );
+    assert_eq!(event["status"], "pending");
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_is_not_followed() {
+    let (elsewhere, mut requests) =
+        endpoint(Manner::Answers(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec())).await;
+    let answer =
+        format!("HTTP/1.1 307 Temporary Redirect\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\n\r\n");
+    let (address, _heard) = endpoint(Manner::Answers(answer.into_bytes())).await;
+    let (attempt, event) = first_attempt(&address).await;
+    assert_eq!(attempt["http_status_code"], 307);
+    assert_eq!(event["status"], "pending");
+    assert!(requests.try_recv().is_err(), "nothing went elsewhere");
+}
+
+#[tokio::test]
+async fn an_oversized_response_is_truncated_and_counts_by_its_status() {
+    let (address, _heard) = endpoint(Manner::Floods(b"HTTP/1.1 200 OK\r\n\r\n")).await;
+    let (attempt, event) = first_attempt(&address).await;
+    assert_eq!(attempt["http_status_code"], 200);
+    assert_eq!(attempt["response"].as_str().unwrap().len(), 4_096);
+    assert_eq!(event["status"], "success");
+}
+
+#[tokio::test]
+async fn a_response_that_never_completes_counts_by_its_status() {
+    let (address, _heard) =
+        endpoint(Manner::Falls(b"HTTP/1.1 202 Accepted\r\ncontent-length: 9\r\n\r\nhalf")).await;
+    let (attempt, event) = first_attempt(&address).await;
+    assert_eq!((&attempt["http_status_code"], &attempt["response"]), (&json!(202), &json!("half")));
+    assert_eq!(event["status"], "success");
+}
+
+#[tokio::test]
+async fn a_malformed_response_is_a_failure() {
+    for garbage in [&b"nonsense\r\n\r\n"[..], b"HTTP/1.1 20", b"\xff\xfe\x00", b"HTTP/1.1 999999 X\r\n\r\n"] {
+        let (address, _heard) = endpoint(Manner::Answers(garbage.to_vec())).await;
+        let (attempt, event) = first_attempt(&address).await;
+        assert_eq!(attempt["http_status_code"], 0, "{attempt}");
+        assert!(attempt["response"].as_str().unwrap().starts_with("no answer"), "{attempt}");
+        assert_eq!(event["status"], "pending");
+    }
+}
