@@ -30,7 +30,7 @@ mod wait;
 
 /// The default port.
 const PORT: u16 = 4010;
-/// The least `--max-memory`: emails with attachments have to fit into a share of it.
+/// Minimum of `--max-memory`: emails with attachments must fit into their share of it.
 const MIN_MEMORY: usize = 16 << 20;
 /// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
@@ -67,11 +67,11 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
-    /// Maximum memory for stored data: 512MiB, 2GB, or a number of bytes from 16MiB
+    /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
-    /// Emails have 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails that wait for hosted attachments 2/16; the
-    /// request log, the API log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted; records beyond their share are
-    /// refused. A request body has at most 1/8 of it. The program itself, its connections and requests in flight need memory of their own.
+    /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments 2/16;
+    /// requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted first; records beyond their
+    /// share are rejected. A request body may have 1/8 of it. The program itself, its connections and requests in flight need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox under another address
@@ -100,7 +100,7 @@ pub(crate) struct ServerArgs {
 fn max_memory(text: &str) -> Result<usize, String> {
     let bytes = size(text).and_then(|bytes| usize::try_from(bytes).ok());
     bytes.filter(|bytes| *bytes >= MIN_MEMORY).ok_or_else(|| {
-        "it must be a number of bytes from 16MiB, optionally with a unit such as MB or MiB".to_owned()
+        "must be a size of at least 16MiB, optionally with a unit such as MB or MiB".to_owned()
     })
 }
 

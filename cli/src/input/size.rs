@@ -1,6 +1,6 @@
 //! Sizes in bytes.
 
-/// Parses `1GiB`, `500 MB`, `4096`; units are powers of 1,000 or, with an `i`, of 1,024. None if it is not a size, or 0.
+/// Parses `1GiB`, `500 MB`, `4096`; units are powers of 1,000 or, with an `i`, of 1,024. Returns `None` for an invalid or zero size.
 pub(crate) fn size(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let unit = unit.trim().to_ascii_lowercase();

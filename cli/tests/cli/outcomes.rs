@@ -262,7 +262,7 @@ fn the_service_s_messages_cannot_control_the_terminal() {
     assert!(stderr.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{stderr:?}");
     assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
     let error = posthaste.run(&send(&["--json"])).error(3);
-    assert_eq!(error["api"]["body"]["message"], evil, "a program gets what was stderr");
+    assert_eq!(error["api"]["body"]["message"], evil, "a program gets the message unchanged");
 }
 
 #[test]
