@@ -42,7 +42,7 @@ macro_rules! validate {
     };
 }
 
-/// Collects at max [`limits::PROBLEMS_LISTED`] problems, and tracks the JSON pointer of the current value.
+/// Collects at most [`limits::PROBLEMS_LISTED`] problems, and tracks the JSON pointer of the current value.
 pub(crate) struct Validator {
     problems: Problems,
     /// The current location, as a stack in one buffer that is copied only into a problem.
@@ -186,7 +186,7 @@ impl Validator {
     pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, max: usize) {
         let length = text.map_or(0, |text| text.chars().count());
         if length > max {
-            let rule = format!("`{name}` has at max {max} characters");
+            let rule = format!("`{name}` has at most {max} characters");
             self.field(name, |v| v.report_found("length", rule, format_args!("{length} characters")));
         }
     }
@@ -197,7 +197,7 @@ impl Validator {
             let rule = format!("a {what}'s key is made of A-Z a-z 0-9 _");
             self.report_found("charset", rule, key.escape_debug());
         } else if key.len() > limits::VARIABLE_KEY_CHARS {
-            let rule = format!("a {what}'s key has at max {} characters", limits::VARIABLE_KEY_CHARS);
+            let rule = format!("a {what}'s key has at most {} characters", limits::VARIABLE_KEY_CHARS);
             self.report_found("length", rule, format_args!("{} characters", key.len()));
         } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
             self.report_found("reserved", "this key is reserved", key);

@@ -53,7 +53,7 @@ pub enum VerificationError {
         found: String,
     },
     /// The request was signed too long ago: it may be a replay attack.
-    #[error("`{header}` is at max {} s ago (found {} s ago)", tolerance.as_secs(), age.as_secs())]
+    #[error("`{header}` is at most {} s ago (found {} s ago)", tolerance.as_secs(), age.as_secs())]
     TooOld {
         /// The header's name.
         header: &'static str,
@@ -63,7 +63,7 @@ pub enum VerificationError {
         tolerance: Duration,
     },
     /// The request was signed in the future: one of the two clocks is wrong.
-    #[error("`{header}` is at max {} s ahead (found {} s ahead)", tolerance.as_secs(), ahead.as_secs())]
+    #[error("`{header}` is at most {} s ahead (found {} s ahead)", tolerance.as_secs(), ahead.as_secs())]
     TooNew {
         /// The header's name.
         header: &'static str,
@@ -73,7 +73,7 @@ pub enum VerificationError {
         tolerance: Duration,
     },
     /// The request has more signatures than a rotation of secrets can cause.
-    #[error("`{header}` holds at max {max} signatures (found {count})")]
+    #[error("`{header}` holds at most {max} signatures (found {count})")]
     TooManySignatures {
         /// The header's name.
         header: &'static str,

@@ -47,7 +47,7 @@ export const get = async (path, parameters) => {
 export const post = async (path, body) => (await ask("POST", path, body)).json();
 export const remove = async (path) => (await ask("DELETE", path)).json();
 
-/** The beginning of a text: reads at max `max` bytes. */
+/** The beginning of a text: reads at most `max` bytes. */
 export async function beginning(path, max) {
   const answer = await ask("GET", path);
   const reader = answer.body.getReader();
