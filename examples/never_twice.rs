@@ -12,8 +12,8 @@ enum Verdict {
 }
 
 async fn run(client: &Client, job: u64, address: &str) -> Verdict {
-    let email =
-        Email::new("Acme <hi@acme.test>", address, "Your order").text(format!("Order {job} is on its way."));
+    let email = Email::new("Acme <hi@acme.test>", address, "Your order")
+        .text(format!("Order {job} has been shipped."));
     match client.emails().send(&email).idempotency_key(format!("order-{job}-shipped")).await {
         Ok(_) => Verdict::Done,
         // The service accepted the email, but its response could not be read: sending again would change nothing.

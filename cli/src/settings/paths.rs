@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_comes_from_the_first_variable_that_is_set() {
+    fn the_first_variable_that_is_set_determines_the_folder() {
         let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(config_dir(&Env::of(&all)).unwrap(), Some("/a".into()));
         assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));

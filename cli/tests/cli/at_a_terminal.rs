@@ -117,7 +117,7 @@ fn only_a_long_table_at_a_terminal_is_paged() {
 }
 
 #[test]
-fn ctrl_c_goes_to_the_open_pager() {
+fn ctrl_c_reaches_the_open_pager() {
     let service = Service::start();
     for n in 0..30 {
         service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();

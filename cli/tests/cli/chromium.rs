@@ -30,8 +30,8 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is installed");
-        let mut wishes = DesiredCapabilities::chrome();
-        wishes.set_binary(on_path("chromium").to_str().unwrap()).unwrap();
+        let mut capabilities = DesiredCapabilities::chrome();
+        capabilities.set_binary(on_path("chromium").to_str().unwrap()).unwrap();
         for argument in [
             "--headless",
             "--no-sandbox",
@@ -45,11 +45,11 @@ impl Browser {
             // Host names that resolve to this machine, as after DNS rebinding.
             "--host-resolver-rules=MAP *.test 127.0.0.1",
         ] {
-            wishes.add_arg(argument).unwrap();
+            capabilities.add_arg(argument).unwrap();
         }
         let until = Instant::now() + TIMEOUT;
         let driver = loop {
-            match WebDriver::new(format!("http://127.0.0.1:{port}"), wishes.clone()).await {
+            match WebDriver::new(format!("http://127.0.0.1:{port}"), capabilities.clone()).await {
                 Ok(driver) => break driver,
                 Err(error) if Instant::now() > until => panic!("no browser: {error}"),
                 Err(_) => sleep(Duration::from_millis(100)).await,

@@ -207,7 +207,7 @@ fn emails_are_exported_as_one_file_oldest_first() {
     assert_eq!(posthaste.run(&["sandbox", "export", "-", "--format", "mbox"]).ok(), mbox);
     let some = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "n7@"]).json();
     assert_eq!(some.as_array().unwrap().len(), 1);
-    let none = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "nobody"]).json();
+    let none = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "unsubscribed"]).json();
     assert_eq!(none, serde_json::json!([]));
     assert!(posthaste.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("won't be overwritten"));
 }
@@ -236,10 +236,11 @@ fn a_simulated_event_is_sent_to_subscribed_webhooks() {
     let posthaste = sandbox.client();
     let types = posthaste.run(&["sandbox", "trigger", "--list"]).ok();
     assert!(types.lines().any(|kind| kind == "email.bounced"), "{types}");
-    let nobody = posthaste.run(&["sandbox", "trigger", "email.bounced"]);
+    let unsubscribed = posthaste.run(&["sandbox", "trigger", "email.bounced"]);
     assert!(
-        nobody.stdout.is_empty() && nobody.stderr.contains("no webhook is subscribed to email.bounced"),
-        "{nobody:?}"
+        unsubscribed.stdout.is_empty()
+            && unsubscribed.stderr.contains("no webhook is subscribed to email.bounced"),
+        "{unsubscribed:?}"
     );
     let hook =
         ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];

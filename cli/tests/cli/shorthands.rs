@@ -102,7 +102,7 @@ fn the_log_is_followed_until_a_signal() {
 
 #[cfg(unix)]
 #[test]
-fn html_comes_from_a_command_and_its_failure_sends_nothing() {
+fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     let send = |command: &str| {
         [
             "emails",

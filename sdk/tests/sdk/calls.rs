@@ -161,7 +161,7 @@ async fn time_limits_hold_for_an_attempt_and_for_the_whole_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_slot_comes_too_late_fails_immediately() {
+async fn a_call_whose_slot_is_after_its_deadline_fails_immediately() {
     let script = Script::of([accepted()]);
     let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
     client.emails().send(&email()).await.unwrap();

@@ -137,6 +137,6 @@ fn auth(error: &Error) -> &AuthError {
 /// A listener that records events.
 fn notices(builder: SessionBuilder) -> (SessionBuilder, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&heard);
-    (builder.on_event(move |notice| told.lock().unwrap().push(notice.to_string())), heard)
+    let notices = Arc::clone(&heard);
+    (builder.on_event(move |notice| notices.lock().unwrap().push(notice.to_string())), heard)
 }

@@ -45,7 +45,7 @@ impl Exchange {
         Ok(Self { method, path, body, status, emails })
     }
 
-    /// Sends it so many times over one connection to `base`, each time after the response to the one before.
+    /// Sends it this many times over one connection to `base`, each time after the response to the one before.
     ///
     /// # Errors
     /// A response has another status than it should, or the connection is lost.

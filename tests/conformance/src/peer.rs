@@ -179,7 +179,7 @@ impl Peer {
     ///
     /// If a thread panicked while it held them.
     pub fn requests(&self) -> Vec<Arrived> {
-        self.seen.requests.lock().expect("nobody panics with it").clone()
+        self.seen.requests.lock().expect("no thread panics while holding it").clone()
     }
 
     /// Validates all requests so far.
@@ -211,7 +211,7 @@ async fn converse(mut stream: TcpStream, seen: &Seen, script: &(impl Fn(usize) -
     let mut buffer = Vec::new();
     while let Ok(Some(request)) = read_request(&mut stream, &mut buffer).await {
         let number = {
-            let mut requests = seen.requests.lock().expect("nobody panics with it");
+            let mut requests = seen.requests.lock().expect("no thread panics while holding it");
             requests.push(request);
             requests.len() - 1
         };

@@ -94,7 +94,7 @@ pub(crate) fn is_link(method: &Method, path: &str) -> bool {
 
 /// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)
 pub(crate) fn takes_json(path: &str) -> bool {
-    !routes::at(path).any(|route| route.is(Flag::AnyBody))
+    !routes::at(path).any(|route| route.is(Flag::AnyContentType))
 }
 
 /// One page of a ledger's matching items. A search runs without the ledger's lock and stops when the client disconnects.

@@ -341,12 +341,12 @@ async fn an_event_reports_the_lost_response_and_shows_no_token() {
     // AUTH-08
     let fixture = Fixture::expired().await;
     fixture.fault(Action::answer(500, "oops"));
-    let told = Arc::new(Mutex::new(None));
-    let heard = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(None));
+    let heard = Arc::clone(&reported);
     let listener = move |notice: &SessionEvent| *heard.lock().unwrap() = Some(format!("{notice:?}"));
     let session = fixture.builder().max_wait(Duration::ZERO).on_event(listener).open(fixture.store.clone());
     let error = session.access_token().await.unwrap_err();
-    let shown = format!("{error:?} {session:?} {:?}", told.lock().unwrap());
+    let shown = format!("{error:?} {session:?} {:?}", reported.lock().unwrap());
     assert!(shown.contains("500"), "{shown}");
     let record = fixture.record().await;
     assert!(!shown.contains(record.refresh_token.expose()));

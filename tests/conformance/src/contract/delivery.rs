@@ -24,11 +24,11 @@ impl Deliveries {
         let webhooks = document.node("/webhooks");
         let entries = webhooks.iter().flat_map(super::document::Node::entries);
         let rules = entries.map(|(kind, item)| {
-            let post = item.get("post").expect("a webhook is told by POST");
+            let post = item.get("post").expect("deliveries are POST requests");
             let headers = post.get("parameters").map(|list| list.items()).unwrap_or_default();
             let headers = headers.iter().map(|node| Text::read(node.text("name").unwrap_or_default(), node));
             let body = post.get("requestBody").and_then(|node| Body::read(&node));
-            let rule = Rule { headers: headers.collect(), body: body.expect("a webhook is told JSON") };
+            let rule = Rule { headers: headers.collect(), body: body.expect("deliveries have JSON bodies") };
             (kind.to_owned(), rule)
         });
         Self { by_type: rules.collect() }

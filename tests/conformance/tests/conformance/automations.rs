@@ -10,7 +10,7 @@ use posthaste::{
 use posthaste_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 fn ask(bench: &Bench, method: Method, path: &str, body: &Value) -> Reply {
     let request = bench.request(method, path).header("content-type", "application/json");
@@ -148,7 +148,7 @@ async fn the_list_is_filtered_by_status_and_paged() {
     for query in ["limit=0", "limit=101", "limit=x"] {
         assert_eq!(bench.get_wrong(&format!("/automations?{query}")).name(), "validation_error", "{query}");
     }
-    let stranger = bench.get(&format!("/automations?after={NOBODY}"));
+    let stranger = bench.get(&format!("/automations?after={UNKNOWN_ID}"));
     assert_eq!((stranger.status.as_u16(), stranger.name()), (422, "validation_error"));
 }
 
@@ -357,8 +357,8 @@ async fn client_and_service_refuse_an_invalid_definition() {
             true,
         ),
     ] {
-        let told = failure(client.automations().create(&automation).await);
-        assert!(told.contains(place), "{place}: {told}");
+        let message = failure(client.automations().create(&automation).await);
+        assert!(message.contains(place), "{place}: {message}");
         let body = serde_json::to_value(&automation).unwrap();
         let refused = if in_the_contract {
             bench.post("/automations", &body)
@@ -439,11 +439,11 @@ async fn custom_events_are_created_read_by_name_updated_and_deleted() {
     }
     for body in [
         json!({"event": "x"}),
-        json!({"event": "x", "email": "a@b.test", "contact_id": NOBODY}),
+        json!({"event": "x", "email": "a@b.test", "contact_id": UNKNOWN_ID}),
         json!({"email": "a@b.test"}),
         json!({"event": "x", "email": "a@b.test", "payload": "plan"}),
     ] {
         assert_eq!(bench.post_wrong("/events/send", &body).status, 422, "{body}");
     }
-    assert_eq!(bench.post("/events/send", &json!({"event": "x", "contact_id": NOBODY})).status, 422);
+    assert_eq!(bench.post("/events/send", &json!({"event": "x", "contact_id": UNKNOWN_ID})).status, 422);
 }

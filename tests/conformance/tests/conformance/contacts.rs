@@ -6,7 +6,7 @@ use posthaste::{Client, ContactId, ContactPatch, Error, NewContact, SegmentId};
 use posthaste_conformance::bench::{Bench, Expect, Reply};
 use serde_json::{Value, json};
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 /// A bench with a segment of `count` contacts; their IDs, newest first.
 async fn crowd(n: usize) -> (Bench, Client, SegmentId, Vec<String>) {
@@ -68,9 +68,9 @@ async fn a_contact_is_referred_to_by_id_or_address() {
         assert_eq!(gone, json!({"object": "contact", "contact": id, "deleted": true}));
         assert!(matches!(client.contacts().delete(&id).await, Err(Error::Api(api)) if api.status == 404));
     }
-    for nobody in [NOBODY, "nobody@example.com", "nobody", "a/b", "..x", " "] {
-        let answer = client.contacts().get(nobody).await;
-        assert!(matches!(answer, Err(Error::Api(api)) if api.status == 404), "{nobody}");
+    for unknown in [UNKNOWN_ID, "nobody@example.com", "nobody", "a/b", "..x", " "] {
+        let answer = client.contacts().get(unknown).await;
+        assert!(matches!(answer, Err(Error::Api(api)) if api.status == 404), "{unknown}");
     }
     for dots in ["", ".", ".."] {
         assert!(matches!(client.contacts().get(dots).await, Err(Error::Invalid(_))), "{dots}");
@@ -135,7 +135,7 @@ async fn client_and_service_refuse_invalid_contacts() {
         ("segments", json!("x")),
         ("segments", json!(["x"])),
         ("segments", json!([{"name": "x"}])),
-        ("topics", json!([{"id": NOBODY, "subscription": "maybe"}])),
+        ("topics", json!([{"id": UNKNOWN_ID, "subscription": "maybe"}])),
     ] {
         let mut body = json!({"email": "ada@example.com"});
         body[field] = value;
@@ -146,9 +146,9 @@ async fn client_and_service_refuse_invalid_contacts() {
         ("email", json!("nobody")),
         ("email", json!("Ada <ada@example.com>")),
         ("first_name", json!("A\nda")),
-        ("segments", json!([{"id": NOBODY}])),
-        ("topics", json!([{"id": NOBODY, "subscription": "opt_in"}])),
-        ("audience_id", json!(NOBODY)),
+        ("segments", json!([{"id": UNKNOWN_ID}])),
+        ("topics", json!([{"id": UNKNOWN_ID, "subscription": "opt_in"}])),
+        ("audience_id", json!(UNKNOWN_ID)),
     ] {
         let mut body = json!({"email": "ada@example.com"});
         body[field] = value;
@@ -186,11 +186,11 @@ async fn membership_is_the_same_from_both_sides() {
     let gone = send(&bench, Method::DELETE, &path, &Value::Null, None);
     assert_eq!((gone.status.as_u16(), &gone.json["deleted"]), (200, &json!(true)));
     refused(&send(&bench, Method::DELETE, &path, &Value::Null, None), 404, "not_found");
-    let nowhere = format!("/contacts/{}/segments/{NOBODY}", all[0]);
+    let nowhere = format!("/contacts/{}/segments/{UNKNOWN_ID}", all[0]);
     refused(&send(&bench, Method::POST, &nowhere, &Value::Null, None), 404, "not_found");
     let nothing = format!("/contacts/{}/segments/x", all[0]);
     refused(&send(&bench, Method::POST, &nothing, &Value::Null, None), 422, "invalid_parameter");
-    refused(&bench.get(&format!("/contacts?segment_id={NOBODY}")), 422, "validation_error");
+    refused(&bench.get(&format!("/contacts?segment_id={UNKNOWN_ID}")), 422, "validation_error");
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     client.segments().rename(&segment, "Daily").await.unwrap();
     assert_eq!(client.segments().get(&segment).await.unwrap().name.as_deref(), Some("Daily"));
     assert!(client.segments().delete(&segment).await.unwrap().deleted);
-    assert!(client.segments().delete(NOBODY).await.unwrap().deleted, "as the public service does");
+    assert!(client.segments().delete(UNKNOWN_ID).await.unwrap().deleted, "as the public service does");
     assert!(matches!(client.segments().get(&segment).await, Err(Error::Api(api)) if api.status == 404));
     assert_eq!(ids(&bench.get("/contacts").json), all);
     assert_eq!(bench.get(&format!("/contacts/{}/segments", all[0])).json["data"], json!([]));
@@ -248,7 +248,7 @@ async fn the_lists_page_forwards_and_backwards() {
         for wrong in ["limit=0", "limit=101", "limit=x"] {
             refused(&bench.get_wrong(&format!("{path}?{wrong}")), 422, "validation_error");
         }
-        refused(&bench.get(&format!("{path}?after={NOBODY}")), 422, "validation_error");
+        refused(&bench.get(&format!("{path}?after={UNKNOWN_ID}")), 422, "validation_error");
         refused(&bench.get(&format!("{path}?after={0}&before={0}", all[0])), 422, "validation_error");
     }
     let walked: Vec<_> =
@@ -331,7 +331,7 @@ async fn the_routes_for_contacts_of_audiences_still_work() {
     }
     refused(&bench.get(&format!("/contacts/{id}")), 404, "not_found");
     refused(
-        &bench.post(&format!("/audiences/{NOBODY}/contacts"), &json!({ "email": "a@b.test" })),
+        &bench.post(&format!("/audiences/{UNKNOWN_ID}/contacts"), &json!({ "email": "a@b.test" })),
         404,
         "not_found",
     );

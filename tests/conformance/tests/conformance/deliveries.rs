@@ -77,8 +77,8 @@ async fn a_webhook_receives_only_events_that_occur_while_it_is_enabled() {
     send(&bench);
     update(WebhookPatch::new().status(WebhookStatus::Enabled)).await;
     let second = send(&bench);
-    let told = sink.next(1, &hook.signing_secret).await.remove(0);
-    assert_eq!(told.raw()["data"]["email_id"], second);
+    let delivered = sink.next(1, &hook.signing_secret).await.remove(0);
+    assert_eq!(delivered.raw()["data"]["email_id"], second);
     update(WebhookPatch::new().endpoint(other.address())).await;
     send(&bench);
     assert_eq!(kinds(&other.next(1, &hook.signing_secret).await), ["email.sent"]);
@@ -86,8 +86,8 @@ async fn a_webhook_receives_only_events_that_occur_while_it_is_enabled() {
     send(&bench);
     after(&bench, 1);
     // Only this event of the last email, and of the earlier ones too.
-    let told = other.next(1, &hook.signing_secret).await;
-    assert_eq!(kinds(&told), ["email.delivered"]);
+    let delivered = other.next(1, &hook.signing_secret).await;
+    assert_eq!(kinds(&delivered), ["email.delivered"]);
     assert_eq!(sink.waiting().await, 0, "the endpoint before gets no more");
 }
 
@@ -104,17 +104,18 @@ async fn received_mail_and_domain_verification_cause_events() {
     let mail = "From: Ada <ada@example.com>\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nPlease.";
     let id = bench.service().receive("sb_test", &["support@acme.test"], mail).unwrap();
     bench.get("/emails/receiving");
-    let told = sink.next(1, &hook.signing_secret).await.remove(0);
-    let EventData::EmailReceived(received) = told.data else { panic!("{:?}", told.data) };
+    let delivered = sink.next(1, &hook.signing_secret).await.remove(0);
+    let EventData::EmailReceived(received) = delivered.data else { panic!("{:?}", delivered.data) };
     assert_eq!(received.email_id.as_str(), id);
 
     let client = bench.client();
     let domain = client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
     client.domains().verify(&domain.id).await.unwrap();
     after(&bench, 2);
-    let told = sink.next(2, &hook.signing_secret).await;
-    assert_eq!(kinds(&told), ["domain.updated", "domain.updated"]);
-    let mut statuses: Vec<_> = told.iter().map(|event| event.raw()["data"]["status"].to_string()).collect();
+    let delivered = sink.next(2, &hook.signing_secret).await;
+    assert_eq!(kinds(&delivered), ["domain.updated", "domain.updated"]);
+    let mut statuses: Vec<_> =
+        delivered.iter().map(|event| event.raw()["data"]["status"].to_string()).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, ["\"pending\"", "\"verified\""]);
 }
@@ -155,9 +156,9 @@ async fn every_event_type_keeps_the_contract_and_is_decoded() {
     for kind in &types {
         let made = bench.post_odd("/_/events", &json!({ "type": kind }));
         assert_eq!(made.status, 201, "{kind}");
-        let told = sink.next(1, &hook.signing_secret).await.remove(0);
-        assert_eq!(told.kind.as_str(), kind);
-        assert!(!matches!(told.data, EventData::Other(_)), "{kind}: {:?}", told.data);
+        let delivered = sink.next(1, &hook.signing_secret).await.remove(0);
+        assert_eq!(delivered.kind.as_str(), kind);
+        assert!(!matches!(delivered.data, EventData::Other(_)), "{kind}: {:?}", delivered.data);
     }
     // An unknown event type, and an unreadable payload of a known type, are no failures.
     for body in [

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::{letters, with};
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 fn ask(bench: &Bench, method: Method, path: &str, body: &Value) -> Reply {
     let request = bench.request(method, path).header("content-type", "application/json");
@@ -216,7 +216,7 @@ async fn verify_responds_before_the_verification_ends() {
             assert!(domain.records.iter().all(|record| record.status.as_ref() == Some(&status)));
         }
     }
-    let raw = bench.ask(bench.request(Method::POST, &format!("/domains/{NOBODY}/verify")), Bytes::new());
+    let raw = bench.ask(bench.request(Method::POST, &format!("/domains/{UNKNOWN_ID}/verify")), Bytes::new());
     assert_eq!((raw.status.as_u16(), raw.name()), (404, "not_found"));
 }
 
@@ -312,10 +312,10 @@ async fn an_unusual_id_never_reaches_another_route() {
         assert!(matches!(client.domains().get(id).await, Err(Error::Invalid(_))), "{id:?}");
     }
     for result in [
-        client.domains().get(NOBODY).await.map(drop),
-        client.domains().update(NOBODY, &DomainPatch::new().open_tracking(true)).await.map(drop),
-        client.domains().delete(NOBODY).await.map(drop),
-        client.domains().verify(NOBODY).await.map(drop),
+        client.domains().get(UNKNOWN_ID).await.map(drop),
+        client.domains().update(UNKNOWN_ID, &DomainPatch::new().open_tracking(true)).await.map(drop),
+        client.domains().delete(UNKNOWN_ID).await.map(drop),
+        client.domains().verify(UNKNOWN_ID).await.map(drop),
     ] {
         let Err(Error::Api(api)) = result else { panic!("{result:?}") };
         assert_eq!(api.kind(), ApiErrorKind::NotFound);
@@ -351,7 +351,8 @@ async fn the_list_is_one_page_by_default() {
         assert_eq!((back.has_more, names(back.data)), (false, all[..from - 1].to_vec()));
     }
     let both = format!("after={newest}&before={newest}");
-    for query in ["limit=0", "limit=101", "limit=-1", "limit=x", "after=x", &format!("after={NOBODY}"), &both]
+    for query in
+        ["limit=0", "limit=101", "limit=-1", "limit=x", "after=x", &format!("after={UNKNOWN_ID}"), &both]
     {
         let request = bench.request(Method::GET, &format!("/domains?{query}"));
         let breaks = query.starts_with("limit");
@@ -454,7 +455,7 @@ async fn a_scheduled_email_is_rescheduled_or_canceled() {
         let Err(Error::Api(api)) = result else { panic!("{result:?}") };
         assert_eq!((api.status.as_u16(), api.name.as_str()), (403, "validation_error"));
     }
-    for (id, status) in [(NOBODY, 404), ("a/b", 422)] {
+    for (id, status) in [(UNKNOWN_ID, 404), ("a/b", 422)] {
         for result in [client.emails().cancel(id).await, client.emails().reschedule(id, "in 1 hour").await] {
             let Err(Error::Api(api)) = result else { panic!("{result:?}") };
             assert_eq!(api.status.as_u16(), status, "{id}");

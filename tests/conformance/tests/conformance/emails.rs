@@ -267,8 +267,8 @@ async fn unknown_fields_are_ignored_and_counted() {
         "/emails",
         &with(json!({ "replyTo": "x", "tags": [{ "name": "n", "value": "v", "x": 1 }] })),
     );
-    let told = reply.headers["x-sandbox-ignored-fields"].to_str().unwrap();
-    assert!(told.contains("replyTo") && told.contains("/tags/0/x"), "{told}");
+    let ignored = reply.headers["x-sandbox-ignored-fields"].to_str().unwrap();
+    assert!(ignored.contains("replyTo") && ignored.contains("/tags/0/x"), "{ignored}");
 }
 
 #[tokio::test]
@@ -381,8 +381,8 @@ async fn empty_optional_addresses_count_as_absent() {
         for field in ["cc", "bcc", "reply_to"] {
             assert!(record[field].is_null() || record[field] == json!([]), "{field}: {}", record[field]);
         }
-        let mut nobody = email.clone();
-        nobody["to"] = none;
-        assert_eq!(bench.post_wrong("/emails", &nobody).status, 422);
+        let mut invalid = email.clone();
+        invalid["to"] = none;
+        assert_eq!(bench.post_wrong("/emails", &invalid).status, 422);
     }
 }

@@ -45,13 +45,13 @@ fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String>
     let segments = ids.map(|id| posthaste::path_segment(id).unwrap_or_default());
     let path = described.path_with(&[&segments[0], &segments[1]]);
     let (came, sent) = operation.run(ids, 404, &json!({}));
-    let told = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
+    let mismatch = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
     match (sent.as_slice(), &came) {
         // The client may have stricter rules for an ID than those of path segments.
         ([], Err(posthaste::Error::Invalid(_))) => None,
-        _ if refused => told("is not refused"),
+        _ if refused => mismatch("is not refused"),
         ([sent], _) if sent.path == path && sent.method == described.method => None,
-        _ => told("leads elsewhere"),
+        _ => mismatch("leads elsewhere"),
     }
 }
 

@@ -50,7 +50,7 @@ async fn received_emails_and_their_attachments_are_listed() {
             && item["created_at"].as_str().unwrap().ends_with('Z')
     );
 
-    // SENT-13: what came in is none of what was sent.
+    // SENT-13: received mails are not listed among sent emails.
     assert_eq!(bench.get("/emails").json["data"], json!([]));
 
     let files = client.received().attachments(id.as_str()).await.unwrap().data;

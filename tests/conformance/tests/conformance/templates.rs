@@ -177,7 +177,7 @@ async fn each_field_is_updated_alone_by_id_or_alias_and_cleared() {
     templates.update("hello", &cleared).await.unwrap();
     let cleared = templates.get(&id).await.unwrap();
     assert_eq!((cleared.alias, cleared.from, cleared.subject, cleared.reply_to), (None, None, None, None));
-    assert_eq!(cleared.html.as_deref(), Some("<p>other</p>"), "what was not named stays");
+    assert_eq!(cleared.html.as_deref(), Some("<p>other</p>"), "unset fields stay unchanged");
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::letters;
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 fn ask(bench: &Bench, method: Method, path: &str, body: &Value) -> Reply {
     let request = bench.request(method, path).header("content-type", "application/json");
@@ -46,7 +46,7 @@ async fn outcome(bench: &Bench, email: &Email) -> Option<LastEvent> {
 }
 
 #[tokio::test]
-async fn a_topic_goes_round() {
+async fn a_topic_round_trips() {
     let bench = Bench::start().await;
     let client = bench.client();
     let new =
@@ -101,7 +101,7 @@ async fn topics_and_properties_have_pages_of_twenty_by_default() {
         assert_eq!(bench.get_wrong(&format!("{path}?limit=0")).name(), "validation_error");
         assert_eq!(bench.get_wrong(&format!("{path}?limit=101")).name(), "validation_error");
         assert_eq!(bench.get(&format!("{path}?limit=100")).json["data"].as_array().unwrap().len(), 45);
-        assert_eq!(bench.get(&format!("{path}?after={NOBODY}")).name(), "validation_error");
+        assert_eq!(bench.get(&format!("{path}?after={UNKNOWN_ID}")).name(), "validation_error");
     }
 }
 
@@ -163,7 +163,7 @@ async fn an_invalid_topic_is_refused() {
 }
 
 #[tokio::test]
-async fn a_property_goes_round() {
+async fn a_property_round_trips() {
     // GEN-06, PROP-01, PROP-02, PROP-03
     let bench = Bench::start().await;
     let client = bench.client();
@@ -310,7 +310,7 @@ async fn a_contact_updates_its_topic_subscriptions() {
     ] {
         assert_eq!(wrong(&bench, Method::PATCH, &path, &body).status, 422, "{body}");
     }
-    let unknown = json!([{ "id": NOBODY, "subscription": "opt_in" }]);
+    let unknown = json!([{ "id": UNKNOWN_ID, "subscription": "opt_in" }]);
     assert_eq!(ask(&bench, Method::PATCH, &path, &unknown).name(), "validation_error");
     let error = client.contacts().topics("bob@example.com").await.unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.status == 404), "{error:?}");
@@ -408,7 +408,7 @@ async fn topics_apply_to_batches() {
     }
     assert_eq!(events, [LastEvent::Delivered, LastEvent::Failed]);
     // An unknown topic is rejected like any invalid field, with its location.
-    let missing = TopicId::from(NOBODY);
+    let missing = TopicId::from(UNKNOWN_ID);
     let error = client.emails().send_batch(&[email(&news), email(&missing)]).await.unwrap_err();
     assert!(matches!(&error, Error::Api(api) if api.message.contains("topic_id")), "{error:?}");
     assert_eq!(bench.mails().len(), 1);
@@ -560,8 +560,8 @@ fn judged(path: &'static str, body: &Value) -> (bool, bool, String) {
         Request { method: Method::POST, path: path.into(), query: String::new(), headers, body: body.into() };
     let breaches = Contract::get().breaches_of_request(&request);
     let answer = service.handle(asked);
-    let told = format!("{breaches:?}; {}", String::from_utf8_lossy(answer.body()));
-    (breaches.is_empty(), answer.status().is_success(), told)
+    let details = format!("{breaches:?}; {}", String::from_utf8_lossy(answer.body()));
+    (breaches.is_empty(), answer.status().is_success(), details)
 }
 
 proptest! {
@@ -583,14 +583,14 @@ proptest! {
         if let Some(visibility) = visibility {
             topic = topic.visibility(Visibility::from(visibility.to_owned()));
         }
-        let (contract, service, told) = judged("/topics", &serde_json::to_value(&topic).unwrap());
-        prop_assert_eq!((contract, service), (topic.check().is_ok(), topic.check().is_ok()), "{}", told);
+        let (contract, service, details) = judged("/topics", &serde_json::to_value(&topic).unwrap());
+        prop_assert_eq!((contract, service), (topic.check().is_ok(), topic.check().is_ok()), "{}", details);
         let property: NewContactProperty = if number {
             NewContactProperty::number(key).fallback(1).into()
         } else {
             NewContactProperty::string(key).fallback("x").into()
         };
-        let (contract, service, told) = judged("/contact-properties", &serde_json::to_value(&property).unwrap());
-        prop_assert_eq!((contract, service), (property.check().is_ok(), property.check().is_ok()), "{}", told);
+        let (contract, service, details) = judged("/contact-properties", &serde_json::to_value(&property).unwrap());
+        prop_assert_eq!((contract, service), (property.check().is_ok(), property.check().is_ok()), "{}", details);
     }
 }

@@ -20,16 +20,16 @@ async fn events_are_listed_shown_and_replayed() {
         let contact = NewContact::new(format!("person{number}@example.com"));
         client.contacts().create(&contact).await.unwrap();
     }
-    let told = sink.raw(23).await;
+    let delivered = sink.raw(23).await;
     let sent: BTreeSet<_> =
-        told.iter().map(|one| one.headers["svix-id"].to_str().unwrap().to_owned()).collect();
+        delivered.iter().map(|one| one.headers["svix-id"].to_str().unwrap().to_owned()).collect();
     assert_eq!(sent.len(), 23, "every event has an id of its own");
 
     let page = webhooks.events(&hook.id).await.unwrap();
     assert_eq!((page.data.len(), page.has_more), (20, true));
     let walked: Vec<_> = webhooks.events(&hook.id).page_size(7).stream().try_collect().await.unwrap();
     let ids: BTreeSet<_> = walked.iter().map(|event| event.id.to_string()).collect();
-    assert_eq!((walked.len(), ids), (23, sent), "the id is the one that the receiver sees");
+    assert_eq!((walked.len(), ids), (23, sent), "the id is the delivered one");
     let newest = &walked[0];
     assert_eq!(newest.kind, EventType::ContactCreated);
     assert!(newest.created_at.as_ref().unwrap().as_str().ends_with('Z'));
@@ -38,9 +38,9 @@ async fn events_are_listed_shown_and_replayed() {
     let payload = event.payload.unwrap();
     let EventData::ContactCreated(contact) = &payload.data else { panic!("{:?}", payload.data) };
     assert_eq!(contact.email.as_deref(), Some("person22@example.com"));
-    let first = told.iter().find(|one| one.headers["svix-id"] == newest.id.as_str()).unwrap();
+    let first = delivered.iter().find(|one| one.headers["svix-id"] == newest.id.as_str()).unwrap();
     let body: serde_json::Value = serde_json::from_slice(&first.body).unwrap();
-    assert_eq!(payload.raw(), &body, "what is shown is what was sent");
+    assert_eq!(payload.raw(), &body, "the payload is the delivered body");
 
     assert_eq!(webhooks.replay(&hook.id, &newest.id).await.unwrap().id, newest.id);
     let again = sink.raw(1).await.remove(0);

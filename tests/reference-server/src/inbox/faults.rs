@@ -229,7 +229,7 @@ fn retry_after(body: &mut Body) -> Option<String> {
 fn answer(body: &mut Body) -> Option<Action> {
     let status = if body.has("status") { body.integer("status", 200, 599) } else { Some(500) };
     let name = body.text("name");
-    let message = body.text("message").unwrap_or_else(|| "The sandbox was told to answer this.".to_owned());
+    let message = body.text("message").unwrap_or_else(|| "A scripted fault caused this response.".to_owned());
     let body_text = body.take("body");
     if body_text.is_some() && name.is_some() {
         body.wrong("Only one of `name` and `body` may be given.");

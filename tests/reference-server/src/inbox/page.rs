@@ -25,6 +25,7 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "actions.js" SCRIPT,
     "api.js" SCRIPT,
     "app.js" SCRIPT,
+    "badge.js" SCRIPT,
     "base.css" STYLE,
     "bodies.js" SCRIPT,
     "clock.js" SCRIPT,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use uuid::Uuid;
 
-use self::Flag::{AnyBody, Link, MovesClock};
+use self::Flag::{AnyContentType, Link, MovesClock};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
@@ -31,7 +31,7 @@ pub(super) enum Flag {
     /// Its URL is its own authorization, so it works from other origins too: a link in an email, or to a login.
     Link,
     /// Bodies needn't be JSON.
-    AnyBody,
+    AnyContentType,
     MovesClock,
 }
 
@@ -81,7 +81,7 @@ const ROUTES: &[Route] = &[
     route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::record(call.state, tenant, call.segment(1), call.request))),
     // Received emails
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
-    route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyBody]),
+    route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyContentType]),
     route(GET, "/_/received/{uuid}", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
     route(GET, "/_/received/{token}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
     // Details of both
@@ -110,9 +110,9 @@ const ROUTES: &[Route] = &[
     route(POST, "/_/reset", AnyKey(|call| reset(call.state, call.request))),
     // Links, with their forms. Only the consent page itself posts its own.
     route(GET, "/_/unsubscribe/{token}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
-    route(POST, "/_/unsubscribe/{token}", Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[Link, AnyBody]),
+    route(POST, "/_/unsubscribe/{token}", Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[Link, AnyContentType]),
     route(GET, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[Link]),
-    route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyBody]),
+    route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyContentType]),
 ];
 
 impl Route {

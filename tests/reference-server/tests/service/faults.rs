@@ -66,7 +66,7 @@ fn response_status_headers_and_body_are_scripted() {
     let plain = met(json!({"action": "answer"}));
     assert_eq!(
         plain.json(),
-        json!({"statusCode": 500, "name": "application_error", "message": "The sandbox was told to answer this."})
+        json!({"statusCode": 500, "name": "application_error", "message": "A scripted fault caused this response."})
     );
     let named = met(
         json!({"action": "answer", "status": 429, "name": "daily_quota_exceeded", "message": "no", "retry_after": 7}),

@@ -1,8 +1,9 @@
 // The list of emails, newest first: loaded page by page, and updated live.
 
 import { get, label } from "./api.js";
+import { badge, badgeOf } from "./badge.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
-import { EVENTS, long, nameOf, short } from "./format.js";
+import { nameOf, short } from "./format.js";
 import { on } from "./live.js";
 import { mailChanged, reloadUnsent, showMail } from "./mail.js";
 import { welcome } from "./welcome.js";
@@ -263,17 +264,6 @@ class List {
   }
 }
 
-/** The status of an email; for an unsent email, the reason. */
-export function badgeOf(item) {
-  if (!item.state) return badge(item.last_event);
-  const why = item.state === "scheduled" ? ` for ${long(item.scheduled_at)}` : item.reason ? `: ${item.reason}` : "";
-  return h(`span.event.${EVENTS[item.state]?.[1] ?? "calm"}`, null, (EVENTS[item.state]?.[0] ?? item.state) + why);
-}
-
-export function badge(event) {
-  const [word, tone] = EVENTS[event] ?? [event ?? "deleted", "calm"];
-  return h(`span.event.${tone}`, null, word);
-}
 // Updates relative times such as "3 min".
 setInterval(() => {
   for (const time of document.querySelectorAll(".rows time")) time.textContent = short(time.dateTime);

@@ -2,10 +2,10 @@
 
 import { get, address } from "./api.js";
 import { actions } from "./actions.js";
+import { badge, badgeOf } from "./badge.js";
 import { files, headers, html, source, text } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
-import { badge, badgeOf } from "./list.js";
 import { requestOf } from "./requests.js";
 import { timeline } from "./timeline.js";
 

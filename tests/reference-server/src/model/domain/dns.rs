@@ -2,7 +2,7 @@
 //!
 //! SPF for the return path's subdomain (MX for bounces, and TXT), three DKIM keys as CNAME, an MX record of the domain itself if it
 //! receives, and a CNAME for a tracking subdomain. The specification shows no values. Here they name hosts of the region under
-//! `mail.example`, which nobody can register; the DKIM names are derived from the domain's ID, so they never change. `name` is the full
+//! `mail.example`, which can't be registered; the DKIM names are derived from the domain's ID, so they never change. `name` is the full
 //! name of the record, as the specification writes `<label>.<domain>`.
 
 use serde::{Deserialize, Serialize};
