@@ -24,8 +24,8 @@ use crate::model::email::attachments::{self, Content};
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::email::{Email, Event};
-use crate::model::mail::Mail;
 use crate::model::mail::tracking::Tracking;
+use crate::model::mail::{Mail, simulation};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
@@ -76,8 +76,8 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
 pub(crate) fn schedule(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, due: Timestamp) {
-    let work = Job::SendEmail { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
-    state.scheduler.schedule(due, work);
+    let job = Job::SendEmail { tenant: Arc::downgrade(tenant), email: Arc::downgrade(email) };
+    state.scheduler.schedule(due, job);
 }
 
 /// Records an event of an email, and notifies webhooks and automations. `detail` is the content of the field that events of this type have.
@@ -89,7 +89,7 @@ pub(crate) fn record_event(
     event: Event,
     detail: Option<&Value>,
 ) {
-    email.note(at, event);
+    email.add_event(at, event);
     lock(&tenant.emails).mark_changed(email.id);
     state.tenants.grow_mail(email.id, size_of::<(Timestamp, Event)>());
     state
@@ -166,7 +166,7 @@ pub(crate) fn fail(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, at: 
 fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<Draft>, at: Timestamp) {
     let domain = tenant.domain(draft.from.domain());
     let enforced = domain.as_ref().is_some_and(|domain| domain.setup.tls == Tls::Enforced);
-    let outcome = crate::model::mail::simulation::outcome(draft.recipients(), enforced);
+    let outcome = simulation::outcome(draft.recipients(), enforced);
     for (after, event) in outcome.events {
         if after.is_zero() {
             record_event(state, tenant, email, at, event, None);

@@ -16,5 +16,6 @@ pub(crate) mod received;
 pub(crate) mod segment;
 pub(crate) mod template;
 pub(crate) mod topic;
+pub(crate) mod value;
 pub(crate) mod webhook;
 pub(crate) mod webhook_delivery;

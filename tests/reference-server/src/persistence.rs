@@ -77,7 +77,7 @@ pub enum PersistenceError {
 /// Persists changes until it is [closed](Self::close) or dropped.
 pub struct Persistence {
     shared: Arc<Shared>,
-    work: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -95,7 +95,7 @@ struct Shared {
 pub fn open(
     folder: &Path,
     settings: Settings,
-    delivery: impl Fn(Result<(), &PersistenceError>) + Send + 'static,
+    on_status: impl Fn(Result<(), &PersistenceError>) + Send + 'static,
 ) -> Result<(Arc<Service>, Persistence), PersistenceError> {
     make(folder)?;
     let store = Store::open(folder)?;
@@ -113,12 +113,12 @@ pub fn open(
         pending: Batch::default(),
         clock: Vec::new(),
         shared: Arc::clone(&shared),
-        delivery: Box::new(delivery),
+        on_status: Box::new(on_status),
     };
     // The restored state is written before the first request.
     writer.write();
-    let work = std::thread::Builder::new().name("keeper".to_owned()).spawn(move || writer.run())?;
-    Ok((service, Persistence { shared, work: Some(work) }))
+    let thread = std::thread::Builder::new().name("persistence".to_owned()).spawn(move || writer.run())?;
+    Ok((service, Persistence { shared, thread: Some(thread) }))
 }
 
 /// Creates the folder with access for its owner only: it contains keys and emails.
@@ -140,9 +140,9 @@ impl Persistence {
     fn stop(&mut self) {
         *lock(&self.shared.stop) = true;
         self.shared.wake.notify_all();
-        if let Some(work) = self.work.take() {
+        if let Some(thread) = self.thread.take() {
             // A panic was reported already.
-            let _ = work.join();
+            let _ = thread.join();
         }
     }
 }
@@ -155,7 +155,7 @@ impl Drop for Persistence {
 
 impl std::fmt::Debug for Persistence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").finish_non_exhaustive()
+        f.debug_struct("Persistence").finish_non_exhaustive()
     }
 }
 
@@ -177,7 +177,7 @@ struct Writer {
     /// The clock as written.
     clock: Vec<u8>,
     shared: Arc<Shared>,
-    delivery: Box<StatusCallback>,
+    on_status: Box<StatusCallback>,
 }
 
 impl Writer {
@@ -216,7 +216,7 @@ impl Writer {
                 self.retry_at = None;
                 service.state().snapshot_lock.backlog().end_write(started.elapsed());
                 if self.shared.failing.swap(false, Ordering::SeqCst) {
-                    (self.delivery)(Ok(()));
+                    (self.on_status)(Ok(()));
                 }
             }
             Err(error) => {
@@ -224,7 +224,7 @@ impl Writer {
                 self.retry_at = Some(Instant::now() + RETRY_DELAY);
                 service.state().snapshot_lock.backlog().give_up();
                 if !self.shared.failing.swap(true, Ordering::SeqCst) {
-                    (self.delivery)(Err(&error));
+                    (self.on_status)(Err(&error));
                 }
             }
         }

@@ -33,12 +33,12 @@ impl<W> Scheduler<W> {
         Self { waiting: Mutex::new(waiting), is_needed }
     }
 
-    pub(crate) fn schedule(&self, due: Timestamp, jobs: W) {
+    pub(crate) fn schedule(&self, due: Timestamp, job: W) {
         let mut waiting = lock(&self.waiting);
         let key = (due, waiting.scheduled);
         waiting.scheduled += 1;
         waiting.mark_changed(key);
-        waiting.jobs.insert(key, jobs);
+        waiting.jobs.insert(key, job);
         if waiting.jobs.len() > waiting.purge_above {
             waiting.purge(self.is_needed);
         }
@@ -48,9 +48,9 @@ impl<W> Scheduler<W> {
     pub(crate) fn take_due(&self, now: Timestamp) -> Option<(JobKey, W)> {
         let mut waiting = lock(&self.waiting);
         let next = waiting.jobs.first_entry().filter(|next| next.key().0 <= now)?;
-        let (key, jobs) = next.remove_entry();
+        let (key, job) = next.remove_entry();
         waiting.mark_changed(key);
-        Some((key, jobs))
+        Some((key, job))
     }
 
     /// Puts the remainder of a job back under its old key.
@@ -85,11 +85,11 @@ impl<W> Scheduler<W> {
     }
 
     /// Restores a persisted job, which doesn't count as a change.
-    pub(crate) fn restore(&self, (due, number): JobKey, jobs: W) {
+    pub(crate) fn restore(&self, (due, number): JobKey, job: W) {
         let mut waiting = lock(&self.waiting);
         waiting.changed.get_or_insert_default();
         waiting.scheduled = waiting.scheduled.max(number + 1);
-        waiting.jobs.insert((due, number), jobs);
+        waiting.jobs.insert((due, number), job);
     }
 }
 

@@ -5,7 +5,6 @@
 //! logged. No stage needs a socket; the mounts add the listeners.
 
 mod due;
-
 mod logins;
 pub(crate) mod outbound;
 mod record;
@@ -76,7 +75,6 @@ impl Service {
     }
 
     pub(crate) fn with(settings: Settings, links: Links, oauth: OAuthStore) -> Arc<Self> {
-        let settings = settings.within_memory();
         let service = Arc::new(Self {
             state: Arc::new(State::new(settings, links, oauth)),
             due_worker: DueWorker::default(),

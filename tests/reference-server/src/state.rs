@@ -60,10 +60,10 @@ pub(crate) struct State {
     pub(crate) http_clients: HttpClients,
     pub(crate) event_bus: EventBus,
     /// Captured emails that the listeners have not received yet.
-    uncaptured: Mutex<VecDeque<Arc<Mail>>>,
+    for_listeners: Mutex<VecDeque<Arc<Mail>>>,
     /// Entered by every thread that changes something.
     pub(crate) snapshot_lock: SnapshotLock,
-    kept: AtomicBool,
+    persistent: AtomicBool,
 }
 
 impl State {
@@ -86,9 +86,9 @@ impl State {
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             event_bus: EventBus::new(),
-            uncaptured: Mutex::default(),
+            for_listeners: Mutex::default(),
             snapshot_lock: SnapshotLock::default(),
-            kept: AtomicBool::new(false),
+            persistent: AtomicBool::new(false),
             settings,
         }
     }
@@ -113,22 +113,22 @@ impl State {
 
     /// Queues a captured email for the listeners, which run when no lock is held, so that they may call the service.
     pub(crate) fn queue_captured(&self, mail: Arc<Mail>) {
-        lock(&self.uncaptured).push_back(mail);
+        lock(&self.for_listeners).push_back(mail);
     }
 
     /// Takes the next captured email for the listeners.
     pub(crate) fn next_captured(&self) -> Option<Arc<Mail>> {
-        lock(&self.uncaptured).pop_front()
+        lock(&self.for_listeners).pop_front()
     }
 
     /// Marks the state as persistent.
     pub(crate) fn set_persistent(&self) {
-        self.kept.store(true, Ordering::Relaxed);
+        self.persistent.store(true, Ordering::Relaxed);
     }
 
     /// Whether the state survives a restart.
     pub(crate) fn is_persistent(&self) -> bool {
-        self.kept.load(Ordering::Relaxed)
+        self.persistent.load(Ordering::Relaxed)
     }
 
     /// Deletes all tenants, requests, faults and scheduled jobs.
@@ -136,7 +136,7 @@ impl State {
         self.scheduler.clear();
         self.fetches.clear();
         self.outbox.clear();
-        lock(&self.uncaptured).clear();
+        lock(&self.for_listeners).clear();
         self.faults.clear();
         self.tenants.reset();
         self.oauth.reset();

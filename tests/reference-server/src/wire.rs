@@ -8,6 +8,7 @@ pub(crate) mod pattern;
 pub(crate) mod problem;
 pub(crate) mod refusal;
 pub(crate) mod schedule;
+pub(crate) mod switch;
 pub(crate) mod timestamp;
 pub(crate) mod validation;
 pub(crate) mod variable;

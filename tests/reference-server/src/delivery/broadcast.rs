@@ -43,8 +43,8 @@ pub(crate) fn send(
     let sent = tenant.broadcasts.change(id, |broadcast| broadcast.send(due));
     sent.ok_or_else(|| Problem::not_found("Broadcast not found."))??;
     if let Some(due) = due {
-        let work = Job::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
-        state.scheduler.schedule(due, work);
+        let job = Job::SendBroadcast { tenant: Arc::downgrade(tenant), broadcast: id };
+        state.scheduler.schedule(due, job);
         return Ok(());
     }
     // The first step is part of the request.

@@ -333,12 +333,12 @@ mod tests {
     fn stored_message_over_the_limits_is_not_parsed() {
         let folder = tempfile::tempdir().unwrap();
         let open = || persistence::open(folder.path(), Settings::default(), |_| {}).unwrap();
-        let (service, keeper) = open();
+        let (service, persistence) = open();
         let id = stored(&service);
-        assert!(keeper.close());
+        assert!(persistence.close());
         drop(service);
 
-        let (service, keeper) = open();
+        let (service, persistence) = open();
         let not_shown = "This mail has more than 100 levels of parts and is not shown.";
         let (status, body) = get(&service, &format!("/_/received/{id}/about"));
         let details: Value = serde_json::from_slice(&body).unwrap();
@@ -350,6 +350,6 @@ mod tests {
         for side in ["html", "download", "timeline"] {
             assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
         }
-        assert!(keeper.close());
+        assert!(persistence.close());
     }
 }

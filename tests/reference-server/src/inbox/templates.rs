@@ -15,9 +15,9 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::inbox::mail::sanitized;
-use crate::model::contact::PropertyValue;
 use crate::model::template::Template;
-use crate::model::template::version::{Rendered, Type, Version};
+use crate::model::template::version::{Rendered, Version};
+use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates;
 use crate::state::tenant::Tenant;
 use crate::wire::cancel::Cancellation;
@@ -147,7 +147,7 @@ struct Item<'a> {
 #[derive(Serialize)]
 struct Variable<'a> {
     key: &'a str,
-    r#type: Type,
+    r#type: ValueType,
     fallback_value: Option<&'a PropertyValue>,
 }
 

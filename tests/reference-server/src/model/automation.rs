@@ -14,6 +14,7 @@ use uuid::Uuid;
 use self::definition::Definition;
 use crate::store::size::{Size, heap_size};
 use crate::store::table;
+use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -62,21 +63,12 @@ impl table::Record for Automation {
     }
 }
 
-/// The wire values of `enabled`.
-pub(crate) const STATUS: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
-
-impl Automation {
-    pub(crate) fn status(&self) -> &'static str {
-        if self.enabled { "enabled" } else { "disabled" }
-    }
-}
-
 view! {
     /// `SPEC.md`, Automation (list item).
     pub(crate) Item of automation: Automation {
         id: automation.id,
         name: automation.name,
-        status: automation.status(),
+        status: switch(automation.enabled),
         created_at: database(automation.created_at),
         updated_at: database(automation.updated_at),
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::model::value::PropertyValue;
 use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
@@ -80,15 +81,6 @@ heap_size!(Contact {
 });
 no_heap!(Subscription);
 
-impl Size for PropertyValue {
-    fn heap_size(&self) -> usize {
-        match self {
-            Self::Text(text) => text.heap_size(),
-            Self::Number(_) => 0,
-        }
-    }
-}
-
 impl Size for Group {
     fn heap_size(&self) -> usize {
         match self {
@@ -157,33 +149,6 @@ impl Contact {
     /// Whether it is or was a member, so that a cursor of the member list can point to it.
     pub(crate) fn has_joined(&self, segment: Uuid) -> bool {
         self.segments.contains(&segment) || self.left_segments.contains(&segment)
-    }
-}
-
-/// The value of a contact property.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum PropertyValue {
-    Text(String),
-    Number(serde_json::Number),
-}
-
-impl PropertyValue {
-    /// The wire name of its type.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Text(_) => "string",
-            Self::Number(_) => "number",
-        }
-    }
-}
-
-impl std::fmt::Display for PropertyValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Number(number) => write!(f, "{number}"),
-        }
     }
 }
 

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::model::contact::PropertyValue;
-use crate::store::size::{heap_size, no_heap};
+use crate::model::value::{PropertyValue, ValueType};
+use crate::store::size::heap_size;
 use crate::store::table::{self, NoGroup};
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -17,13 +17,12 @@ use crate::wire::view::view;
 pub(crate) struct ContactProperty {
     pub(crate) id: Uuid,
     pub(crate) key: String,
-    pub(crate) r#type: Type,
+    pub(crate) r#type: ValueType,
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: Timestamp,
 }
 
 heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
-no_heap!(Type);
 
 impl table::Record for ContactProperty {
     const PLURAL: &'static str = "contact properties";
@@ -39,30 +38,6 @@ impl table::Record for ContactProperty {
             "`key` must be a new one; there is a property {} already.",
             quoted(&self.key)
         ))
-    }
-}
-
-/// The type of a property. The specification names `string`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Type {
-    String,
-    Number,
-}
-
-impl Type {
-    pub(crate) fn fits(self, value: &PropertyValue) -> bool {
-        matches!(
-            (self, value),
-            (Self::String, PropertyValue::Text(_)) | (Self::Number, PropertyValue::Number(_))
-        )
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
     }
 }
 

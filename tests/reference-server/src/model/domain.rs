@@ -14,6 +14,7 @@ use self::dns::{DnsRecord, RecordStatus};
 use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup, lower_case};
 use crate::wire::problem::Problem;
+use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -210,12 +211,8 @@ view! {
 }
 
 view! {
-    CapabilitiesItem of capabilities: Capabilities {
+    pub(crate) CapabilitiesItem of capabilities: Capabilities {
         sending: switch(capabilities.sending),
         receiving: switch(capabilities.receiving),
     }
-}
-
-fn switch(on: bool) -> &'static str {
-    if on { "enabled" } else { "disabled" }
 }

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use self::bodies::Bodies;
 use self::draft::{Draft, Origin};
+use self::recipients::Mailbox;
 use self::tags::Tag;
 use crate::lock::lock;
 use crate::store::size::Size;
@@ -146,9 +147,7 @@ impl Event {
 
 impl Email {
     pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
-        let texts = |list: &[crate::model::email::recipients::Mailbox]| {
-            list.iter().map(|one| one.text.clone()).collect()
-        };
+        let texts = |list: &[Mailbox]| list.iter().map(|one| one.text.clone()).collect();
         let headers = if draft.origin.broadcast.is_none() { draft.headers.clone() } else { Vec::new() };
         Self {
             id,
@@ -186,7 +185,7 @@ impl Email {
     }
 
     /// Adds an event. It becomes the last one unless a later one is recorded already.
-    pub(crate) fn note(&self, at: Timestamp, event: Event) {
+    pub(crate) fn add_event(&self, at: Timestamp, event: Event) {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use crate::clock::saturating_add;
 use crate::store::size::{Size, heap_size};
 use crate::store::table;
+use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
@@ -121,7 +122,7 @@ view! {
     pub(crate) Item of webhook: Webhook {
         id: webhook.id,
         created_at: database(webhook.created_at),
-        status: if webhook.enabled { "enabled" } else { "disabled" },
+        status: switch(webhook.enabled),
         endpoint: webhook.endpoint,
         events: webhook.events,
     }

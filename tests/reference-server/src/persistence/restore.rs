@@ -51,10 +51,10 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
     if let Some(clock) = store.metadata("clock")? {
         service.clock().restore(&decode(&clock)?);
     }
-    let scheduler = tenants(&service, store)?;
+    let jobs = tenants(&service, store)?;
     count_mails(&service);
     count_events(&service);
-    for (key, job) in scheduler {
+    for (key, job) in jobs {
         if let Some(job) = job.restore(&service.state().tenants) {
             service.state().scheduler.restore(key, job);
         }
@@ -67,12 +67,12 @@ pub(super) fn service(store: &Store, settings: Settings) -> Result<Arc<Service>,
 
 /// Restores the tenants, one by one in the order of the file; returns the jobs, which refer to all of them.
 fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>, PersistenceError> {
-    let mut scheduler = Vec::new();
+    let mut jobs = Vec::new();
     let mut current: Option<(String, Records)> = None;
     store.records(|tenant, table, position, bytes| {
         if table == JOBS {
             let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
-            scheduler.push(((due, position), job));
+            jobs.push(((due, position), job));
             return Ok(());
         }
         if current.as_ref().is_none_or(|(name, _)| name != tenant)
@@ -88,7 +88,7 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
     if let Some((name, records)) = current {
         fill(service, &name, records)?;
     }
-    Ok(scheduler)
+    Ok(jobs)
 }
 
 fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), PersistenceError> {
@@ -158,8 +158,8 @@ fn count_events(service: &Service) {
 /// Resumes pending work.
 fn recover(service: &Service, tenant: &Arc<Tenant>) {
     let now = service.clock().now();
-    let delivery: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
-    for delivery in delivery {
+    let deliveries: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
+    for delivery in deliveries {
         match delivery.recover(now) {
             Some((number, due)) if due > now => {
                 let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));

@@ -16,17 +16,18 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::automation::definition::Definition;
-use crate::model::automation::{self, Automation, Group, STATUS};
+use crate::model::automation::{self, Automation, Group};
 use crate::wire::answers::{self, Reference};
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
+use crate::wire::switch::SWITCH;
 use crate::wire::validation::{Fields, Ignored, Problems};
 
 /// `POST /automations`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let (name, enabled, definition) = context.body(|fields, problems, ignored| {
         let name = fields.require_text("name", problems);
-        let enabled = fields.take_word("status", &STATUS, problems);
+        let enabled = fields.take_word("status", &SWITCH, problems);
         let definition = Definition::take(fields, problems, ignored);
         Some((name?, enabled.unwrap_or(false), definition?))
     })?;
@@ -57,7 +58,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::A)?;
     let enabled = match context.query("status") {
         None => None,
-        Some(word) => Some(STATUS.iter().find(|(status, _)| *status == word).ok_or_else(|| {
+        Some(word) => Some(SWITCH.iter().find(|(status, _)| *status == word).ok_or_else(|| {
             Problem::validation(format!("`status` must be `enabled` or `disabled`; found {}.", quoted(&word)))
         })?),
     };
@@ -168,7 +169,7 @@ impl Change {
             });
         }
         let name = if fields.has("name") { fields.require_text("name", problems) } else { None };
-        let enabled = fields.take_word("status", &STATUS, problems);
+        let enabled = fields.take_word("status", &SWITCH, problems);
         let definition = (fields.has("steps") || fields.has("connections"))
             .then(|| Definition::take(fields, problems, ignored))
             .flatten();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde_json::Value;
 
 use crate::context::Context;
-use crate::model::contact::{Group, PropertyValue};
-use crate::model::contact_property::{self, ContactProperty, Type};
+use crate::model::contact::Group;
+use crate::model::contact_property::{self, ContactProperty};
+use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
@@ -44,9 +44,12 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
             }
         }
         let key = take_key(fields, problems);
-        let r#type =
-            fields.take_word("type", &[("string", Type::String), ("number", Type::Number)], problems);
-        let fallback_value = r#type.and_then(|r#type| take_fallback(fields, r#type, problems));
+        let r#type = fields.take_word(
+            "type",
+            &[("string", ValueType::String), ("number", ValueType::Number)],
+            problems,
+        );
+        let fallback_value = r#type.and_then(|r#type| r#type.take_fallback(fields, "property", problems));
         Some(ContactProperty { id, key: key?, r#type: r#type?, fallback_value, created_at: context.now() })
     })?;
     context.tenant.contact_properties.add(id, property)?;
@@ -58,22 +61,6 @@ fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> 
     let before = problems.count();
     check_key(&fields.name("key"), &key, problems);
     (problems.count() == before).then(|| key.into_owned())
-}
-
-fn take_fallback(fields: &mut Fields<'_>, r#type: Type, problems: &mut Problems) -> Option<PropertyValue> {
-    let given = fields.take_value("fallback_value")?;
-    let value = match given {
-        Value::String(text) => Some(PropertyValue::Text(text)),
-        Value::Number(number) => Some(PropertyValue::Number(number)),
-        _ => None,
-    };
-    let fits = value.filter(|value| r#type.fits(value));
-    if fits.is_none() {
-        problems.wrong(|| {
-            format!("`{}` must be of the property's type, {}.", fields.name("fallback_value"), r#type.name())
-        });
-    }
-    fits
 }
 
 /// `GET /contact-properties`, mode A.
@@ -96,7 +83,9 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
                 problems.wrong(|| format!("`{}` can't be changed.", fields.name(field)));
             }
         }
-        Some(fields.take_change("fallback_value", |fields| take_fallback(fields, property.r#type, problems)))
+        Some(fields.take_change("fallback_value", |fields| {
+            property.r#type.take_fallback(fields, "property", problems)
+        }))
     })?;
     let changed = context.tenant.contact_properties.try_change(property.id, |property| {
         match fallback {

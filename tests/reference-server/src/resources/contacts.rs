@@ -19,8 +19,9 @@ use uuid::Uuid;
 
 use self::view::{items, members};
 use crate::context::Context;
-use crate::model::contact::{Contact, Detail, PropertyValue, Subscription};
+use crate::model::contact::{Contact, Detail, Subscription};
 use crate::model::email::recipients::Mailbox;
+use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
 use crate::wire::answers;
@@ -235,9 +236,9 @@ fn take_ids<T>(
     let items = fields.take_array(field, problems).unwrap_or_default();
     let mut found = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let at = format!("{}[{index}].", fields.name(field));
-        let pointer = format!("{}/{index}", fields.pointer(field));
-        let Some(mut item) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        let Some(mut item) = Fields::read_element(item.get(), fields, field, index, problems) else {
+            continue;
+        };
         if !item.has("id") {
             problems.missing(item.name("id"));
         }

@@ -22,10 +22,10 @@ use crate::state::tenant::Tenant;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
+use crate::wire::switch::SWITCH;
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
 
 /// The wire values of the capabilities.
-const SWITCH: [(&str, bool); 2] = [("enabled", true), ("disabled", false)];
 const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced", Tls::Enforced)];
 
 /// `POST /domains`, 201.
@@ -93,9 +93,9 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     );
     let begun = begun.ok_or_else(not_found)?;
     if let Some(check) = begun {
-        let work =
+        let job =
             Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
-        context.state.scheduler.schedule(saturating_add(context.now(), check.due_after), work);
+        context.state.scheduler.schedule(saturating_add(context.now(), check.due_after), job);
     }
     Ok(answers::reference("domain", id))
 }

@@ -19,6 +19,7 @@ use crate::model::webhook::{self, EVENTS, INBOX_EVENTS, Webhook};
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
+use crate::wire::switch::SWITCH;
 use crate::wire::validation::{Fields, Problems, kind, text};
 
 /// `POST /webhooks`. A new webhook is enabled.
@@ -74,7 +75,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let (endpoint, events, enabled) = context.body(|fields, problems, _| {
         let endpoint = take_endpoint(fields, problems);
         let events = take_events(fields, problems);
-        let enabled = fields.take_word("status", &[("enabled", true), ("disabled", false)], problems);
+        let enabled = fields.take_word("status", &SWITCH, problems);
         Some((endpoint, events, enabled))
     })?;
     let changed = context.tenant.webhooks.try_change(id, |webhook| {

@@ -80,9 +80,9 @@ impl Service {
         let now = self.state.clock.now();
         loop {
             let _guard = self.state.snapshot_lock.enter();
-            let key = self.due_worker.acquire();
+            let turn = self.due_worker.acquire();
             let is_more = self.batch(now);
-            drop(key);
+            drop(turn);
             self.notify_listeners();
             if !is_more {
                 return;
@@ -97,7 +97,7 @@ impl Service {
             return;
         }
         let _guard = self.state.snapshot_lock.enter();
-        if let Some(_due_guard) = self.due_worker.acquire_timeout() {
+        if let Some(_turn) = self.due_worker.acquire_timeout() {
             self.batch(now);
         }
         self.notify_listeners();

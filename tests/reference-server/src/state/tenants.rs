@@ -62,15 +62,7 @@ impl Tenants {
 
     /// Finds a tenant by name, or returns an empty one that isn't stored.
     pub(crate) fn find_or_empty(&self, name: &str) -> Arc<Tenant> {
-        self.find(name).unwrap_or_else(|| {
-            Arc::new(Tenant::new(
-                name,
-                self.record_limit,
-                self.webhook_event_limit,
-                &self.budget,
-                &self.answers,
-            ))
-        })
+        self.find(name).unwrap_or_else(|| self.empty(name))
     }
 
     /// Lists all tenants, most recently used first.
@@ -94,27 +86,31 @@ impl Tenants {
     }
 
     fn create(&self, name: &str) -> Arc<Tenant> {
-        let mut tenants = write(&self.by_name);
-        if let Some(tenant) = tenants.get(name) {
-            return Arc::clone(tenant);
-        }
-        if tenants.len() >= self.tenant_limit {
-            let silent =
-                tenants.values().min_by_key(|tenant| tenant.last_used.load(Ordering::Relaxed)).cloned();
-            if let Some(silent) = silent {
-                tenants.remove(&silent.name);
-                self.forget(&silent);
+        let (tenant, evicted) = {
+            let mut tenants = write(&self.by_name);
+            if let Some(tenant) = tenants.get(name) {
+                return Arc::clone(tenant);
             }
+            let least_recent = || {
+                let last_used = |tenant: &&Arc<Tenant>| tenant.last_used.load(Ordering::Relaxed);
+                tenants.values().min_by_key(last_used).map(|tenant| tenant.name.clone())
+            };
+            let evicted = if tenants.len() >= self.tenant_limit { least_recent() } else { None };
+            let evicted = evicted.and_then(|name| tenants.remove(&name));
+            let tenant = self.empty(name);
+            tenants.insert(name.to_owned(), Arc::clone(&tenant));
+            (tenant, evicted)
+        };
+        // After the lock was released: a tenant can have many records.
+        if let Some(evicted) = evicted {
+            self.forget(&evicted);
         }
-        let tenant = Arc::new(Tenant::new(
-            name,
-            self.record_limit,
-            self.webhook_event_limit,
-            &self.budget,
-            &self.answers,
-        ));
-        tenants.insert(name.to_owned(), Arc::clone(&tenant));
         tenant
+    }
+
+    fn empty(&self, name: &str) -> Arc<Tenant> {
+        let (records, events) = (self.record_limit, self.webhook_event_limit);
+        Arc::new(Tenant::new(name, records, events, &self.budget, &self.answers))
     }
 
     /// Deletes everything of one tenant.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::model::contact::Contact;
-use crate::model::domain::Domain;
+use crate::model::domain::{CapabilitiesItem, Domain};
 use crate::model::email::{Email, Event};
 use crate::model::mail::tracking;
 use crate::model::received::Received;
@@ -165,7 +165,6 @@ pub(crate) fn contact_topics(contact: &Contact) -> Value {
 
 /// `domain.created`, `domain.updated`, `domain.deleted`.
 pub(crate) fn domain(domain: &Domain) -> Value {
-    let switch = |on| if on { "enabled" } else { "disabled" };
     json!({
         "id": domain.id.to_string(),
         "name": domain.setup.name,
@@ -173,10 +172,7 @@ pub(crate) fn domain(domain: &Domain) -> Value {
         "created_at": iso(domain.created_at),
         "region": domain.setup.region.as_str(),
         "records": domain.records,
-        "capabilities": {
-            "sending": switch(domain.setup.capabilities.sending),
-            "receiving": switch(domain.setup.capabilities.receiving),
-        },
+        "capabilities": CapabilitiesItem(&domain.setup.capabilities),
     })
 }
 

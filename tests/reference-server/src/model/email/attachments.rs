@@ -63,9 +63,9 @@ pub(crate) fn read(
     let mut attachments = Vec::with_capacity(items.len());
     let mut total = 0;
     for (index, item) in items.iter().enumerate() {
-        let at = format!("{}[{index}].", fields.name("attachments"));
-        let pointer = format!("{}/{index}", fields.pointer("attachments"));
-        let Some(mut item) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        let Some(mut item) = Fields::read_element(item.get(), fields, "attachments", index, problems) else {
+            continue;
+        };
         if let Some(attachment) = read_one(&mut item, index, &mut total, problems) {
             attachments.push(attachment);
         }

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, line, placeholders};
-use crate::model::contact::{Contact, PropertyValue};
+use crate::model::contact::Contact;
 use crate::model::email::bodies::Bodies;
 use crate::model::email::recipients::Mailbox;
-use crate::store::size::{heap_size, no_heap};
+use crate::model::value::{PropertyValue, ValueType};
+use crate::store::size::heap_size;
 
 /// An immutable version, created by an edit and fixed by publishing.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -28,43 +29,15 @@ pub(crate) struct Version {
 
 heap_size!(Version { id, from, subject, reply_to, html, text, variables });
 heap_size!(Variable { id, key, r#type, fallback_value, created_at });
-no_heap!(Type);
 
 /// The definition of a variable.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Variable {
     pub(crate) id: Uuid,
     pub(crate) key: String,
-    pub(crate) r#type: Type,
+    pub(crate) r#type: ValueType,
     pub(crate) fallback_value: Option<PropertyValue>,
     pub(crate) created_at: jiff::Timestamp,
-}
-
-/// The type of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Type {
-    String,
-    Number,
-}
-
-impl Type {
-    pub(crate) const WORDS: &'static [(&'static str, Self)] =
-        &[("string", Self::String), ("number", Self::Number)];
-
-    pub(crate) fn fits(self, value: &PropertyValue) -> bool {
-        matches!(
-            (self, value),
-            (Self::String, PropertyValue::Text(_)) | (Self::Number, PropertyValue::Number(_))
-        )
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
-    }
 }
 
 /// A subject and bodies with every placeholder filled in.

@@ -146,8 +146,8 @@ fn advance(
                 outcome = execute(state, tenant, &run, next, at);
             }
             Some((Move::Pause { until: Some(until), number }, _)) => {
-                let work = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
-                return state.scheduler.schedule(until, work);
+                let job = Job::ResumeRun { tenant: Arc::downgrade(tenant), run: id, number };
+                return state.scheduler.schedule(until, job);
             }
             _ => return,
         }
@@ -174,7 +174,7 @@ fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Tim
             let branch = if met { BranchKind::ConditionMet } else { BranchKind::ConditionNotMet };
             return Outcome::Done(branch, Some(json!({ "condition_met": met })));
         }
-        Action::SendEmail(letter) => step::send_email(state, tenant, run.contact, letter, &facts, at),
+        Action::SendEmail(email) => step::send_email(state, tenant, run.contact, email, &facts, at),
         Action::ContactUpdate(parts) => step::update_contact(contacts, run.contact, parts, &facts),
         Action::ContactDelete => step::delete_contact(contacts, run.contact),
         Action::AddToSegment(segment) => step::add_to_segment(contacts, run.contact, *segment),

@@ -10,8 +10,9 @@ use crate::delivery;
 use crate::delivery::contacts::ContactService;
 use crate::model::automation::definition::{EmailAction, Part, ValueSource};
 use crate::model::automation::rule::Facts;
-use crate::model::contact::{Contact, PropertyValue};
+use crate::model::contact::Contact;
 use crate::model::email::draft::{Draft, Origin};
+use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::resources::emails::draft::Form;
 use crate::state::State;
@@ -64,12 +65,12 @@ pub(super) fn send_email(
     state: &State,
     tenant: &Arc<Tenant>,
     id: Uuid,
-    letter: &EmailAction,
+    action: &EmailAction,
     facts: &Facts<'_>,
     at: Timestamp,
 ) -> Done {
     let contact = contact(tenant, id)?;
-    let variables = letter.variables.iter().filter_map(|(key, given)| {
+    let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match known(given, facts)? {
             // Template variables are strings and numbers only.
             Value::Bool(yes) => Value::String(yes.to_string()),
@@ -79,10 +80,10 @@ pub(super) fn send_email(
     });
     let mut email = json!({
         "to": contact.email,
-        "template": { "id": letter.template, "variables": variables.collect::<Map<_, _>>() },
+        "template": { "id": action.template, "variables": variables.collect::<Map<_, _>>() },
     });
     for (field, value) in
-        [("from", &letter.from), ("subject", &letter.subject), ("reply_to", &letter.reply_to)]
+        [("from", &action.from), ("subject", &action.subject), ("reply_to", &action.reply_to)]
     {
         if let Some(value) = value {
             email[field] = Value::String(value.clone());

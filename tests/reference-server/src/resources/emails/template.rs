@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Number, Value};
 use uuid::Uuid;
 
-use crate::model::contact::PropertyValue;
-use crate::model::template::version::{Type, Version};
+use crate::model::template::version::Version;
+use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates::{self, Lookup};
 use crate::state::tenant::Tenant;
 use crate::wire::paging::quoted;
@@ -103,7 +103,7 @@ fn check_values(
         let Some(value) = given.get(&variable.key) else { continue };
         let name = format!("{}.{}", template.name("variables"), variable.key);
         match (variable.r#type, value) {
-            (Type::Number, PropertyValue::Text(text)) if let Ok(number) = text.parse() => {
+            (ValueType::Number, PropertyValue::Text(text)) if let Ok(number) = text.parse() => {
                 check_number(&name, &number, problems);
             }
             (r#type, value) if !r#type.fits(value) => problems.wrong(|| {

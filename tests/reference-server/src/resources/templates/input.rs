@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
 
 use crate::context::Context;
-use crate::model::contact::PropertyValue;
 use crate::model::email::recipients::{self, Mailbox};
 use crate::model::template::Template;
-use crate::model::template::version::{Type, Variable};
+use crate::model::template::version::Variable;
+use crate::model::value::ValueType;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 use crate::wire::validation::{Change, Fields, Ignored, Problems};
@@ -175,9 +174,9 @@ fn take_variables(
     }
     let mut variables: Vec<Variable> = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let at = format!("{}[{index}].", fields.name("variables"));
-        let pointer = format!("{}/{index}", fields.pointer("variables"));
-        let Some(mut item) = Fields::read(item.get(), at, pointer, problems) else { continue };
+        let Some(mut item) = Fields::read_element(item.get(), fields, "variables", index, problems) else {
+            continue;
+        };
         for field in ["key", "type"] {
             if !item.has(field) {
                 problems.missing(item.name(field));
@@ -196,8 +195,8 @@ fn take_variables(
                 });
             }
         }
-        let r#type = item.take_word("type", Type::WORDS, problems);
-        let fallback_value = r#type.and_then(|r#type| take_fallback(&mut item, r#type, problems));
+        let r#type = item.take_word("type", ValueType::WORDS, problems);
+        let fallback_value = r#type.and_then(|r#type| r#type.take_fallback(&mut item, "variable", problems));
         if let (Some(key), Some(r#type)) = (key, r#type) {
             let (id, key) = (next_id(), key.into_owned());
             variables.push(Variable { id, key, r#type, fallback_value, created_at: now });
@@ -205,19 +204,4 @@ fn take_variables(
         item.report_ignored(ignored);
     }
     Some(variables)
-}
-
-fn take_fallback(item: &mut Fields<'_>, r#type: Type, problems: &mut Problems) -> Option<PropertyValue> {
-    let value = match item.take_value("fallback_value")? {
-        Value::String(text) => Some(PropertyValue::Text(text)),
-        Value::Number(number) => Some(PropertyValue::Number(number)),
-        _ => None,
-    };
-    let fits = value.filter(|value| r#type.fits(value));
-    if fits.is_none() {
-        problems.wrong(|| {
-            format!("`{}` must be of the variable's type, {}.", item.name("fallback_value"), r#type.name())
-        });
-    }
-    fits
 }

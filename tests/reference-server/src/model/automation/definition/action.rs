@@ -68,7 +68,7 @@ impl Size for Action {
     fn heap_size(&self) -> usize {
         match self {
             Self::Trigger { event_name } => event_name.heap_size(),
-            Self::SendEmail(letter) => letter.heap_size(),
+            Self::SendEmail(email) => email.heap_size(),
             Self::WaitForEvent { event_name, timeout: _, filter } => {
                 event_name.heap_size() + filter.heap_size()
             }
