@@ -1,6 +1,7 @@
 //! Jobs that run at a time of the clock.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Mutex;
 
 use jiff::Timestamp;
@@ -18,18 +19,23 @@ pub(crate) struct Scheduler<W> {
 /// The due time of a job, and its sequence number.
 pub(crate) type JobKey = (Timestamp, u64);
 
+/// Before all jobs.
+const FIRST: JobKey = (Timestamp::MIN, 0);
+/// The number of jobs that are checked whenever one is scheduled.
+const CHECKS: usize = 2;
+
 struct Waiting<W> {
     jobs: BTreeMap<JobKey, W>,
     scheduled: u64,
-    /// The number of jobs above which those that are no longer needed are dropped.
-    purge_above: usize,
+    /// The last job that was checked for whether it is still needed.
+    checked: JobKey,
     /// The keys of added and removed jobs, once persistence has subscribed.
     changed: Option<Vec<JobKey>>,
 }
 
 impl<W> Scheduler<W> {
     pub(crate) fn new(is_needed: fn(Timestamp, &W) -> bool) -> Self {
-        let waiting = Waiting { jobs: BTreeMap::new(), scheduled: 0, purge_above: 1_024, changed: None };
+        let waiting = Waiting { jobs: BTreeMap::new(), scheduled: 0, checked: FIRST, changed: None };
         Self { waiting: Mutex::new(waiting), is_needed }
     }
 
@@ -39,9 +45,7 @@ impl<W> Scheduler<W> {
         waiting.scheduled += 1;
         waiting.mark_changed(key);
         waiting.jobs.insert(key, job);
-        if waiting.jobs.len() > waiting.purge_above {
-            waiting.purge(self.is_needed);
-        }
+        waiting.purge(self.is_needed);
     }
 
     /// Takes the next job that is due at `now`, with its key.
@@ -94,15 +98,21 @@ impl<W> Scheduler<W> {
 }
 
 impl<W> Waiting<W> {
-    /// Drops the jobs that are no longer needed, once they may be half of all.
+    /// Checks the next few jobs, in turn, and drops those that are no longer needed. So they are at most about as many as the needed ones,
+    /// and no call takes long.
     fn purge(&mut self, is_needed: fn(Timestamp, &W) -> bool) {
-        let gone: Vec<JobKey> =
-            self.jobs.iter().filter(|(key, job)| !is_needed(key.0, job)).map(|(key, _)| *key).collect();
-        for key in gone {
-            self.jobs.remove(&key);
-            self.mark_changed(key);
+        for _ in 0..CHECKS {
+            let next = self.jobs.range((Bound::Excluded(self.checked), Bound::Unbounded)).next();
+            let Some((key, needed)) = next.map(|(key, job)| (*key, is_needed(key.0, job))) else {
+                self.checked = FIRST;
+                return;
+            };
+            self.checked = key;
+            if !needed {
+                self.jobs.remove(&key);
+                self.mark_changed(key);
+            }
         }
-        self.purge_above = 2 * self.jobs.len() + 1_024;
     }
 
     fn mark_changed(&mut self, key: JobKey) {
@@ -110,5 +120,35 @@ impl<W> Waiting<W> {
             changes::count(0);
             changed.push(key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static CHECKED: AtomicUsize = AtomicUsize::new(0);
+
+    #[test]
+    fn unneeded_jobs_are_dropped_a_few_at_a_time() {
+        let is_needed = |_, needed: &bool| {
+            CHECKED.fetch_add(1, Ordering::Relaxed);
+            *needed
+        };
+        let scheduler = Scheduler::new(is_needed);
+        let due = |second| Timestamp::from_second(second).unwrap();
+        for second in 0..1_000 {
+            scheduler.schedule(due(second), true);
+        }
+        for second in 0..100_000 {
+            let before = CHECKED.load(Ordering::Relaxed);
+            scheduler.schedule(due(second % 2_000), false);
+            assert!(CHECKED.load(Ordering::Relaxed) - before <= CHECKS);
+            assert!(lock(&scheduler.waiting).jobs.len() <= 3_000);
+        }
+        let due = std::iter::from_fn(|| scheduler.take_due(due(3_000)));
+        assert_eq!(due.filter(|(_, needed)| *needed).count(), 1_000, "needed jobs stay");
     }
 }

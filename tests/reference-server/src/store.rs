@@ -5,6 +5,7 @@ pub(crate) mod budget;
 pub(crate) mod changes;
 pub(crate) mod counted;
 pub(crate) mod dirty;
+pub(crate) mod expiring;
 pub(crate) mod interned;
 pub(crate) mod ledger;
 pub(crate) mod paging;

@@ -2,6 +2,7 @@
 
 pub(crate) mod clients;
 pub(crate) mod events;
+pub(crate) mod grant;
 pub(crate) mod jwt;
 
 use std::time::Duration;

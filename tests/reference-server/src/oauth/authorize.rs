@@ -8,11 +8,11 @@ use http::{HeaderValue, Request as HttpRequest, Response, StatusCode, header};
 use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, can_be_redirect};
+use crate::model::oauth::grant::{Request, later};
 use crate::model::oauth::{CODE, SCOPES};
 use crate::oauth::form::Parameters;
 use crate::oauth::token::words;
 use crate::state::State;
-use crate::state::oauth::{Request, later};
 use crate::wire::refusal::Refusal;
 
 /// The maximum length of `state` in characters (`SPEC.md`, Limits).

@@ -14,11 +14,11 @@ use subtle::ConstantTimeEq as _;
 use self::page::{ConsentPage, forged, gone};
 use crate::model::credential::Permission;
 use crate::model::oauth::clients::OAuthClient;
+use crate::model::oauth::grant::Request;
 use crate::oauth::authorize::redirect_to_client;
 use crate::oauth::form::Parameters;
 use crate::state::State;
 use crate::state::keys::{self, DEFAULT_KEY};
-use crate::state::oauth::Request;
 use crate::wire::answers::wrong_method;
 
 const COOKIE: &str = "sandbox_consent";

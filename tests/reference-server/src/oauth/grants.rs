@@ -5,53 +5,18 @@
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use serde::Serialize;
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::context::Context;
-use crate::state::oauth::Grant;
+use crate::model::oauth::grant;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{self, Problem};
-use crate::wire::timestamp::{database, iso};
-
-#[derive(Serialize)]
-struct Record {
-    id: Uuid,
-    client_id: String,
-    scopes: Vec<String>,
-    resource: Option<String>,
-    created_at: String,
-    revoked_at: Option<String>,
-    revoked_reason: Option<&'static str>,
-    client: Client,
-}
-
-#[derive(Serialize)]
-struct Client {
-    name: String,
-    logo_uri: Option<String>,
-}
-
-impl From<Grant> for Record {
-    fn from(grant: Grant) -> Self {
-        Self {
-            id: grant.id,
-            client_id: grant.client_id,
-            scopes: grant.scopes,
-            resource: None,
-            created_at: database(grant.created_at),
-            revoked_at: grant.revoked.map(|(at, _)| database(at)),
-            revoked_reason: grant.revoked.map(|(_, why)| why),
-            client: Client { name: grant.client_name, logo_uri: grant.logo_uri },
-        }
-    }
-}
+use crate::wire::timestamp::iso;
 
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let window = Window::read(context.request.uri().query(), Mode::B)?;
     let page = context.state.oauth.page(&window, &context.tenant.name)?;
-    Ok(list(&page.map(Record::from)))
+    Ok(list(&page.show(grant::Item)))
 }
 
 pub(crate) fn revoke(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {

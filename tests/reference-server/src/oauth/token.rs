@@ -9,9 +9,10 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::model::oauth::ACCESS_TOKEN;
+use crate::model::oauth::grant::Request;
 use crate::oauth::form::Parameters;
 use crate::state::State;
-use crate::state::oauth::{Refreshed, Request};
+use crate::state::oauth::Refreshed;
 use crate::wire::problem::json;
 use crate::wire::refusal::{Refusal, not_cacheable};
 

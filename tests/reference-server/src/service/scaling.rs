@@ -38,6 +38,10 @@ struct World {
 /// A name for messages, method, path with `{…}` for IDs, and the body of the nth repetition.
 type Operation = (&'static str, &'static str, fn(usize) -> Value);
 
+/// An authorization request, which is stored until it is decided.
+const AUTHORIZE: &str = "/oauth/authorize?response_type=code&client_id=posthaste-cli&redirect_uri=http://127.0.0.1:8000/callback\
+    &scope=emails:send&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
+
 const OPERATIONS: &[Operation] = &[
     ("POST", "/emails", |_| email()),
     (
@@ -108,6 +112,8 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/api-keys?limit=20", |_| Value::Null),
     ("GET", "/broadcasts/{broadcast}", |_| Value::Null),
     ("GET", "/broadcasts?limit=20", |_| Value::Null),
+    ("GET", "/oauth/grants?limit=20", |_| Value::Null),
+    ("GET", AUTHORIZE, |_| Value::Null),
 ];
 
 fn email() -> Value {
@@ -193,7 +199,7 @@ impl World {
 
     fn answer(&self, request: Request<Bytes>) -> (bool, Value) {
         let response = self.service.handle(request);
-        (response.status().is_success(), serde_json::from_slice(response.body()).unwrap_or_default())
+        (response.status().as_u16() < 400, serde_json::from_slice(response.body()).unwrap_or_default())
     }
 
     /// Copies the first record of each kind under names that no operation uses.
@@ -219,7 +225,11 @@ impl World {
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
         fill_ledger(&mut lock(&tenant.emails), many);
         fill_ledger(&mut lock(&tenant.received), many);
+        self.log_in(KEY);
         for n in 0..many {
+            self.log_in(&format!("sb_other_{}", n % 100));
+            let request = self.request("GET", AUTHORIZE, &Value::Null);
+            assert!(self.answer(request).0);
             let other = WebhookDelivery::new(
                 id(n),
                 Uuid::nil(),
@@ -231,6 +241,21 @@ impl World {
             tenant.deliveries.lock().insert(other.id, Arc::new(other));
             self.log(n);
         }
+    }
+
+    /// Adds a grant of a tenant.
+    fn log_in(&self, tenant: &str) {
+        let state = &self.service.state;
+        let client = state.oauth.client("posthaste-cli").unwrap();
+        let token = state.next_secret().to_string();
+        state.oauth.grant(
+            &client,
+            tenant,
+            vec!["emails:send".to_owned()],
+            state.next_id(),
+            token,
+            state.clock.now(),
+        );
     }
 
     fn log(&self, n: usize) {

@@ -1,7 +1,7 @@
 //! OAuth state: pending authorization requests, codes, grants and refresh tokens.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,14 @@ use uuid::Uuid;
 use crate::lock::lock;
 use crate::model::oauth::clients::OAuthClient;
 use crate::model::oauth::events::{TokenEvent, TokenEventKind};
+use crate::model::oauth::grant::{Code, Grant, Request, later};
 use crate::model::oauth::jwt::{Claims, SigningKey};
 use crate::model::oauth::{CODE, REFRESH_TOKEN};
+use crate::store::budget::Budget;
 use crate::store::counted::Counted;
 use crate::store::dirty::Dirty;
-use crate::store::interned::{Interned, dated};
-use crate::store::ledger::Ledger;
-use crate::store::size::{Size as _, heap_size};
+use crate::store::expiring::Expiring;
+use crate::store::table::Rows;
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
@@ -30,61 +31,6 @@ const MAX_REGISTRATIONS: usize = 20;
 /// The maximum number of refresh tokens per grant, whose reuse revokes the grant (`TOK-26`). A client that refreshes whenever its access token
 /// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.
 const MAX_TOKENS: u64 = 6_000;
-
-/// A validated authorization request that waits for consent.
-#[derive(Clone, Debug)]
-pub(crate) struct Request {
-    pub(crate) client_id: String,
-    pub(crate) redirect_uri: String,
-    pub(crate) scopes: Vec<String>,
-    pub(crate) state: Option<String>,
-    pub(crate) challenge: String,
-    /// The anti-forgery token of the consent form.
-    pub(crate) token: String,
-    pub(crate) until: Timestamp,
-}
-
-heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
-
-#[derive(Clone, Debug)]
-struct Code {
-    request: Request,
-    tenant: String,
-    until: Timestamp,
-    /// The grant that the code was redeemed for.
-    redeemed: Option<Uuid>,
-}
-
-/// A person's consent to one client.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Grant {
-    pub(crate) id: Uuid,
-    pub(crate) tenant: String,
-    pub(crate) client_id: String,
-    pub(crate) client_name: String,
-    pub(crate) logo_uri: Option<String>,
-    pub(crate) scopes: Vec<String>,
-    pub(crate) created_at: Timestamp,
-    #[serde(default, deserialize_with = "dated")]
-    pub(crate) revoked: Option<(Timestamp, Interned)>,
-    /// The current generation of refresh tokens, from 1.
-    generation: u64,
-    issued_at: Timestamp,
-}
-
-heap_size!(Code { request, tenant, until, redeemed });
-heap_size!(Grant {
-    id,
-    tenant,
-    client_id,
-    client_name,
-    logo_uri,
-    scopes,
-    created_at,
-    revoked,
-    generation,
-    issued_at
-});
 
 /// The persisted part of the OAuth state.
 #[derive(Deserialize, Serialize)]
@@ -111,10 +57,9 @@ pub(crate) struct OAuthStore {
 struct Inner {
     clients: Counted<OAuthClient>,
     registered: VecDeque<Timestamp>,
-    requests: Counted<Request>,
-    codes: Counted<Code>,
-    grants: Ledger<Grant>,
-    grant_bytes: usize,
+    requests: Expiring<Request>,
+    codes: Expiring<Code>,
+    grants: Rows<Grant>,
     /// Current and used refresh tokens, with their grant and generation.
     tokens: Counted<(Uuid, u64)>,
     /// The same tokens by grant and generation.
@@ -131,10 +76,10 @@ impl Inner {
         Self {
             clients,
             registered: VecDeque::new(),
-            requests: Counted::new(),
-            codes: Counted::new(),
-            grants: Ledger::new(),
-            grant_bytes: 0,
+            requests: Expiring::new(),
+            codes: Expiring::new(),
+            // `Inner::fit` bounds their bytes.
+            grants: Rows::new(Arc::new(Budget::of(usize::MAX))),
             tokens: Counted::new(),
             generations: BTreeMap::new(),
             events: VecDeque::new(),
@@ -145,7 +90,7 @@ impl Inner {
     fn bytes(&self) -> usize {
         // Each token is also indexed by its grant.
         let tokens = 2 * self.tokens.bytes();
-        let logins = self.clients.bytes() + self.requests.bytes() + self.codes.bytes() + self.grant_bytes;
+        let logins = self.clients.bytes() + self.requests.bytes() + self.codes.bytes() + self.grants.bytes();
         logins + tokens + self.events.len() * EVENT_BYTES
     }
 
@@ -168,8 +113,7 @@ impl Inner {
     }
 
     fn add_grant(&mut self, grant: Grant) {
-        self.grant_bytes += grant.size();
-        self.grants.insert(grant.id, grant);
+        self.grants.insert(grant.id, Arc::new(grant));
     }
 
     fn forget_token(&mut self, at: (Uuid, u64)) {
@@ -196,11 +140,21 @@ impl Inner {
 
     /// Removes a grant and its refresh tokens.
     fn remove_grant(&mut self, id: Uuid) {
-        self.grant_bytes -= self.grants.remove(id).map_or(0, |grant| grant.size());
+        self.grants.remove(id);
         let known = self.generations.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect::<Vec<_>>();
         for at in known {
             self.forget_token(at);
         }
+    }
+
+    /// Revokes a grant, unless it is revoked already, and returns when and why it was.
+    fn revoke(
+        &mut self,
+        id: Uuid,
+        now: Timestamp,
+        reason: &'static str,
+    ) -> Option<(Timestamp, &'static str)> {
+        self.grants.change(id, |grant| *grant.revoked.get_or_insert((now, reason)))
     }
 
     /// Finds an enabled client.
@@ -238,7 +192,7 @@ impl OAuthStore {
             pkcs8: pkcs8.to_vec(),
             key_id: key_id.to_owned(),
             clients: inner.clients.values().cloned().collect(),
-            grants: inner.grants.oldest_first().cloned().collect(),
+            grants: inner.grants.oldest_first().map(|grant| Grant::clone(grant)).collect(),
             tokens: inner.tokens.iter().map(|(token, good)| (token.clone(), *good)).collect(),
         })
     }
@@ -271,12 +225,7 @@ impl OAuthStore {
     /// Removes the codes and grants of a tenant.
     pub(crate) fn forget(&self, tenant: &str) {
         let mut inner = lock(&self.inner);
-        let gone: Vec<Uuid> = inner
-            .grants
-            .newest_first()
-            .filter(|grant| grant.tenant == tenant)
-            .map(|grant| grant.id)
-            .collect();
+        let gone: Vec<Uuid> = inner.grants.members(&tenant.to_owned()).map(|grant| grant.id).collect();
         for id in gone {
             inner.remove_grant(id);
         }
@@ -316,8 +265,8 @@ impl OAuthStore {
     /// Stores a pending request under a name. Returns false if there is no memory for it.
     pub(crate) fn insert_request(&self, name: &str, request: Request, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
-        inner.requests.retain(|request| now < request.until);
-        let bytes = inner.bytes() + Counted::size(name, &request);
+        inner.requests.evict_expired(now);
+        let bytes = inner.bytes() + Expiring::size(name, &request);
         if inner.requests.len() >= self.max_records || bytes > self.max_bytes {
             return false;
         }
@@ -338,10 +287,9 @@ impl OAuthStore {
     /// Stores the code of an approved request. Returns false if there is no memory for it.
     pub(crate) fn insert_code(&self, code: &str, request: Request, tenant: String, now: Timestamp) -> bool {
         let mut inner = lock(&self.inner);
-        // A redeemed code is stored for the same time again, so that a second redemption is detected.
-        inner.codes.retain(|code| now < later(code.until, CODE));
+        inner.codes.evict_expired(now);
         let stored = Code { request, tenant, until: later(now, CODE), redeemed: None };
-        if inner.bytes() + Counted::size(code, &stored) > self.max_bytes {
+        if inner.bytes() + Expiring::size(code, &stored) > self.max_bytes {
             return false;
         }
         inner.codes.insert(code.to_owned(), stored);
@@ -369,9 +317,7 @@ impl OAuthStore {
         }
         if let Some(grant) = found.redeemed {
             inner.record_event(now, grant, TokenEventKind::CodeReused);
-            if let Some(grant) = inner.grants.get_mut(grant) {
-                grant.revoked.get_or_insert((now, "code_reused"));
-            }
+            inner.revoke(grant, now, "code_reused");
             return Err(unknown());
         }
         if now >= found.until {
@@ -433,16 +379,14 @@ impl OAuthStore {
         let unknown = || Refusal::invalid_grant("The refresh token is invalid, expired or revoked.");
         let (id, generation) = *inner.tokens.get(shown).ok_or_else(unknown)?;
         let grant =
-            inner.grants.get(id).cloned().filter(|grant| grant.client_id == client_id).ok_or_else(unknown)?;
+            inner.grants.get(id).filter(|grant| grant.client_id == client_id).cloned().ok_or_else(unknown)?;
         if generation != grant.generation {
             inner.record_event(
                 now,
                 id,
                 TokenEventKind::Reused { shown: generation, current: grant.generation },
             );
-            if let Some(grant) = inner.grants.get_mut(id) {
-                grant.revoked.get_or_insert((now, "refresh_token_reused"));
-            }
+            inner.revoke(id, now, "refresh_token_reused");
             return Err(Refusal::invalid_grant("The refresh token was used before; the grant is revoked."));
         }
         if grant.revoked.is_some() || now >= later(grant.issued_at, REFRESH_TOKEN) {
@@ -457,38 +401,32 @@ impl OAuthStore {
             return Err(Refusal::invalid_scope(format!("The grant does not have the scope `{wide}`.")));
         }
         let generation = generation + 1;
-        if let Some(grant) = inner.grants.get_mut(id) {
-            (grant.generation, grant.issued_at) = (generation, now);
-        }
+        inner.grants.change(id, |grant| (grant.generation, grant.issued_at) = (generation, now));
         inner.add_token(next.clone(), id, generation);
         inner.record_event(now, id, TokenEventKind::Rotated { generation });
         inner.fit(self.max_bytes, id);
-        Ok(Refreshed { grant, scope: scopes.join(" "), refresh_token: next })
+        Ok(Refreshed { grant: Arc::unwrap_or_clone(grant), scope: scopes.join(" "), refresh_token: next })
     }
 
     /// Revokes the grant of a client's refresh token; an unknown token is no error.
     pub(crate) fn revoke_token(&self, token: &str, client_id: &str, now: Timestamp) {
         let mut inner = lock(&self.inner);
         let Some(&(id, _)) = inner.tokens.get(token) else { return };
-        if let Some(grant) = inner.grants.get_mut(id).filter(|grant| grant.client_id == client_id) {
-            grant.revoked.get_or_insert((now, "revoked_by_client"));
+        if inner.grants.get(id).is_some_and(|grant| grant.client_id == client_id) {
+            inner.revoke(id, now, "revoked_by_client");
         }
     }
 
     /// Revokes a grant of a tenant. Returns `None` if it is unknown or already revoked.
     pub(crate) fn revoke(&self, id: Uuid, tenant: &str, now: Timestamp) -> Option<(Timestamp, &'static str)> {
         let mut inner = lock(&self.inner);
-        let grant =
-            inner.grants.get_mut(id).filter(|grant| grant.tenant == tenant && grant.revoked.is_none())?;
-        grant.revoked = Some((now, "revoked_from_api"));
-        grant.revoked
+        inner.grants.get(id).filter(|grant| grant.tenant == tenant && grant.revoked.is_none())?;
+        inner.revoke(id, now, "revoked_from_api")
     }
 
     /// Lists one page of a tenant's grants.
-    pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Grant>, Problem> {
-        let inner = lock(&self.inner);
-        window.within(|id| inner.grants.get(id).is_some_and(|grant| grant.tenant == tenant))?;
-        window.page_where(&inner.grants, |grant| grant.tenant == tenant)
+    pub(crate) fn page(&self, window: &Window, tenant: &str) -> Result<Page<Arc<Grant>>, Problem> {
+        lock(&self.inner).grants.page_of(window, [tenant.to_owned()], |grant| grant.tenant == tenant)
     }
 
     /// Verifies an access token and returns its claims and tenant: signed by this service, not expired, and its grant not revoked.
@@ -529,22 +467,18 @@ impl OAuthStore {
 
 fn open(
     inner: &mut Inner,
-    book: &OAuthStore,
+    store: &OAuthStore,
     grant: Grant,
     refresh_token: String,
     now: Timestamp,
 ) -> Refreshed {
-    while inner.grants.len() >= book.max_records.max(1) {
+    while inner.grants.len() >= store.max_records.max(1) {
         let Some(oldest) = inner.grants.oldest_first().next().map(|grant| grant.id) else { break };
         inner.remove_grant(oldest);
     }
     inner.add_grant(grant.clone());
     inner.add_token(refresh_token.clone(), grant.id, 1);
     inner.record_event(now, grant.id, TokenEventKind::Issued);
-    inner.fit(book.max_bytes, grant.id);
+    inner.fit(store.max_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
-}
-
-pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
-    crate::clock::saturating_add(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
 }

@@ -34,17 +34,6 @@ impl<V: Size> Counted<V> {
         Some(value)
     }
 
-    pub(crate) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
-        let bytes = &mut self.bytes;
-        self.values.retain(|name, value| {
-            let stays = keep(value);
-            if !stays {
-                *bytes -= Self::size(name, value);
-            }
-            stays
-        });
-    }
-
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         self.values.get(name)
     }

@@ -176,9 +176,7 @@ impl<T: Record> Table<T> {
         groups: impl IntoIterator<Item = T::Group>,
         knows: impl Fn(&T) -> bool,
     ) -> Result<Page<Arc<T>>, Problem> {
-        let rows = self.lock();
-        window.within(|id| rows.get(id).is_some_and(|record| knows(record)))?;
-        window.show(&Members { rows: &rows, groups: groups.into_iter().collect() })
+        self.lock().page_of(window, groups, knows)
     }
 
     /// One page of the records with these IDs. The cursor may be any record.
@@ -266,7 +264,7 @@ impl<T: Record + Clone> Table<T> {
 }
 
 impl<T: Record> Rows<T> {
-    fn new(budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
         Self {
             records: Ledger::new(),
             keys: HashMap::new(),
@@ -289,6 +287,22 @@ impl<T: Record> Rows<T> {
 
     pub(crate) fn len(&self) -> usize {
         self.records.len()
+    }
+
+    /// The size of all records with their index entries, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// One page of the members of these groups. The cursor may be any record that `knows` accepts.
+    pub(crate) fn page_of(
+        &self,
+        window: &Window,
+        groups: impl IntoIterator<Item = T::Group>,
+        knows: impl Fn(&T) -> bool,
+    ) -> Result<Page<Arc<T>>, Problem> {
+        window.within(|id| self.get(id).is_some_and(|record| knows(record)))?;
+        window.show(&Members { rows: self, groups: groups.into_iter().collect() })
     }
 
     pub(crate) fn get(&self, id: Uuid) -> Option<&Arc<T>> {
@@ -365,7 +379,8 @@ impl<T: Record> Rows<T> {
         }
     }
 
-    fn change<R>(&mut self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R>
+    /// Changes a record. Returns `None` if no record has this ID.
+    pub(crate) fn change<R>(&mut self, id: Uuid, change: impl FnOnce(&mut T) -> R) -> Option<R>
     where
         T: Clone,
     {

@@ -5,7 +5,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use url::Url;
 
 use crate::model::oauth::clients::{OAuthClient, is_loopback};
-use crate::state::oauth::Request;
+use crate::model::oauth::grant::Request;
 use crate::wire::escape::escaped;
 
 const STYLE: &str = include_str!("page.css");

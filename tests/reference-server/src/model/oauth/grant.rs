@@ -1,0 +1,117 @@
+//! Authorization requests, the codes they lead to, and grants.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::clock::saturating_add;
+use crate::model::oauth::CODE;
+use crate::store::expiring::Expires;
+use crate::store::interned::{Interned, dated};
+use crate::store::size::heap_size;
+use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+
+/// A validated authorization request that waits for consent.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) client_id: String,
+    pub(crate) redirect_uri: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) state: Option<String>,
+    pub(crate) challenge: String,
+    /// The anti-forgery token of the consent form.
+    pub(crate) token: String,
+    pub(crate) until: Timestamp,
+}
+
+heap_size!(Request { client_id, redirect_uri, scopes, state, challenge, token, until });
+
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) request: Request,
+    pub(crate) tenant: String,
+    pub(crate) until: Timestamp,
+    /// The grant that the code was redeemed for.
+    pub(crate) redeemed: Option<Uuid>,
+}
+
+/// A person's consent to one client.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Grant {
+    pub(crate) id: Uuid,
+    pub(crate) tenant: String,
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) logo_uri: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) created_at: Timestamp,
+    #[serde(default, deserialize_with = "dated")]
+    pub(crate) revoked: Option<(Timestamp, Interned)>,
+    /// The current generation of refresh tokens, from 1.
+    pub(crate) generation: u64,
+    pub(crate) issued_at: Timestamp,
+}
+
+heap_size!(Code { request, tenant, until, redeemed });
+heap_size!(Grant {
+    id,
+    tenant,
+    client_id,
+    client_name,
+    logo_uri,
+    scopes,
+    created_at,
+    revoked,
+    generation,
+    issued_at
+});
+
+impl Expires for Request {
+    fn expires_at(&self) -> Timestamp {
+        self.until
+    }
+}
+
+impl Expires for Code {
+    /// A redeemed code is stored for the same time again, so that a second redemption is detected.
+    fn expires_at(&self) -> Timestamp {
+        later(self.until, CODE)
+    }
+}
+
+impl table::Record for Grant {
+    const PLURAL: &'static str = "OAuth grants";
+
+    /// The tenant.
+    type Group = String;
+
+    fn groups(&self) -> Vec<String> {
+        vec![self.tenant.clone()]
+    }
+}
+
+view! {
+    pub(crate) Item of grant: Grant {
+        id: grant.id,
+        client_id: grant.client_id,
+        scopes: grant.scopes,
+        resource: None::<&str>,
+        created_at: database(grant.created_at),
+        revoked_at: grant.revoked.map(|(at, _)| database(at)),
+        revoked_reason: grant.revoked.map(|(_, reason)| reason),
+        client: ClientItem(grant),
+    }
+}
+
+view! {
+    ClientItem of grant: Grant {
+        name: grant.client_name,
+        logo_uri: grant.logo_uri,
+    }
+}
+
+pub(crate) fn later(instant: Timestamp, by: std::time::Duration) -> Timestamp {
+    saturating_add(instant, SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX))
+}
