@@ -1,5 +1,27 @@
 //! Bulk sending: jobs of any size, each row delivered once.
 
 mod error;
+mod input;
+mod job;
+mod journal;
+mod key;
+mod lock;
+mod message;
+mod outcomes;
+mod pace;
+mod plan;
+mod report;
+mod run;
+mod sender;
+mod state;
+mod template;
 
 pub use error::{BulkError, Result};
+pub use input::{Format, Input, RowProblem};
+pub use job::{Bulk, Job, JobState, Status};
+pub use message::Message;
+pub use outcomes::{Outcome, RowOutcome};
+pub use plan::{Plan, PlanOptions};
+pub use report::{Ending, Report};
+pub use run::{Event, Progress, Run, RunOptions, Stop};
+pub use state::Counts;
