@@ -1,6 +1,7 @@
 //! Bulk sending: jobs of any size, each row delivered once.
 
 mod error;
+mod files;
 mod input;
 mod job;
 mod journal;
@@ -21,7 +22,7 @@ pub use input::{Format, Input, RowProblem};
 pub use job::{Bulk, Job, JobState, Status};
 pub use message::Message;
 pub use outcomes::{Outcome, RowOutcome};
-pub use plan::{Plan, PlanOptions};
+pub use plan::{Counts as PlanCounts, Plan, PreviewEmail};
 pub use report::{Ending, Report};
 pub use run::{Event, Progress, Run, RunOptions, Stop};
 pub use state::Counts;

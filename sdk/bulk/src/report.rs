@@ -36,7 +36,7 @@ pub enum Ending {
 
 /// What became of the rows of a job.
 ///
-/// Each row of the input is invalid or valid, and each valid row sent, rejected, unknown or remaining; the sums are checked.
+/// Each row of the input is blank, invalid or valid, and each valid row sent, rejected, unknown or remaining; the sums are checked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -49,6 +49,8 @@ pub struct Report {
     pub rows: u64,
     /// The invalid rows, which were never sent; `invalid.csv` lists them.
     pub invalid: u64,
+    /// The rows whose cells are all empty, which are skipped.
+    pub blank: u64,
     /// The valid rows by outcome.
     #[serde(flatten)]
     pub counts: Counts,
@@ -67,7 +69,7 @@ pub struct Report {
 impl Report {
     /// Returns whether every row of the input was sent.
     pub fn all_sent(&self) -> bool {
-        self.counts.sent == self.rows
+        self.counts.sent + self.blank == self.rows
     }
 
     /// Returns the emails per second of the last run.

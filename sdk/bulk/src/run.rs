@@ -244,6 +244,7 @@ async fn execute<S: Sender>(
         ending,
         rows: plan.counts().rows,
         invalid: plan.counts().invalid,
+        blank: plan.counts().blank,
         counts,
         requests: shared.tally.requests.load(Ordering::Relaxed),
         throttled: shared.gate.snapshot().throttled,

@@ -1,6 +1,6 @@
 //! Describing a job.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use posthaste::Client;
 
@@ -38,10 +38,45 @@ impl Bulk {
         Self { input, message, options: PlanOptions::default() }
     }
 
-    /// Sets the options of the plan.
+    /// Skips a column that isn't known. Without this, an unknown column is an error.
     #[must_use]
-    pub fn options(mut self, options: PlanOptions) -> Self {
-        self.options = options;
+    pub fn ignore_column(mut self, name: impl Into<String>) -> Self {
+        self.options.ignore_columns.push(name.into());
+        self
+    }
+
+    /// Plans only the first valid rows, for a trial. The trial is a job of its own: the whole job sends to these rows again.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.options.limit = Some(rows);
+        self
+    }
+
+    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
+    #[must_use]
+    pub fn test_to(mut self, address: impl Into<String>) -> Self {
+        self.options.test_to = Some(address.into());
+        self
+    }
+
+    /// Plans another run of a job that exists already. Without this, the same input and description lead to the same job.
+    #[must_use]
+    pub fn again(mut self) -> Self {
+        self.options.again = true;
+        self
+    }
+
+    /// Sets the folder that the paths of attachments are relative to; by default the input's.
+    #[must_use]
+    pub fn attachments(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.attachments = Some(folder.into());
+        self
+    }
+
+    /// Records the name of the profile that the job belongs to. Credentials are never recorded.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.options.profile = Some(name.into());
         self
     }
 
@@ -52,8 +87,9 @@ impl Bulk {
     /// The input as a whole can't be used. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
     /// `invalid.csv` lists them.
     pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
-        let (origin, jobs) = (client.base_url().to_string(), jobs.as_ref().to_owned());
+        let jobs = jobs.as_ref().to_owned();
         let Self { input, message, options } = self;
-        blocking(move || plan::plan(input, &message, &options.origin(origin), &jobs).map(Job::new)).await
+        let options = PlanOptions { origin: client.base_url().to_string(), ..options };
+        blocking(move || plan::plan(input, &message, &options, &jobs).map(Job::new)).await
     }
 }
