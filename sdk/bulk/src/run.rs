@@ -13,6 +13,8 @@ mod deliver;
 mod event;
 mod feeder;
 mod options;
+#[cfg(test)]
+mod tests;
 
 pub use control::Stop;
 pub use event::{Event, Progress};
