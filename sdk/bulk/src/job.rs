@@ -1,7 +1,7 @@
 //! Jobs: planning, running, and what became of them.
 
 mod builder;
-mod folder;
+pub(crate) mod folder;
 mod status;
 
 pub use builder::Bulk;
@@ -16,7 +16,7 @@ use crate::{
     outcomes::{self, RowOutcome},
     plan::Plan,
     report::Report,
-    run::{Run, RunOptions, SystemClock},
+    run::{Run, RunOptions},
     sender::Sender,
 };
 
@@ -61,8 +61,8 @@ impl Job {
         Ok(self.start_with(client.clone(), options))
     }
 
-    /// Starts or resumes the job over another sender.
-    pub fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
+    /// Starts or resumes the job over a sender.
+    pub(crate) fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
         Run::start(Arc::clone(&self.plan), sender, options)
     }
 

@@ -1,7 +1,9 @@
 //! Bulk sending: jobs of any size, each row delivered once.
 
+mod counts;
 mod error;
 mod files;
+mod host_id;
 mod input;
 mod job;
 mod journal;
@@ -17,6 +19,7 @@ mod sender;
 mod state;
 mod template;
 
+pub use counts::{CountMismatch, Counts};
 pub use error::{BulkError, Result};
 pub use input::{Format, Input, RowProblem};
 pub use job::{Bulk, Job, JobState, Status};
@@ -25,4 +28,3 @@ pub use outcomes::{Outcome, RowOutcome};
 pub use plan::{Counts as PlanCounts, Plan, PreviewEmail};
 pub use report::{Ending, Report};
 pub use run::{Event, Progress, Run, RunOptions, Stop};
-pub use state::Counts;

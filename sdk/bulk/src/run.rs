@@ -40,6 +40,7 @@ use self::{
     feeder::Feeder,
 };
 use crate::{
+    counts::Counts,
     error::{BulkError, Result},
     job::folder::{self, Opened},
     journal::{Job, Journal, JobClock, Record},
@@ -47,7 +48,7 @@ use crate::{
     plan::{Plan, Prepared},
     report::{Ending, Report},
     sender::{Attempt, Sender},
-    state::{AttemptResult, BatchStates, Counts},
+    state::{AttemptResult, BatchStates},
 };
 
 /// The interval of progress events, and of looks at pauses, outages and requests from other processes.

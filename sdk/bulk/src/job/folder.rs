@@ -11,8 +11,9 @@ use tempfile::NamedTempFile;
 
 use crate::{
     error::{BulkError, Result},
+    host_id::HostId,
     journal::{FileStorage, Journal},
-    lock::{HostId, JobLock, check_host},
+    lock::{JobLock, check_host},
     outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
     report::Report,

@@ -1,12 +1,13 @@
 //! The state of a job, read without disturbing the process that runs it.
 
 use crate::{
+    counts::Counts,
     error::Result,
     job::folder,
     journal,
-    lock::JobLock,
+    lock,
     plan::Plan,
-    state::{BatchStates, Counts},
+    state::BatchStates,
 };
 
 /// The state of a job.
@@ -38,7 +39,7 @@ pub struct Status {
 
 pub(super) fn read(plan: &Plan) -> Result<Status> {
     let dir = plan.dir();
-    let running = JobLock::is_held(dir)?;
+    let running = lock::is_held(dir)?;
     let mut states = BatchStates::new(plan.batches());
     journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
     let settled = states.settled();

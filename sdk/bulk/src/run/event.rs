@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::state::Counts;
+use crate::counts::Counts;
 
 /// An event of a running job.
 #[derive(Clone, Debug, PartialEq)]
