@@ -1,5 +1,9 @@
 //! Bulk sending: jobs of any size, each row delivered once.
 
+mod counts;
 mod error;
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine uses it"))]
+mod host_id;
 
+pub use counts::{CountMismatch, Counts};
 pub use error::{BulkError, Result};
