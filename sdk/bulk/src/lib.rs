@@ -6,6 +6,8 @@ mod error;
 mod host_id;
 #[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the engine uses it"))]
 mod journal;
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine uses it"))]
+mod lock;
 #[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the engine uses it"))]
 mod state;
 
