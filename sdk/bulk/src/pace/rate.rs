@@ -25,7 +25,7 @@ use std::{collections::VecDeque, time::Duration};
 /// The rate of a job that knows nothing about the service, in requests per second.
 const START: f64 = 2.0;
 /// The minimum time between two doublings of the slow start.
-const DOUBLE_AFTER: Duration = Duration::from_millis(250);
+const DOUBLE_AFTER: Duration = Duration::from_millis(300);
 /// The rate in the slow start is doubled only if at least this share of it was used.
 const USED_IN_START: f64 = 0.5;
 /// A trial counts only if at least this share of its rate was used.
@@ -36,10 +36,12 @@ const ANNOUNCED: f64 = 0.98;
 const BELOW_MEASURED: f64 = 0.95;
 /// How far an early 429 lowers the rate: at least by the first, at most by the second factor.
 const EARLY: (f64, f64) = (0.8, 0.3);
-/// A rate is only trusted after being used for this long; a 429 before that is early.
-const EARLY_BEFORE: Duration = Duration::from_secs(5);
+/// A 429 within this time after the pause is early: a rate close to the limit exceeds it later.
+const EARLY_BEFORE: Duration = Duration::from_secs(2);
 /// From which share of the last failed rate on a trial has to wait.
 const CLEAR: f64 = 0.97;
+/// How far a good rate must be above the last failure to show that the limit was raised.
+const PAST: f64 = 1.01;
 /// The steps upward, relative to the rate.
 const STEP: (f64, f64) = (0.03, 0.25);
 /// The smallest step upward, relative to the distance from the last failure.
@@ -220,7 +222,7 @@ impl Rate {
             self.lengthen_wait();
         }
         self.bad = Some(failed);
-        self.best *= FADE;
+        self.best = self.best.max(self.good.0) * FADE;
         self.step = STEP.0;
         self.good_steps = 0;
         let congestion = Congestion { at: now, resumes_at, range };
@@ -265,12 +267,12 @@ impl Rate {
         if trial.raised {
             self.good_steps += 1;
         }
-        let passed = self.bad.take_if(|bad| *bad < self.current).is_some();
-        if passed {
-            self.wait = WAIT.0;
-        }
         let quick = trial.raised && self.bad.is_none();
-        if quick || self.good_steps >= GOOD_STEPS {
+        if self.bad.take_if(|bad| *bad * PAST < self.current).is_some() {
+            self.wait = (self.wait / 2).max(WAIT.0);
+            self.step = STEP.0;
+            self.good_steps = 0;
+        } else if quick || self.good_steps >= GOOD_STEPS {
             self.step = (self.step * 2.0).min(STEP.1);
             self.good_steps = 0;
         }
@@ -289,6 +291,9 @@ impl Rate {
                 self.phase = Phase::Trial(Trial { length: self.wait, ..trial });
                 return;
             }
+            if self.is_low() {
+                next = next.max(bad * PAST * PAST);
+            }
         }
         let step = next - self.current;
         self.current = next.min(self.cap());
@@ -296,8 +301,12 @@ impl Rate {
     }
 
     fn lengthen_wait(&mut self) {
-        let max = if self.current < self.best / 2.0 { MAX_WAIT_WHEN_LOW } else { WAIT.1 };
+        let max = if self.is_low() { MAX_WAIT_WHEN_LOW } else { WAIT.1 };
         self.wait = (self.wait * 2).min(max);
+    }
+
+    fn is_low(&self) -> bool {
+        self.current < self.best / 2.0
     }
 
     fn next_step(&self) -> f64 {
