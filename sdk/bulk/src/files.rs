@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use tempfile::TempDir;
+
 use crate::error::{BulkError, Result};
 
 /// Creates a file that only its owner can read.
@@ -24,6 +26,15 @@ pub(crate) fn create_dir(path: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path).map_err(BulkError::io("write", path))
+}
+
+/// Creates a temporary folder in `dir` that only its owner can read.
+pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
 }
 
 /// Replaces a file.

@@ -24,10 +24,10 @@ mod spool;
 mod stream;
 mod utf16;
 
+pub(crate) use columns::{Columns, OWN_COLUMNS};
 pub(crate) use layout::Layout;
 pub(crate) use position::Position;
 pub(crate) use read_error::ReadError;
-pub(crate) use columns::{Columns, OWN_COLUMNS};
 pub(crate) use row::{Reading, Row, Values};
 pub use row_problem::RowProblem;
 pub(crate) use rows::{Record, Rows};

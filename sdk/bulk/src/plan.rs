@@ -77,7 +77,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     files::create_dir(dir)?;
     let writing = |error| BulkError::io("write", dir)(error);
     // The plan appears under its own name only when it is complete.
-    let temporary = tempfile::Builder::new().prefix(".planning-").tempdir_in(dir).map_err(writing)?;
+    let temporary = files::temporary_dir(".planning-", dir)?;
     let mut source = Source::locate(input, temporary.path())?;
     if let Some(folder) = &options.attachments {
         folder.clone_into(&mut source.folder);

@@ -57,7 +57,8 @@ impl Template {
                 None => (source[inner..close].trim(), None),
             };
             if !is_name(name) {
-                let message = "a placeholder is `{{{NAME}}}` or `{{{NAME|fallback}}}`, its name of A-Z a-z 0-9 _";
+                let message =
+                    "a placeholder is `{{{NAME}}}` or `{{{NAME|fallback}}}`, its name of A-Z a-z 0-9 _";
                 problems.push(problem(path, source, open, message, &source[open..at]));
                 continue;
             }
@@ -183,7 +184,10 @@ mod tests {
         ];
         assert_eq!(places, expected);
         assert!(problems[2].message.contains("never closed") && problems[4].message.contains("never closed"));
-        assert_eq!((problems[0].path.as_str(), problems[0].found.as_deref()), ("/html", Some("{{{bad name}}}")));
+        assert_eq!(
+            (problems[0].path.as_str(), problems[0].found.as_deref()),
+            ("/html", Some("{{{bad name}}}"))
+        );
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub(crate) struct VariableColumn {
 pub(crate) struct Columns {
     /// The names in the header.
     pub(crate) names: Vec<String>,
-    pub(crate) columns: Vec<Column>,
+    pub(crate) kinds: Vec<Column>,
     pub(crate) variables: Vec<VariableColumn>,
 }
 
@@ -88,7 +88,11 @@ impl Columns {
     ///
     /// # Errors
     /// All problems of the header, each naming its column.
-    pub(super) fn read(header: Cells<'_>, message: &Compiled, ignored: &[String]) -> Result<Self, Vec<Problem>> {
+    pub(super) fn read(
+        header: Cells<'_>,
+        message: &Compiled,
+        ignored: &[String],
+    ) -> Result<Self, Vec<Problem>> {
         let mut columns = Self::default();
         let mut problems = Vec::new();
         for (index, name) in header.iter().enumerate() {
@@ -102,9 +106,9 @@ impl Columns {
                 }
             };
             columns.names.push(name.to_owned());
-            columns.columns.push(column);
+            columns.kinds.push(column);
         }
-        if !columns.columns.contains(&Column::To) && problems.is_empty() {
+        if !columns.kinds.contains(&Column::To) && problems.is_empty() {
             let rule = "no column is named `to`; every row needs a recipient";
             let found = columns.names.join(", ");
             problems.push(Problem::new("", "required", rule).found(found));
@@ -127,7 +131,10 @@ impl Columns {
             return Ok(Column::Unnamed);
         }
         if name.contains('\0') {
-            return Err(("encoding", "the name has a NUL character; save the file as \"CSV UTF-8\"".to_owned()));
+            return Err((
+                "encoding",
+                "the name has a NUL character; save the file as \"CSV UTF-8\"".to_owned(),
+            ));
         }
         if OWN_COLUMNS.contains(&name) || ignored.iter().any(|ignored| ignored == name) {
             return Ok(Column::Ignored);
@@ -152,7 +159,7 @@ impl Columns {
             (Column::Header(known), Column::Header(header)) => known.eq_ignore_ascii_case(header),
             (known, column) => known == column,
         };
-        match self.columns.iter().position(same) {
+        match self.kinds.iter().position(same) {
             Some(first) => Err(("repeated", format!("column {} is the same", first + 1))),
             None => Ok(column),
         }
@@ -181,12 +188,11 @@ impl Columns {
     /// Returns the variables that no row can have. A template whose field is also a column may be unused, so the rows decide.
     fn missing_variables(&self, message: &Compiled) -> Vec<Problem> {
         let overrides = |field: &str| match field {
-            "subject" => self.columns.contains(&Column::Subject),
-            "html" => self.columns.contains(&Column::Html) || self.columns.contains(&Column::Template),
-            "text" => self.columns.contains(&Column::Text) || self.columns.contains(&Column::Template),
-            _ => self.columns.iter().any(|column| match (field, column) {
-                ("headers", Column::Header(_)) | ("tags", Column::Tag(_)) => true,
-                _ => false,
+            "subject" => self.kinds.contains(&Column::Subject),
+            "html" => self.kinds.contains(&Column::Html) || self.kinds.contains(&Column::Template),
+            "text" => self.kinds.contains(&Column::Text) || self.kinds.contains(&Column::Template),
+            _ => self.kinds.iter().any(|column| {
+                matches!((field, column), ("headers", Column::Header(_)) | ("tags", Column::Tag(_)))
             }),
         };
         let given = |name: &str| self.variables.iter().any(|variable| variable.name == name);
@@ -205,9 +211,10 @@ impl Columns {
         let problem = |name: &str| {
             let used = fields[name].join("` and `");
             let fix = "add a column, a default or a fallback";
-            let hint = match FIXED.iter().any(|(fixed, _)| *fixed == name) {
-                true => format!("; the column `{name}` is a field of the email: name the column `var:{name}`"),
-                false => String::new(),
+            let hint = if FIXED.iter().any(|(fixed, _)| *fixed == name) {
+                format!("; the column `{name}` is a field of the email: name the column `var:{name}`")
+            } else {
+                String::new()
             };
             let rule = format!("no column has the variable `{name}` of `{used}`; {fix}{hint}");
             Problem::new("", "required", rule)
@@ -247,17 +254,20 @@ fn unknown(name: &str, message: &Compiled) -> String {
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == lower).map(|(_, known)| (*known).to_owned());
     let fixed = FIXED.iter().map(|(fixed, _)| *fixed);
     let known = fixed.chain(message.used_variables().map(|used| used.name));
-    let prefixed = ["var:", "tag:", "header:"].iter().filter_map(|prefix| {
+    let prefixed = ["var", "tag", "header"].iter().filter_map(|prefix| {
         let (before, after) = name.split_once([':', '.', '='])?;
-        let likeness = strsim::jaro_winkler(&before.to_ascii_lowercase(), &prefix[..prefix.len() - 1]);
-        Some((likeness, format!("{prefix}{}", after.trim())))
+        let distance = strsim::damerau_levenshtein(&before.to_ascii_lowercase(), prefix);
+        (3 * distance <= prefix.len()).then(|| (1.0, format!("{prefix}:{}", after.trim())))
     });
-    let similar = known.map(|known| (strsim::jaro_winkler(&lower, &known.to_ascii_lowercase()), known.to_owned()));
+    let similar =
+        known.map(|known| (strsim::jaro_winkler(&lower, &known.to_ascii_lowercase()), known.to_owned()));
     let similar = similar.chain(prefixed).filter(|(likeness, _)| *likeness >= 0.8);
     let similar = similar.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known);
     let suggestion = match synonym.or(similar) {
         Some(known) => format!("; did you mean `{known}`?"),
-        None if is_name(name) => format!("; name it `var:{name}` to use it as a variable, or ignore the column"),
+        None if is_name(name) => {
+            format!("; name it `var:{name}` to use it as a variable, or ignore the column")
+        }
         None => "; rename it, or ignore the column".to_owned(),
     };
     format!("unknown column{suggestion}")
@@ -297,15 +307,19 @@ mod tests {
             Column::Ignored,
             Column::Unnamed,
         ];
-        assert_eq!(columns.columns, expected);
-        let variables: Vec<_> = columns.variables.iter().map(|v| (v.name.as_str(), v.index, v.prefixed)).collect();
+        assert_eq!(columns.kinds, expected);
+        let variables: Vec<_> =
+            columns.variables.iter().map(|v| (v.name.as_str(), v.index, v.prefixed)).collect();
         assert_eq!(variables, [("A", 3, true), ("CITY", 6, false)]);
     }
 
     #[test]
     fn all_problems_of_a_header_are_reported_with_suggestions() {
         let message = Message::new().html("{{{FIRST|x}}}");
-        let header = ["to", "subjct", "E-Mail", "first", "vra:X", "zzz", "to", "var:A", "var:A", "tag:a b", "header:X", "header:x"];
+        let header = [
+            "to", "subjct", "E-Mail", "first", "vra:X", "zzz", "to", "var:A", "var:A", "tag:a b", "header:X",
+            "header:x",
+        ];
         let problems = read(&header, &message, &[]).unwrap_err();
         let expected = [
             "column 2 (`subjct`): unknown column; did you mean `subject`?",
@@ -323,7 +337,10 @@ mod tests {
 
     #[test]
     fn a_header_without_recipients_or_with_a_missing_variable_is_one_problem() {
-        let message = Message::new().html("{{{A}}}{{{A}}}{{{B|b}}}{{{C}}}{{{cc}}}").subject("{{{A}}}").variable("C", "c");
+        let message = Message::new()
+            .html("{{{A}}}{{{A}}}{{{B|b}}}{{{C}}}{{{cc}}}")
+            .subject("{{{A}}}")
+            .variable("C", "c");
         let problems = read(&["cc", "A"], &message, &[]).unwrap_err();
         assert_eq!(problems, ["no column is named `to`; every row needs a recipient (found \"cc, A\")"]);
         let problems = read(&["to", "cc"], &message, &[]).unwrap_err();

@@ -75,6 +75,9 @@ impl<R: Read + Seek> CsvRows<R> {
                 self.advance(read, lines);
             }
             (len, cells) = (len + written, cells + ended);
+            if self.next.offset - position.offset > MAX_ROW {
+                return Err(ReadError::RowTooLong(position));
+            }
             match result {
                 ReadRecordResult::Record => break,
                 ReadRecordResult::InputEmpty if at_end => return Err(ReadError::Unclosed(position)),
@@ -84,9 +87,6 @@ impl<R: Read + Seek> CsvRows<R> {
                     return Err(ReadError::TooManyColumns(position));
                 }
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
-            }
-            if self.next.offset - position.offset > MAX_ROW {
-                return Err(ReadError::RowTooLong(position));
             }
         }
         self.next.row += 1;

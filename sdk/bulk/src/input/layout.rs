@@ -100,7 +100,10 @@ fn detect_delimiter(start: &[u8]) -> u8 {
             b'"' => quoted = !quoted,
             b'\n' | b'\r' if !quoted => break,
             _ if quoted => {}
-            _ => counts.iter_mut().filter(|(delimiter, _)| delimiter == byte).for_each(|(_, count)| *count += 1),
+            _ => counts
+                .iter_mut()
+                .filter(|(delimiter, _)| delimiter == byte)
+                .for_each(|(_, count)| *count += 1),
         }
     }
     // The last of several maxima wins, so the comma goes last.

@@ -35,7 +35,10 @@ impl ReadError {
             Self::Io(source) => return BulkError::io("read", path)(source),
             Self::RowTooLong(position) => {
                 let at = at(position);
-                ("size", format!("{at}: a row has at most {MAX_ROW} bytes; is a quote or a line break missing?"))
+                (
+                    "size",
+                    format!("{at}: a row has at most {MAX_ROW} bytes; is a quote or a line break missing?"),
+                )
             }
             Self::TooManyColumns(position) => {
                 let at = at(position);
@@ -71,5 +74,5 @@ pub(super) fn not_utf8(row: &[u8], position: Position) -> ReadError {
 }
 
 pub(super) fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+    bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum()
 }

@@ -51,7 +51,9 @@ impl Values<'_> {
                 let column = columns.iter().find(|column| column.name == name)?;
                 Some(cells.get(column.index))
             }
-            Self::List(list) => list.iter().find(|(known, ..)| known == name).map(|(_, _, text)| text.as_str()),
+            Self::List(list) => {
+                list.iter().find(|(known, ..)| known == name).map(|(_, _, text)| text.as_str())
+            }
         }
     }
 
@@ -78,14 +80,17 @@ impl<'a> Row<'a> {
     }
 
     fn from_cells(cells: Cells<'a>, position: Position, columns: &'a Columns) -> Reading<'a> {
-        if cells.len() != columns.columns.len() {
-            let rule = format!("a row has as many fields as the header, {}; is a quote missing?", columns.columns.len());
+        if cells.len() != columns.kinds.len() {
+            let rule = format!(
+                "a row has as many fields as the header, {}; is a quote missing?",
+                columns.kinds.len()
+            );
             let problem = Problem::new("", "ragged", rule).found(format_args!("{} fields", cells.len()));
             return Reading::Unreadable(RowProblem::new(position, "", problem));
         }
         let (mut email, mut attachments, mut problems) = (Email::default(), Vec::new(), Vec::new());
         let mut blank = true;
-        for (index, (column, cell)) in columns.columns.iter().zip(cells.iter()).enumerate() {
+        for (index, (column, cell)) in columns.kinds.iter().zip(cells.iter()).enumerate() {
             let word = cell.trim();
             if word.is_empty() {
                 continue;
@@ -152,13 +157,12 @@ impl<'a> Row<'a> {
                 None | Some(Value::Null) => {}
                 Some(Value::Object(variables)) => {
                     for (name, value) in variables.into_iter().filter(|(_, value)| !value.is_null()) {
-                        match variable(&value) {
-                            Some((value, text)) => list.push((name, value, text)),
-                            None => {
-                                let mut path = "/variables".to_owned();
-                                posthaste::problem::push_token(&mut path, &name);
-                                wrong(path, "a variable is a text or a number", &value);
-                            }
+                        if let Some((value, text)) = variable(&value) {
+                            list.push((name, value, text));
+                        } else {
+                            let mut path = "/variables".to_owned();
+                            posthaste::problem::push_token(&mut path, &name);
+                            wrong(path, "a variable is a text or a number", &value);
                         }
                     }
                 }
@@ -168,13 +172,24 @@ impl<'a> Row<'a> {
                 None | Some(Value::Null) => {}
                 Some(Value::String(path)) => attachments.push(Cow::Owned(path)),
                 Some(Value::Array(paths)) if paths.iter().all(Value::is_string) => {
-                    attachments.extend(paths.iter().filter_map(Value::as_str).map(|path| Cow::Owned(path.to_owned())));
+                    attachments.extend(
+                        paths.iter().filter_map(Value::as_str).map(|path| Cow::Owned(path.to_owned())),
+                    );
                 }
-                Some(other) => wrong("/attachment".to_owned(), "`attachment` is a path or an array of paths", &other),
+                Some(other) => {
+                    wrong("/attachment".to_owned(), "`attachment` is a path or an array of paths", &other);
+                }
             }
         }
         let (email, shape) = Email::read(&json);
-        Reading::Row(Box::new(Self { position, email, attachments, values: Values::List(list), shape, problems }))
+        Reading::Row(Box::new(Self {
+            position,
+            email,
+            attachments,
+            values: Values::List(list),
+            shape,
+            problems,
+        }))
     }
 }
 

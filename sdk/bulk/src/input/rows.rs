@@ -3,12 +3,13 @@
 use std::fs::File;
 
 use super::{
-    Format, Position, cells::Cells, csv_rows::CsvRows, json_rows::JsonRows, layout::Layout, read_error::ReadError,
+    Format, Position, cells::Cells, csv_rows::CsvRows, json_rows::JsonRows, layout::Layout,
+    read_error::ReadError,
 };
 
 /// Reads the rows of an input, from any row on.
 pub(crate) enum Rows {
-    Csv(CsvRows<File>),
+    Csv(Box<CsvRows<File>>),
     Json(JsonRows<File>),
 }
 
@@ -24,7 +25,9 @@ impl Rows {
     pub(crate) fn new(file: File, layout: &Layout) -> Self {
         match layout.format {
             Format::JsonLines => Self::Json(JsonRows::new(file, layout.first)),
-            Format::Csv | Format::Tsv => Self::Csv(CsvRows::new(file, layout.delimiter, layout.first)),
+            Format::Csv | Format::Tsv => {
+                Self::Csv(Box::new(CsvRows::new(file, layout.delimiter, layout.first)))
+            }
         }
     }
 

@@ -130,7 +130,11 @@ impl Fingerprint {
             }
         }
         from.rewind()?;
-        Ok(Self { size: before.len(), modified: modified(&before), blake3: hasher.finalize().to_hex().to_string() })
+        Ok(Self {
+            size: before.len(),
+            modified: modified(&before),
+            blake3: hasher.finalize().to_hex().to_string(),
+        })
     }
 
     /// Returns whether size and time are still the same.

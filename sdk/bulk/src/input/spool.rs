@@ -33,7 +33,9 @@ impl Encoding {
                 Self::Unsupported("a workbook or a ZIP archive; save the sheet as \"CSV UTF-8\"")
             }
             [0xd0, 0xcf, 0x11, 0xe0, ..] => Self::Unsupported("a workbook; save the sheet as \"CSV UTF-8\""),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Unsupported("compressed with zstd; use gzip, or decompress it"),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                Self::Unsupported("compressed with zstd; use gzip, or decompress it")
+            }
             [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
                 Self::Unsupported("UTF-32; save the file as \"CSV UTF-8\"")
             }
@@ -80,16 +82,14 @@ fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path
     let writing = |error| BulkError::io("write", path)(error);
     match encoding {
         Encoding::Unsupported(what) => Err(unsupported(name, what)),
-        Encoding::Utf16 { big_endian } => {
-            utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
-                Utf16Error::Read(error) => reading(error),
-                Utf16Error::Write(error) => writing(error),
-                Utf16Error::Invalid { offset, line } => {
-                    let what = format!("invalid UTF-16 at offset {offset}; save the file as \"CSV UTF-8\"");
-                    BulkError::Input(vec![Problem::new("", "encoding", format!("{name}:{line}: {what}"))])
-                }
-            })
-        }
+        Encoding::Utf16 { big_endian } => utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
+            Utf16Error::Read(error) => reading(error),
+            Utf16Error::Write(error) => writing(error),
+            Utf16Error::Invalid { offset, line } => {
+                let what = format!("invalid UTF-16 at offset {offset}; save the file as \"CSV UTF-8\"");
+                BulkError::Input(vec![Problem::new("", "encoding", format!("{name}:{line}: {what}"))])
+            }
+        }),
         Encoding::Utf8 | Encoding::Gzip => {
             let mut buffer = vec![0; 128 * 1024];
             loop {

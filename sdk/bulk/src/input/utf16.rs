@@ -32,9 +32,9 @@ pub(super) fn to_utf8(mut from: impl Read, big_endian: bool, mut to: impl Write)
             return if len == 0 { Ok(()) } else { Err(Utf16Error::Invalid { offset, line }) };
         }
         len += read;
-        let unit = |pair: &[u8]| match big_endian {
-            true => u16::from_be_bytes([pair[0], pair[1]]),
-            false => u16::from_le_bytes([pair[0], pair[1]]),
+        let unit = |pair: &[u8]| {
+            let pair = [pair[0], pair[1]];
+            if big_endian { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
         };
         units.clear();
         units.extend(bytes[..len].chunks_exact(2).map(unit));

@@ -46,7 +46,8 @@ impl Compiled {
                 None
             }
         };
-        let mut field = |path: &str, source: &Option<String>| source.as_deref().and_then(|s| compile(path, s));
+        let mut field =
+            |path: &str, source: &Option<String>| source.as_deref().and_then(|s| compile(path, s));
         let subject = field("/subject", &message.subject);
         let html = field("/html", &message.html);
         let text = field("/text", &message.text);
@@ -67,7 +68,8 @@ impl Compiled {
             match variable(value) {
                 Some((value, text)) => variables.push(DefaultVariable { name: name.clone(), text, value }),
                 None => {
-                    problems.push(Problem::new(path(), "type", "a variable is a text or a number").found(value));
+                    problems
+                        .push(Problem::new(path(), "type", "a variable is a text or a number").found(value));
                 }
             }
         }
@@ -196,7 +198,8 @@ mod tests {
     fn a_default_or_a_fallback_makes_a_variable_optional() {
         let message = Message::new().subject("{{{A}}}{{{B|b}}}").html("{{{C}}}{{{A|a}}}").variable("C", 1.5);
         let compiled = message.compile().unwrap();
-        let required: Vec<_> = compiled.used_variables().filter(|v| v.required).map(|v| (v.name, v.field)).collect();
+        let required: Vec<_> =
+            compiled.used_variables().filter(|v| v.required).map(|v| (v.name, v.field)).collect();
         assert_eq!(required, [("A", "subject")]);
         assert_eq!(compiled.default("C"), Some("1.5"));
     }

@@ -7,8 +7,7 @@ use std::{
 };
 
 use posthaste::{
-    Attachment, Email, EmailFields, Problem, Problems,
-    bytes::Bytes,
+    Attachment, Email, EmailFields, Problem, Problems, bytes::Bytes,
     problem::limits::ATTACHMENTS_ENCODED_BYTES,
 };
 
@@ -113,14 +112,18 @@ impl Composer {
                         files_size += size;
                         email = email.attach(attachment);
                     }
-                    Err(problem) => problems.push(RowProblem::new(position, "attachment", problem.found(path))),
+                    Err(problem) => {
+                        problems.push(RowProblem::new(position, "attachment", problem.found(path)));
+                    }
                 }
             }
         }
         let checked = email.check();
         if checked.is_err() || shape.is_err() {
             let found = Problems::merge(shape, checked).err().map(Problems::into_vec).unwrap_or_default();
-            problems.extend(found.into_iter().map(|problem| {
+            let found =
+                found.into_iter().filter(|problem| missing.is_empty() || !follows_from_missing(problem));
+            problems.extend(found.map(|problem| {
                 let column = match values {
                     Values::Cells { .. } => Columns::name_of(&problem.path, &email),
                     Values::List(_) => problem.path.clone(),
@@ -129,10 +132,13 @@ impl Composer {
             }));
         }
         if files == Files::Inspect && files_size > 0 {
-            let own = email.fields().attachments.iter().filter_map(Attachment::size).map(encoded_len).sum::<u64>();
+            let own =
+                email.fields().attachments.iter().filter_map(Attachment::size).map(encoded_len).sum::<u64>();
             if own + files_size > ATTACHMENTS_ENCODED_BYTES {
-                let rule = format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
-                let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
+                let rule =
+                    format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
+                let problem =
+                    Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
                 problems.push(RowProblem::new(position, "attachment", problem));
             }
         }
@@ -141,7 +147,8 @@ impl Composer {
                 Values::Cells { .. } => format!("var:{name}"),
                 Values::List(_) => format!("/variables/{name}"),
             };
-            let rule = format!("the variable `{name}` of `{field}` has no value, and its placeholder no fallback");
+            let rule =
+                format!("the variable `{name}` of `{field}` has no value, and its placeholder no fallback");
             let problem = RowProblem::new(position, column, Problem::new("", "required", rule));
             if !problems.contains(&problem) {
                 problems.push(problem);
@@ -210,7 +217,9 @@ impl Composer {
         let tags: Vec<_> =
             tags.iter().filter(|(name, _)| !fields.tags.iter().any(|tag| tag.name == *name)).collect();
         let mut render = |field, template: &'t Template, escape| {
-            let value = |name: &str| values.get(name).filter(|value| !value.is_empty()).or_else(|| self.message.default(name));
+            let value = |name: &str| {
+                values.get(name).filter(|value| !value.is_empty()).or_else(|| self.message.default(name))
+            };
             template.render(escape, value, |name| missing.push((field, name)))
         };
         if let (Some(subject), false) = (subject, own.subject) {
@@ -235,7 +244,8 @@ impl Composer {
     ///
     /// Whoever writes the input also chooses the recipients, so a file outside of the input's folder is refused.
     fn attachment(&self, path: &str, files: Files, before: u64) -> Result<(Attachment, u64), Problem> {
-        let unreadable = |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));
+        let unreadable =
+            |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));
         let absolute = fs::canonicalize(self.folder.join(path)).map_err(unreadable)?;
         if !absolute.starts_with(&self.folder) {
             let folder = self.folder.display();
@@ -268,6 +278,15 @@ impl Composer {
             (fields.to, fields.cc, fields.bcc) = (&self.test_to, &[], &[]);
         }
         fields
+    }
+}
+
+/// Returns whether a problem can be the effect of a missing variable: a body or a tag is empty without it.
+fn follows_from_missing(problem: &Problem) -> bool {
+    match problem.code {
+        "required" => problem.path.is_empty(),
+        "empty" => problem.path.starts_with("/tags/"),
+        _ => false,
     }
 }
 

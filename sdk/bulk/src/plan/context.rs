@@ -49,7 +49,8 @@ pub(super) fn verify_input(source: &Source, file: &File, planned: &Fingerprint) 
     if planned.matches(&metadata) {
         return Ok(planned.clone());
     }
-    let changed = || BulkError::PlanChanged(format!("{} changed since it was planned", source.path.display()));
+    let changed =
+        || BulkError::PlanChanged(format!("{} changed since it was planned", source.path.display()));
     if metadata.len() != planned.size {
         return Err(changed());
     }

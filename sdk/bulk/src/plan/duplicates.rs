@@ -27,9 +27,11 @@ impl Duplicates {
             many => {
                 let mut many: Vec<u64> = many.iter().map(|one| address(one)).collect();
                 many.sort_unstable();
-                let mut hasher = DefaultHasher::new();
-                many.iter().for_each(|hash| hasher.write_u64(*hash));
-                hasher.finish()
+                let mut all = DefaultHasher::new();
+                for one in many {
+                    all.write_u64(one);
+                }
+                all.finish()
             }
         };
         hashes.push(hash);

@@ -99,7 +99,9 @@ pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
         hasher.update(&buffer[..read]);
         len += read as u64;
     }
-    if len != u64::from(expected.entries) * ENTRY as u64 || hasher.finalize().to_hex().as_str() != expected.blake3 {
+    if len != u64::from(expected.entries) * ENTRY as u64
+        || hasher.finalize().to_hex().as_str() != expected.blake3
+    {
         return Err(BulkError::PlanChanged(format!("the plan {} is damaged", path.display())));
     }
     Ok(())

@@ -12,6 +12,7 @@ use super::{
     job::Job,
 };
 use crate::{
+    RowProblem,
     error::{BulkError, Result},
     input::{Fingerprint, Position, Reading, Row, Rows},
 };
@@ -64,7 +65,9 @@ impl Preparer {
                 Ok(composed) => composed,
                 // The first row is in the batch by definition; the others may be between its rows.
                 Err(problems) if rows.is_empty() => {
-                    let why = problems.first().map_or("it belongs elsewhere".to_owned(), |p| p.without_location());
+                    let why = problems
+                        .first()
+                        .map_or("it belongs elsewhere".to_owned(), RowProblem::without_location);
                     return Err(changed(batch, entry, &why));
                 }
                 Err(_) => continue,
@@ -98,7 +101,7 @@ pub(super) fn preview(context: &Context, n: usize) -> Result<Vec<PreviewEmail>> 
         let next = rows.next().map_err(|error| error.in_input(&source.name, &source.path))?;
         let Some((position, record)) = next else { break };
         let Reading::Row(row) = Row::read(record, position, layout) else { continue };
-        let attachments = row.attachments.iter().map(|path| path.to_string()).collect();
+        let attachments = row.attachments.iter().map(ToString::to_string).collect();
         // A row with a missing file is invalid too, and isn't shown.
         let inspected = match Row::read(record, position, layout) {
             Reading::Row(row) => composer.compose(*row, Files::Inspect).is_ok(),
