@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use posthaste::auth::Session;
-use posthaste::{Client, RetryPolicy};
+use posthaste::{Client, ClientBuilder, RateLimit, RetryPolicy};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
@@ -95,22 +95,29 @@ impl Context {
 
     /// A client for the configured service, with its credential.
     pub(crate) fn client(&self) -> Result<Client, Fail> {
+        Ok(self.builder_with_credential()?.build()?)
+    }
+
+    /// The same client without a rate limit of its own: a bulk job learns the service's.
+    pub(crate) fn client_for_jobs(&self) -> Result<Client, Fail> {
+        Ok(self.builder_with_credential()?.rate_limit(RateLimit::Off).build()?)
+    }
+
+    fn builder_with_credential(&self) -> Result<ClientBuilder, Fail> {
         let settings = self.settings()?;
         if let Some(service) = &self.embedded {
-            let builder = Self::builder(settings).base_url(&service.base_url).api_key(&service.api_key);
-            return Ok(builder.build()?);
+            return Ok(Self::builder(settings).base_url(&service.base_url).api_key(&service.api_key));
         }
         let base_url = self.base_url()?;
         let builder = Self::builder(settings).base_url(base_url.as_str());
-        let builder = match settings.credential.as_ref().map(|credential| &credential.value) {
+        Ok(match settings.credential.as_ref().map(|credential| &credential.value) {
             Some(Credential::ApiKey(key)) => builder.api_key(key.expose_secret()),
             Some(Credential::AccessToken(token)) => builder.access_token(token.expose_secret()),
             None => match self.stored_credential(base_url)? {
                 Stored::Key(key) => builder.api_key(key.expose_secret()),
                 Stored::Login(session) => builder.session(session),
             },
-        };
-        Ok(builder.build()?)
+        })
     }
 
     /// Reports on standard error what was done if standard output is closed, even with `--quiet`.
@@ -221,7 +228,7 @@ impl Context {
     }
 
     /// The client settings that don't depend on the service.
-    pub(crate) fn builder(settings: &Settings) -> posthaste::ClientBuilder {
+    pub(crate) fn builder(settings: &Settings) -> ClientBuilder {
         let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);
