@@ -67,7 +67,7 @@ pub(crate) static EXIT_CODES: &[Row] = &[
     row(Kind::Rejected, 3, "rejected", "request rejected, or --wait ended in failure", "fix the data"),
     row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),
     row(Kind::NotFound, 5, "not_found", "not found", "create or skip"),
-    row(Kind::Limited, 6, "limited", "rate limited, after all retries", "wait"),
+    row(Kind::Limited, 6, "limited", "rate limited after all retries, or a job paused", "wait"),
     row(Kind::Unavailable, 7, "unavailable", "connection or service failed; retrying is safe", "retry"),
     row(Kind::Pending, 8, "pending", "timed out while waiting", "wait again"),
     row(
@@ -185,6 +185,29 @@ pub(crate) enum Fail {
         /// The hint.
         hint: Option<String>,
     },
+    /// The outcome of some of the items is unknown.
+    Unknown {
+        /// The message.
+        message: String,
+        /// The hint.
+        hint: Option<String>,
+    },
+    /// A quota is exhausted, or the job was paused.
+    Limited {
+        /// The message.
+        message: String,
+        /// The hint.
+        hint: Option<String>,
+    },
+    /// A signal stopped a job that can be continued.
+    Stopped {
+        /// The signal.
+        signal: Signal,
+        /// The message.
+        message: String,
+        /// The hint.
+        hint: Option<String>,
+    },
     /// A signal stopped the program.
     Interrupted(Signal),
     /// The command that was run exited with this code, or couldn't be started.
@@ -206,7 +229,9 @@ impl Fail {
             Self::Rejected { .. } => Kind::Rejected,
             Self::Pending { .. } => Kind::Pending,
             Self::Partial { .. } => Kind::Partial,
-            Self::Interrupted(_) => Kind::Interrupted,
+            Self::Unknown { .. } => Kind::Unknown,
+            Self::Limited { .. } => Kind::Limited,
+            Self::Interrupted(_) | Self::Stopped { .. } => Kind::Interrupted,
             Self::BrokenPipe => Kind::Ok,
         }
     }
@@ -215,8 +240,8 @@ impl Fail {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Child { code, .. } => *code,
-            Self::Interrupted(Signal::Terminate) => 143,
-            Self::Interrupted(Signal::Hangup) => 129,
+            Self::Interrupted(Signal::Terminate) | Self::Stopped { signal: Signal::Terminate, .. } => 143,
+            Self::Interrupted(Signal::Hangup) | Self::Stopped { signal: Signal::Hangup, .. } => 129,
             other => other.kind().exit_code(),
         }
     }

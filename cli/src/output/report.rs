@@ -164,7 +164,10 @@ pub(crate) fn message(fail: &Fail) -> String {
         | Fail::Unavailable { message, .. }
         | Fail::Rejected { message, .. }
         | Fail::Pending { message, .. }
-        | Fail::Partial { message, .. } => message.clone(),
+        | Fail::Partial { message, .. }
+        | Fail::Unknown { message, .. }
+        | Fail::Limited { message, .. }
+        | Fail::Stopped { message, .. } => message.clone(),
         Fail::Usage(report) => title(report),
         Fail::Interrupted(_) => "interrupted".to_owned(),
         Fail::Child { message, .. } => message.clone().unwrap_or_default(),
@@ -229,7 +232,10 @@ fn hints(fail: &Fail) -> Vec<String> {
         | Fail::Unavailable { hint, .. }
         | Fail::Rejected { hint, .. }
         | Fail::Pending { hint, .. }
-        | Fail::Partial { hint, .. } => hint.clone(),
+        | Fail::Partial { hint, .. }
+        | Fail::Unknown { hint, .. }
+        | Fail::Limited { hint, .. }
+        | Fail::Stopped { hint, .. } => hint.clone(),
         Fail::UnknownOutcome { unknown_outcome, .. } => Some(unknown_outcome.clone()),
         _ => None,
     };
@@ -281,6 +287,7 @@ fn outcome(fail: &Fail) -> Value {
     let outcome = match fail {
         Fail::Usage(_) | Fail::Auth { .. } => Outcome::NotSent,
         Fail::Sdk(error) | Fail::UnknownOutcome { error, .. } => error.outcome(),
+        Fail::Unknown { .. } => Outcome::Unknown,
         _ => return Value::Null,
     };
     outcome_name(outcome)
