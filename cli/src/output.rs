@@ -3,6 +3,7 @@
 pub(crate) mod color;
 pub(crate) mod hidden;
 pub(crate) mod jq;
+pub(crate) mod job_progress;
 pub(crate) mod json;
 pub(crate) mod out;
 pub(crate) mod pager;

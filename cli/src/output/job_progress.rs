@@ -1,0 +1,197 @@
+//! Progress of a bulk job on standard error: a bar on a terminal, a line every 10 seconds in a log.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use serde_json::json;
+
+use super::out::{Out, write_stderr, write_stderr_json};
+use super::terminal::safe;
+use crate::settings::ProgressStyle;
+
+/// Time between two log lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Time between two objects, if `--progress json` asks for them.
+const JSON_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The figures of a running job.
+#[derive(Debug, Clone)]
+pub(crate) struct Figures {
+    /// `running`, `stopping`, `paused: …`.
+    pub(crate) state: String,
+    pub(crate) sent: u64,
+    pub(crate) rejected: u64,
+    pub(crate) unknown: u64,
+    pub(crate) remaining: u64,
+    pub(crate) requests_per_second: f64,
+    /// The service's limit in requests per second, once it is known.
+    pub(crate) learned_limit: Option<f64>,
+    pub(crate) requests: u64,
+    /// The number of responses with status 429.
+    pub(crate) throttled: u64,
+    /// The estimated time until the job is finished.
+    pub(crate) eta: Option<Duration>,
+}
+
+/// The progress of one job.
+#[derive(Debug)]
+pub(crate) struct JobProgress {
+    shown: Shown,
+    total: u64,
+}
+
+#[derive(Debug)]
+enum Shown {
+    Nothing,
+    Bar(ProgressBar),
+    Lines { json: bool, interval: Duration, last: Cell<Instant> },
+}
+
+impl JobProgress {
+    /// Starts showing progress. A job takes long, so a log gets lines too unless they are turned off.
+    pub(crate) fn new(style: ProgressStyle, out: &Out, total: u64) -> Self {
+        let lines = |json, interval| Shown::Lines { json, interval, last: Cell::new(Instant::now()) };
+        let json = out.messages_are_json();
+        let shown = match style {
+            _ if out.is_quiet() => Shown::Nothing,
+            ProgressStyle::None => Shown::Nothing,
+            ProgressStyle::Json => lines(true, JSON_INTERVAL),
+            ProgressStyle::Auto if !json && out.terminal.stderr => Shown::Bar(bar(total)),
+            ProgressStyle::Plain | ProgressStyle::Auto => lines(json, LOG_INTERVAL),
+        };
+        Self { shown, total }
+    }
+
+    /// Shows the figures.
+    pub(crate) fn set(&self, figures: &Figures) {
+        match &self.shown {
+            Shown::Nothing => {}
+            Shown::Bar(bar) => {
+                bar.set_position(self.total.saturating_sub(figures.remaining));
+                bar.set_message(self.text(figures));
+            }
+            Shown::Lines { json, interval, last } => {
+                if last.get().elapsed() < *interval {
+                    return;
+                }
+                last.set(Instant::now());
+                if *json {
+                    write_stderr_json(&self.object(figures));
+                } else {
+                    write_stderr(&format!("{}\n", self.text(figures)));
+                }
+            }
+        }
+    }
+
+    /// Prints something else while the bar is hidden.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.suspend(print),
+            _ => print(),
+        }
+    }
+
+    fn text(&self, figures: &Figures) -> String {
+        let Figures { state, sent, rejected, unknown, requests_per_second, learned_limit, throttled, eta, .. } =
+            figures;
+        let mut text = format!("{}/{} sent", HumanCount(*sent), HumanCount(self.total));
+        for (n, what) in [(rejected, "rejected"), (unknown, "unknown")] {
+            if *n > 0 {
+                text += &format!(", {} {what}", HumanCount(*n));
+            }
+        }
+        text += &format!(", {requests_per_second:.1} requests/s");
+        if let Some(limit) = learned_limit {
+            text += &format!(" (limit {limit:.1})");
+        }
+        if *throttled > 0 {
+            text += &format!(", {throttled} × 429");
+        }
+        if let Some(eta) = eta {
+            text += &format!(", {} left", clock(*eta));
+        }
+        if state != "running" {
+            text += &format!(", {}", safe(state));
+        }
+        text
+    }
+
+    fn object(&self, figures: &Figures) -> serde_json::Value {
+        let Figures { state, sent, rejected, unknown, remaining, requests, throttled, .. } = figures;
+        json!({ "progress": {
+            "state": state,
+            "total": self.total,
+            "sent": sent,
+            "rejected": rejected,
+            "unknown": unknown,
+            "remaining": remaining,
+            "requests": requests,
+            "throttled": throttled,
+            "requests_per_second": figures.requests_per_second,
+            "learned_limit": figures.learned_limit,
+            "eta_seconds": figures.eta.map(|eta| eta.as_secs()),
+        }})
+    }
+}
+
+/// Erases the bar, also if the job is interrupted.
+impl Drop for JobProgress {
+    fn drop(&mut self) {
+        if let Shown::Bar(bar) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(total: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+    if let Ok(style) = BarStyle::with_template("{bar:20} {msg}") {
+        bar.set_style(style.progress_chars("━╸ "));
+    }
+    bar
+}
+
+/// `16:40`, `1:02:03`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> Figures {
+        Figures {
+            state: "running".to_owned(),
+            sent: 12_300,
+            rejected: 0,
+            unknown: 100,
+            remaining: 987_600,
+            requests_per_second: 9.76,
+            learned_limit: Some(10.0),
+            requests: 125,
+            throttled: 2,
+            eta: Some(Duration::from_secs(3_723)),
+        }
+    }
+
+    #[test]
+    fn a_line_has_counts_rate_limit_and_remaining_time() {
+        let progress = JobProgress { shown: Shown::Nothing, total: 1_000_000 };
+        let line = "12,300/1,000,000 sent, 100 unknown, 9.8 requests/s (limit 10.0), 2 × 429, 1:02:03 left";
+        assert_eq!(progress.text(&figures()), line);
+        let paused = Figures { state: "paused: quota".to_owned(), eta: None, throttled: 0, ..figures() };
+        assert!(progress.text(&paused).ends_with("(limit 10.0), paused: quota"));
+    }
+
+    #[test]
+    fn an_object_has_all_figures() {
+        let progress = JobProgress { shown: Shown::Nothing, total: 1_000_000 };
+        let object = progress.object(&figures());
+        assert_eq!((&object["progress"]["sent"], &object["progress"]["eta_seconds"]), (&json!(12_300), &json!(3_723)));
+    }
+}
