@@ -44,6 +44,7 @@ pub(crate) struct Cli {
 #[command(defer = true)]
 pub(crate) enum Command {
     Emails(Noun<commands::emails::Command>),
+    Bulk(Noun<commands::bulk::Command>),
     Broadcasts(Noun<commands::broadcasts::Command>),
     Templates(Noun<commands::templates::Command>),
     Domains(Noun<commands::domains::Command>),
@@ -99,15 +100,17 @@ impl Command {
     pub(crate) fn handles_signals(&self) -> bool {
         match self {
             Self::Webhooks(Noun(command)) => command.handles_signals(),
+            Self::Bulk(Noun(command)) => command.handles_signals(),
             #[cfg(feature = "sandbox")]
             Self::Sandbox(Noun(command)) => command.handles_signals(),
             _ => false,
         }
     }
 
-    /// Whether the command is a long-running server.
-    pub(crate) fn serves(&self) -> bool {
+    /// Whether the command is a long-running server, or sends any number of emails: then it needs several threads.
+    pub(crate) fn is_concurrent(&self) -> bool {
         match self {
+            Self::Bulk(Noun(command)) => command.sends(),
             #[cfg(feature = "sandbox")]
             Self::Sandbox(Noun(command)) => command.serves(),
             _ => false,

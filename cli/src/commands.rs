@@ -6,6 +6,7 @@ pub(crate) mod audiences;
 pub(crate) mod auth;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
+pub(crate) mod bulk;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod contacts;

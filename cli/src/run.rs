@@ -109,10 +109,10 @@ fn execute(cli: Cli, env: &Env, in_flight: &InFlight) -> Ended {
     }
 }
 
-/// One thread is enough for a client; the sandbox serves requests concurrently.
+/// One thread is enough for a client; the sandbox serves requests concurrently, and a job sends them so.
 fn runtime(command: &Command) -> io::Result<Runtime> {
     let mut builder =
-        if command.serves() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+        if command.is_concurrent() { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build()
 }
 
@@ -229,6 +229,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Auth(Noun(command)) => commands::auth::run(command, context).await,
         Command::Emails(Noun(command)) => commands::emails::run(command, context).await,
+        Command::Bulk(Noun(command)) => commands::bulk::run(command, context).await,
         Command::Broadcasts(Noun(command)) => commands::broadcasts::run(command, context).await,
         Command::Templates(Noun(command)) => commands::templates::run(command, context).await,
         Command::Domains(Noun(command)) => commands::domains::run(command, context).await,

@@ -35,6 +35,11 @@ pub(crate) struct Bodies {
 }
 
 impl Args {
+    /// Whether no body is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        [&self.text, &self.text_file, &self.html, &self.html_file].iter().all(|body| body.is_none())
+    }
+
     /// Reads the files.
     pub(crate) fn read(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
         let mut unread = false;

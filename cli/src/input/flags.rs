@@ -115,6 +115,11 @@ impl Flags {
         }
     }
 
+    /// Declares that the `n`th value of a repeated flag, from 1, sets the field at this pointer.
+    pub(crate) fn nth_field(&mut self, pointer: &str, flag: &'static str, n: usize, value: &str) {
+        self.fields.push((pointer.to_owned(), flag, Some(flag_origin(flag, n, value))));
+    }
+
     /// Adds a problem with a flag's value.
     pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
         self.wrong_nth(code, rule, flag, 1, value);

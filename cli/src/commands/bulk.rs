@@ -1,0 +1,71 @@
+//! `bulk`: jobs that send an email per row of a file, each row at most once.
+
+mod cancel;
+mod doctor;
+mod failure;
+mod job;
+mod list;
+mod message;
+mod overview;
+mod pause;
+mod plan;
+mod planning;
+mod reconcile;
+mod report;
+mod resume;
+mod retry;
+mod rows;
+mod running;
+mod send;
+mod status;
+mod words;
+
+use crate::context::Context;
+use crate::diagnostics::Fail;
+
+/// Send an email per row of a CSV or JSON Lines file, each at most once
+#[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
+pub(crate) enum Command {
+    Plan(Box<plan::Args>),
+    Send(Box<send::Args>),
+    Resume(resume::Args),
+    Status(status::Args),
+    Pause(pause::Args),
+    Cancel(cancel::Args),
+    Report(report::Args),
+    Reconcile(reconcile::Args),
+    Retry(Box<retry::Args>),
+    Doctor(doctor::Args),
+    #[command(visible_alias = "ls")]
+    List(list::Args),
+}
+
+impl Command {
+    /// Whether the command handles signals itself: a job finishes its requests in flight.
+    pub(crate) fn handles_signals(&self) -> bool {
+        self.sends()
+    }
+
+    /// Whether the command runs a job, for which it needs several threads.
+    pub(crate) fn sends(&self) -> bool {
+        matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_))
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
+    match command {
+        Command::Plan(args) => plan::run(*args, context).await,
+        Command::Send(args) => send::run(*args, context).await,
+        Command::Resume(args) => resume::run(args, context).await,
+        Command::Status(args) => status::run(args, context).await,
+        Command::Pause(args) => pause::run(args, context).await,
+        Command::Cancel(args) => cancel::run(args, context).await,
+        Command::Report(args) => report::run(args, context).await,
+        Command::Reconcile(args) => reconcile::run(args, context).await,
+        Command::Retry(args) => retry::run(*args, context).await,
+        Command::Doctor(args) => doctor::run(args, context).await,
+        Command::List(args) => list::run(args, context).await,
+    }
+}

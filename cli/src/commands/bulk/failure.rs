@@ -1,0 +1,75 @@
+//! The failures of jobs.
+
+use std::io::ErrorKind;
+
+use posthaste_bulk::{BulkError, RowProblem};
+
+use super::words::{count, number};
+use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
+use crate::input::flags::Flags;
+
+/// The failure of a library call.
+pub(super) fn of(error: BulkError) -> Fail {
+    match error {
+        BulkError::Input(problems) => Fail::Usage(Diagnostics {
+            found: problems.into_iter().map(|problem| Diagnostic { problem, origin: None, hint: None }).collect(),
+            ..Diagnostics::default()
+        }),
+        BulkError::Client(error) => Fail::Sdk(error),
+        BulkError::Io { action, path, source } => {
+            let hint = match source.kind() {
+                ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => {
+                    Some("free disk space; a job that was started can then be resumed".to_owned())
+                }
+                _ => None,
+            };
+            let message = format!("couldn't {action} {}", path.display());
+            Fail::Local { message, source: Some(Box::new(source)), hint }
+        }
+        error => Fail::Local { message: error.to_string(), source: None, hint: None },
+    }
+}
+
+/// The failure of planning, whose problems may be those of flags and of the input's name.
+pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fail {
+    match error {
+        BulkError::Input(problems) => {
+            flags.add_problems(posthaste::Problems::check(problems));
+            flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
+        }
+        BulkError::Io { action: "read", source, .. } if file != "-" => {
+            flags.wrong("file", format!("couldn't read {file}: {source}"), "FILE", file);
+            flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
+        }
+        error => of(error),
+    }
+}
+
+/// Invalid rows: the first problems, and where the others are.
+pub(super) fn of_rows(plan: &posthaste_bulk::Plan) -> Fail {
+    let counts = plan.counts();
+    let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
+    let file = plan.invalid_rows().unwrap_or_default();
+    let are = if counts.invalid == 1 { "is" } else { "are" };
+    let summary =
+        format!("{} of {} {are} invalid; nothing was sent", number(counts.invalid), count(counts.rows, "row"));
+    Fail::Usage(Diagnostics {
+        summary: Some(summary),
+        omitted: usize::try_from(counts.problems).unwrap_or(usize::MAX).saturating_sub(found.len()),
+        found,
+        help: Some(format!(
+            "all invalid rows are in {}; correct the input, or send the other rows with --skip-invalid",
+            file.display()
+        )),
+        ..Diagnostics::default()
+    })
+}
+
+/// A problem of a row, with its place in the message.
+fn diagnostic(problem: &RowProblem) -> Diagnostic {
+    let RowProblem { row, line, column, message, found, .. } = problem;
+    let place = column.as_deref().map(|column| format!(", {column}")).unwrap_or_default();
+    let mut shown = Problem::new("", "row", format!("row {row} (line {line}){place}: {message}"));
+    shown.found.clone_from(found);
+    Diagnostic { problem: shown, origin: None, hint: None }
+}

@@ -1,0 +1,117 @@
+//! The jobs on this machine, and the one that a command names.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use posthaste_bulk::Job;
+use tempfile::TempDir;
+
+use super::failure;
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::input::body_builder::flag_origin;
+use crate::settings::paths;
+
+// The argument that names a job; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct JobArg {
+    /// Job: its ID, the start of it, or its folder [default: the latest job]
+    #[arg(value_name = "JOB")]
+    pub(super) job: Option<String>,
+}
+
+/// The folder that has a folder per job.
+pub(super) enum Jobs {
+    Kept(PathBuf),
+    /// Of a job whose service ends with the command.
+    Temporary(TempDir),
+}
+
+impl Jobs {
+    /// A folder for new jobs: a temporary one if the service ends with this command, or `temporary` is set.
+    pub(super) fn open(temporary: bool, context: &Context) -> Result<Self, Fail> {
+        if !temporary && !context.global.has_sandbox() {
+            return Ok(Self::Kept(folder(context)?));
+        }
+        let made = tempfile::Builder::new().prefix("posthaste-bulk-").tempdir();
+        made.map(Self::Temporary).map_err(|error| Fail::local("couldn't create a temporary folder", error))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(folder) => folder.path(),
+        }
+    }
+
+    /// Whether jobs outlive the command.
+    pub(super) fn are_kept(&self) -> bool {
+        matches!(self, Self::Kept(_))
+    }
+}
+
+/// The folder of the jobs on this machine.
+pub(super) fn folder(context: &Context) -> Result<PathBuf, Fail> {
+    let state = paths::state_dir(&context.env)?;
+    state.map(|folder| folder.join("bulk")).ok_or_else(|| Fail::Local {
+        message: "there is no home directory to store jobs in".to_owned(),
+        source: None,
+        hint: Some("set HOME or XDG_STATE_HOME".to_owned()),
+    })
+}
+
+/// The folders of all jobs, the latest first: by the last change of the journal, or else of the plan.
+pub(super) fn all(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
+    let entries = match std::fs::read_dir(jobs) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Fail::local(format!("couldn't read {}", jobs.display()), error)),
+    };
+    let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    let mut found: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| !name(path).starts_with('.'))
+        .filter_map(|path| {
+            let planned = changed(&path.join("job.json"))?;
+            Some((changed(&path.join("journal")).map_or(planned, |ran| ran.max(planned)), path))
+        })
+        .collect();
+    found.sort_by(|a, b| b.cmp(a));
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The folder of the named job, or of the latest one.
+pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail> {
+    let none = |message: String| Fail::NotFound { message, hint: Some("posthaste bulk list".to_owned()) };
+    if let Some(path) = job.map(Path::new).filter(|path| path.join("job.json").is_file()) {
+        return std::path::absolute(path).map_err(|error| Fail::local("couldn't resolve the folder", error));
+    }
+    let all = all(&folder(context)?)?;
+    let Some(job) = job else {
+        return all.into_iter().next().ok_or_else(|| none("there is no job yet".to_owned()));
+    };
+    if let Some(exact) = all.iter().find(|path| name(path) == job) {
+        return Ok(exact.clone());
+    }
+    let mut started = all.into_iter().filter(|path| !job.is_empty() && name(path).starts_with(job));
+    let first = started.next().ok_or_else(|| none(format!("there is no job `{job}`")))?;
+    let others: Vec<PathBuf> = started.collect();
+    if others.is_empty() {
+        return Ok(first);
+    }
+    let names: Vec<_> = std::iter::once(&first).chain(&others).map(|path| name(path)).collect();
+    let rule = format!("several jobs start like this: {}", names.join(", "));
+    Err(Fail::Usage(Diagnostics::one(Problem::new("", "ambiguous", rule), Some(flag_origin("JOB", 1, job)))))
+}
+
+/// Opens the named job, or the latest one, to look at it. Its input may have changed.
+pub(super) async fn inspect(job: Option<&str>, context: &Context) -> Result<Job, Fail> {
+    Job::inspect(find(job, context)?).await.map_err(failure::of)
+}
+
+/// The name of a job's folder, which is its ID.
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,60 @@
+//! `bulk list`: the jobs on this machine.
+
+use posthaste_bulk::Job;
+use serde_json::{Value, json};
+
+use super::{failure, job, status};
+use crate::actions::pages::Table;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::output::table::{Column, Kind};
+
+/// List the jobs on this machine, latest first
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns: job, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
+    Examples:\n  posthaste bulk list\n  posthaste bulk list --columns job,state,folder")]
+pub(crate) struct Args {}
+
+/// The first eight columns are the default.
+const TABLE: Table = Table {
+    columns: &[
+        Column::new("job", "JOB", Kind::Id),
+        Column::new("state", "STATE", Kind::State),
+        Column::new("sent", "SENT", Kind::Text),
+        Column::new("remaining", "REMAINING", Kind::Text),
+        Column::new("rejected", "REJECTED", Kind::Text),
+        Column::new("unknown", "UNKNOWN", Kind::Text),
+        Column::new("invalid", "INVALID", Kind::Text),
+        Column::new("created_at", "PLANNED", Kind::Time),
+        Column::new("rows", "ROWS", Kind::Text),
+        Column::new("requests", "REQUESTS", Kind::Text),
+        Column::new("input", "INPUT", Kind::Text),
+        Column::new("base_url", "BASE URL", Kind::Text),
+        Column::new("profile", "PROFILE", Kind::Text),
+        Column::new("folder", "FOLDER", Kind::Text),
+    ],
+    shown: 8,
+    nothing: "no jobs yet",
+};
+
+pub(super) async fn run(Args {}: Args, context: &Context) -> Result<(), Fail> {
+    let columns = TABLE.columns(context)?;
+    let folder = job::folder(context)?;
+    let mut rows: Vec<Value> = Vec::new();
+    for path in job::all(&folder)? {
+        let read = async {
+            let job = Job::inspect(&path).await?;
+            Ok(status::document(&job, &job.status().await?))
+        };
+        match read.await.map_err(failure::of) {
+            Ok(row) => rows.push(row),
+            Err(fail) => context.out.warn(&crate::output::report::message(&fail)),
+        }
+    }
+    let nothing = rows.is_empty();
+    context.out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &columns)?;
+    if nothing && !context.out.is_json() {
+        context.out.note(TABLE.nothing);
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! The message of a job, from flags: the defaults of all rows.
+
+use posthaste_bulk::Message;
+
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::bodies;
+use crate::input::flags::Flags;
+use crate::input::pair::Pair;
+use crate::input::source::StdinReaders;
+
+/// Sets a field of the message, or adds to one.
+type Set = fn(Message, String) -> Message;
+
+// No doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct MessageArgs {
+    /// Sender, such as `Acme <hi@acme.test>` [default: `from` in the profile]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Message")]
+    from: Option<String>,
+    /// Subject; may contain placeholders
+    #[arg(long, value_name = "TEXT", help_heading = "Message")]
+    subject: Option<String>,
+    #[command(flatten)]
+    bodies: bodies::Args,
+    /// Published template to use, by ID or alias
+    #[arg(long, value_name = "ID", help_heading = "Body")]
+    template: Option<String>,
+    /// Value of a variable in rows that have none; repeatable
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Body")]
+    var: Vec<String>,
+    /// Cc recipient; repeatable
+    #[arg(long, value_name = "ADDRESS", help_heading = "Message", num_args = 1..)]
+    cc: Vec<String>,
+    /// Bcc recipient; repeatable
+    #[arg(long, value_name = "ADDRESS", help_heading = "Message", num_args = 1..)]
+    bcc: Vec<String>,
+    /// Reply-to address; repeatable
+    #[arg(long, value_name = "ADDRESS", help_heading = "Message")]
+    reply_to: Vec<String>,
+    /// Custom email header; the value may contain placeholders; repeatable
+    #[arg(long, value_name = "NAME: VALUE", help_heading = "Message")]
+    header: Vec<String>,
+    /// Tag; the value may contain placeholders; repeatable
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Message")]
+    tag: Vec<String>,
+    /// Topic; recipients who opted out of it are skipped
+    #[arg(long, value_name = "ID", help_heading = "Message")]
+    topic_id: Option<String>,
+    /// Time to send: ISO 8601, or a phrase such as `in 1 hour`; each email then takes a request
+    #[arg(long, value_name = "TIME", help_heading = "Message")]
+    scheduled_at: Option<String>,
+}
+
+impl MessageArgs {
+    /// Whether any flag is set.
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { from, subject, bodies, template, var, cc, bcc, reply_to, header, tag, topic_id, scheduled_at } = self;
+        let texts = [from, subject, template, topic_id, scheduled_at];
+        let lists = [var, cc, bcc, reply_to, header, tag];
+        bodies.is_empty() && texts.iter().all(|text| text.is_none()) && lists.iter().all(|list| list.is_empty())
+    }
+
+    /// Builds and validates the message.
+    pub(super) fn read(
+        self,
+        flags: &mut Flags,
+        stdin: StdinReaders,
+        context: &Context,
+    ) -> Result<Message, Fail> {
+        let Self { from, subject, bodies, template, var, cc, bcc, reply_to, header, tag, topic_id, scheduled_at } = self;
+        let mut message = Message::new();
+        let of_profile = match &from {
+            None if template.is_none() => context.settings()?.from.clone(),
+            _ => None,
+        };
+        flags.field("/from", "--from", from.as_deref().or(of_profile.as_ref().map(|from| from.value.as_str())));
+        if let Some(from) = from.or(of_profile.map(|from| from.value)) {
+            message = message.from(from);
+        }
+        let texts: [(&str, &'static str, Option<String>, Set); 4] = [
+            ("/subject", "--subject", subject, |message, text| message.subject(text)),
+            ("/template", "--template", template, |message, text| message.template(text)),
+            ("/topic_id", "--topic-id", topic_id, |message, text| message.topic_id(text)),
+            ("/scheduled_at", "--scheduled-at", scheduled_at, |message, text| message.scheduled_at(text)),
+        ];
+        for (pointer, flag, value, set) in texts {
+            flags.field(pointer, flag, value.as_deref());
+            message = value.into_iter().fold(message, set);
+        }
+        let bodies = bodies.read(flags, stdin);
+        message = bodies.html.into_iter().fold(message, Message::html);
+        message = bodies.text.into_iter().fold(message, Message::text);
+        let lists: [(&str, &'static str, Vec<String>, Set); 3] = [
+            ("/cc", "--cc", cc, |message, text| message.cc(text)),
+            ("/bcc", "--bcc", bcc, |message, text| message.bcc(text)),
+            ("/reply_to", "--reply-to", reply_to, |message, text| message.reply_to(text)),
+        ];
+        for (pointer, flag, values, add) in lists {
+            flags.list(pointer, flag, &values);
+            message = values.into_iter().fold(message, add);
+        }
+        message = pairs(message, flags, "--var", '=', "/variables", &var, |message, name, value| {
+            message.variable(name, value)
+        });
+        message = pairs(message, flags, "--tag", '=', "/tags", &tag, |message, name, value| {
+            message.tag(name, value)
+        });
+        message = pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
+            message.header(name, value.trim())
+        });
+        flags.add_problems(posthaste::Problems::check(message.check().err().unwrap_or_default()));
+        Ok(message)
+    }
+}
+
+/// Adds the pairs of a repeated flag.
+fn pairs(
+    mut message: Message,
+    flags: &mut Flags,
+    flag: &'static str,
+    separator: char,
+    pointer: &str,
+    values: &[String],
+    add: fn(Message, &str, &str) -> Message,
+) -> Message {
+    for (i, text) in values.iter().enumerate() {
+        let Some(pair) = Pair::read(text, separator).filter(|pair| !pair.name.is_empty()) else {
+            let form = if separator == ':' { "NAME: VALUE" } else { "NAME=VALUE" };
+            flags.wrong_nth("type", format!("{flag} must be {form}"), flag, i + 1, text);
+            continue;
+        };
+        let mut path = pointer.to_owned();
+        posthaste::problem::push_token(&mut path, pair.name);
+        flags.nth_field(&path, flag, i + 1, text);
+        message = add(message, pair.name, pair.value);
+    }
+    message
+}

@@ -1,0 +1,136 @@
+//! What a plan sends, before it is sent.
+
+use std::time::Duration;
+
+use posthaste_bulk::{Plan, PreviewEmail};
+use serde_json::{Value, json};
+
+use super::failure;
+use super::words::{count, duration, number};
+use crate::diagnostics::Fail;
+use crate::output::terminal::brief;
+
+/// The number of rendered emails.
+const SHOWN: usize = 3;
+/// The number of lines shown of a body.
+const BODY_LINES: usize = 8;
+/// The rate of estimates, unless `--max-rps` is lower.
+const ESTIMATED_RPS: f64 = 10.0;
+
+/// A plan with its first emails rendered.
+pub(super) struct Overview<'a> {
+    plan: &'a Plan,
+    emails: Vec<PreviewEmail>,
+    rps: f64,
+}
+
+impl<'a> Overview<'a> {
+    /// Renders the first emails.
+    pub(super) fn new(plan: &'a Plan, max_rps: Option<f64>) -> Result<Self, Fail> {
+        let emails = plan.preview(SHOWN).map_err(failure::of)?;
+        Ok(Self { plan, emails, rps: max_rps.unwrap_or(ESTIMATED_RPS) })
+    }
+
+    /// The time that the requests take at the estimated rate.
+    fn estimate(&self) -> Duration {
+        Duration::from_secs_f64(f64::from(self.plan.batches()) / self.rps)
+    }
+
+    /// The estimate as a sentence: `1,000,000 rows = 10,000 requests; 17 min at 10 requests/s`.
+    pub(super) fn estimate_line(&self) -> String {
+        let requests = count(self.plan.batches().into(), "request");
+        let rows = count(self.plan.counts().valid, "row");
+        format!("{rows} = {requests}; {} at {} requests/s", duration(self.estimate()), self.rps)
+    }
+
+    fn bytes_per_email(&self) -> u64 {
+        let counts = self.plan.counts();
+        counts.bytes.checked_div(counts.valid).unwrap_or_default()
+    }
+
+    /// The lines for people.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let counts = self.plan.counts();
+        let mut rows = format!("{} valid, {} invalid", number(counts.valid), number(counts.invalid));
+        if counts.blank > 0 {
+            rows = format!("{rows}, {} blank", number(counts.blank));
+        }
+        let duplicates = match counts.duplicates {
+            Some(0) => "no duplicates".to_owned(),
+            Some(n) => format!("{} with the recipients of an earlier row", number(n)),
+            None => "duplicates not counted in so many rows".to_owned(),
+        };
+        let mut lines = vec![
+            format!("job         {}", self.plan.id()),
+            format!("rows        {} ({rows})", number(counts.rows)),
+            format!("recipients  {} ({duplicates})", number(counts.recipients)),
+            format!("emails      {} bytes each", number(self.bytes_per_email())),
+            format!("estimate    {}", self.estimate_line()),
+        ];
+        for PreviewEmail { row, email, attachments, .. } in &self.emails {
+            let fields = email.fields();
+            lines.push(String::new());
+            lines.push(format!("row {row}"));
+            let mut field = |name: &str, text: String| {
+                if !text.is_empty() {
+                    lines.push(format!("  {name:<10}{}", brief(&text)));
+                }
+            };
+            field("from", fields.from.unwrap_or_default().to_owned());
+            field("to", fields.to.join(", "));
+            field("cc", fields.cc.join(", "));
+            field("bcc", fields.bcc.join(", "));
+            field("subject", fields.subject.unwrap_or_default().to_owned());
+            field("template", fields.template.map(|template| template.id.to_string()).unwrap_or_default());
+            field("attach", attachments.join(", "));
+            for body in [fields.text, fields.html].into_iter().flatten() {
+                lines.extend(body.lines().take(BODY_LINES).map(|line| format!("  | {}", brief(line))));
+                let more = body.lines().count().saturating_sub(BODY_LINES);
+                if more > 0 {
+                    lines.push(format!("  … {}", count(more as u64, "more line")));
+                }
+            }
+        }
+        lines
+    }
+
+    /// The object for programs.
+    pub(super) fn document(&self) -> Value {
+        let emails = self.emails.iter().map(|preview| {
+            json!({ "row": preview.row, "email": preview.email, "attachments": preview.attachments })
+        });
+        let mut document = json!({
+            "object": "bulk_plan",
+            "job": self.plan.id(),
+            "folder": self.plan.dir(),
+            "input": self.plan.input_name(),
+            "requests": self.plan.batches(),
+            "bytes_per_email": self.bytes_per_email(),
+            "estimate_seconds": self.estimate().as_secs(),
+            "invalid_rows": self.plan.invalid_rows(),
+            "emails": emails.collect::<Vec<_>>(),
+        });
+        if let (Some(document), Ok(Value::Object(counts))) =
+            (document.as_object_mut(), serde_json::to_value(self.plan.counts()))
+        {
+            document.extend(counts);
+        }
+        document
+    }
+
+    /// The question before sending: number of emails, sender, subject, first recipient.
+    pub(super) fn question(&self, remaining: u64) -> String {
+        let emails = count(remaining, "email");
+        let Some(PreviewEmail { email, .. }) = self.emails.first() else {
+            return format!("Send {emails}?");
+        };
+        let fields = email.fields();
+        let from = fields.from.map(|from| format!(" from {}", brief(from))).unwrap_or_default();
+        let subject = match (fields.subject, fields.template) {
+            (Some(subject), _) => format!(", subject \"{}\"", brief(subject)),
+            (None, Some(template)) => format!(", template {}", template.id),
+            (None, None) => String::new(),
+        };
+        format!("Send {emails}{from}{subject}, the first to {}?", brief(&fields.to.join(", ")))
+    }
+}

@@ -1,0 +1,42 @@
+//! `bulk plan`: validates all rows and shows what would be sent.
+
+use super::job::Jobs;
+use super::overview::Overview;
+use super::planning::PlanArgs;
+use super::{failure, running};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+
+/// Validate all rows and show what a job would send, without sending it
+///
+/// Prints the counts, the first three rendered emails, and an estimate. All invalid rows are written to invalid.csv in the job's folder, each
+/// with its problems; the first 20 problems are shown, and the exit code is 2. `bulk send` with the same arguments sends the job.
+///
+/// Needs no credential, and without a base URL the plan isn't kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = super::send::EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+    /// Rate of the estimate, in requests per second [default: 10]
+    #[arg(long, value_name = "N")]
+    max_rps: Option<String>,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = crate::input::flags::Flags::default();
+    let max_rps = running::max_rps(args.max_rps.as_deref(), &mut flags);
+    flags.finish()?;
+    let client = context.client_for_preview()?;
+    let unkept = context.settings()?.base_url.is_none();
+    let jobs = Jobs::open(unkept, context)?;
+    let skip_invalid = args.plan.skip_invalid;
+    let planned = args.plan.read(jobs.path(), &client, context).await?;
+    let job = planned.plan(&client, jobs.path()).await?;
+    let overview = Overview::new(job.plan(), max_rps)?;
+    context.out.result(&overview.lines(), &overview.document())?;
+    if job.plan().counts().invalid > 0 && !skip_invalid {
+        return Err(failure::of_rows(job.plan()));
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Planning a job from the flags of `plan` and `send`.
+
+use std::path::{Path, PathBuf};
+
+use posthaste::Client;
+use posthaste_bulk::{Bulk, Input, Job, Message};
+
+use super::message::MessageArgs;
+use super::{failure, rows};
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail};
+use crate::input::flags::{Choices, Flags, Required};
+use crate::input::source::Source;
+
+// No doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct PlanArgs {
+    /// CSV, TSV or JSON Lines file, optionally with gzip; - reads standard input
+    #[arg(value_name = "FILE", add = Required)]
+    file: Option<String>,
+    #[command(flatten)]
+    message: MessageArgs,
+    /// Format of FILE: csv, tsv or jsonl [default: by name, or by the first character]
+    #[arg(long, value_name = "FORMAT", value_parser = Choices(&["csv", "tsv", "jsonl"]), hide_possible_values = true, help_heading = "Rows")]
+    format: Option<String>,
+    /// Column to skip; repeatable
+    #[arg(long, value_name = "NAME", help_heading = "Rows")]
+    ignore_column: Vec<String>,
+    /// Send the valid rows even if others are invalid; the exit code is then 10
+    #[arg(long, help_heading = "Rows")]
+    pub(super) skip_invalid: bool,
+    /// Send only the first N valid rows, for a trial
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Rows")]
+    limit: Option<String>,
+    /// Send all emails to this address instead, without Cc and Bcc
+    #[arg(long, value_name = "ADDRESS", help_heading = "Rows")]
+    test_to: Option<String>,
+    /// Send only the corrected rows in this copy of an earlier job's invalid.csv
+    ///
+    /// Without FILE, the list must be in the folder of its job, and the message of that job is used unless message flags are given. With
+    /// FILE and the flags of the earlier job, the list can be anywhere. A row that wasn't invalid in the earlier job is refused: it was sent.
+    #[arg(long, value_name = "PATH", help_heading = "Rows")]
+    only: Option<PathBuf>,
+    /// Folder of the files in the column `attachment` [default: the folder of FILE]
+    #[arg(long, value_name = "DIR", help_heading = "Rows")]
+    attachments: Option<PathBuf>,
+    /// Plan a new job even if there is one with the same rows, message and options
+    #[arg(long)]
+    again: bool,
+}
+
+/// A job to plan.
+pub(super) struct Planned {
+    bulk: Bulk,
+    file: String,
+    flags: Flags,
+}
+
+impl PlanArgs {
+    /// Validates the flags and reads the message. `jobs` is the folder of earlier jobs.
+    pub(super) async fn read(self, jobs: &Path, client: &Client, context: &Context) -> Result<Planned, Fail> {
+        let Self {
+            file,
+            message,
+            format,
+            ignore_column,
+            limit,
+            test_to,
+            only,
+            attachments,
+            again,
+            skip_invalid: _,
+        } = self;
+        let mut flags = Flags::default();
+        flags.help("posthaste bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
+        let mut stdin = context.stdin();
+        if file.is_none() && only.is_none() {
+            flags.missing("FILE");
+        }
+        let source = file.as_deref().and_then(|file| match stdin.claim("FILE", file) {
+            Ok(source) => Some(source),
+            Err(found) => {
+                flags.push(*found);
+                None
+            }
+        });
+        let format = rows::format(format.as_deref(), &mut flags);
+        let rows_to_send = limit.as_ref().and_then(|text| {
+            let rows = text.parse().ok().filter(|&rows: &u64| rows > 0);
+            if rows.is_none() {
+                flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
+            }
+            rows
+        });
+        let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
+        let own_message = !message.is_empty();
+        let message = message.read(&mut flags, stdin, context)?;
+        flags.finish()?;
+
+        // The problems that only planning finds.
+        let mut flags = Flags::default();
+        flags.field("/test_to", "--test-to", test_to.as_deref());
+        let described = |input: Input, message: Message| {
+            let mut bulk = Bulk::new(input, message);
+            bulk = ignore_column.iter().fold(bulk, Bulk::ignore_column);
+            bulk = rows_to_send.into_iter().fold(bulk, Bulk::limit);
+            bulk = test_to.iter().fold(bulk, Bulk::test_to);
+            bulk = attachments.iter().fold(bulk, Bulk::attachments);
+            profile.iter().fold(bulk, Bulk::profile)
+        };
+        let mut bulk = match (&source, &only) {
+            (_, Some(only)) => {
+                let earlier = match &source {
+                    // Planned again: an existing job is opened, and a new one has the same invalid rows.
+                    Some(source) => {
+                        let bulk = described(rows::input(source, format), message.clone());
+                        Some(bulk.plan(client, jobs).await.map_err(failure::of)?)
+                    }
+                    None => job_of(only).await?,
+                };
+                let message = match &earlier {
+                    Some(earlier) if !own_message => earlier.plan().message().clone(),
+                    _ => message,
+                };
+                let invalid = earlier.and_then(|earlier| earlier.plan().invalid_rows());
+                described(rows::corrected(only, invalid.as_deref())?, message)
+            }
+            (Some(source), None) => described(rows::input(source, format), message),
+            (None, None) => return Err(Fail::Usage(Diagnostics::default())),
+        };
+        if again {
+            bulk = bulk.again();
+        }
+        let file = match (&only, &source) {
+            (Some(only), _) => only.display().to_string(),
+            (None, Some(Source::File(path))) => path.display().to_string(),
+            _ => "-".to_owned(),
+        };
+        Ok(Planned { bulk, file, flags })
+    }
+}
+
+impl Planned {
+    /// Validates all rows and plans the job, or opens it if it exists.
+    pub(super) async fn plan(self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
+        let Self { bulk, file, flags } = self;
+        bulk.plan(client, jobs).await.map_err(|error| failure::of_planning(error, &file, flags))
+    }
+}
+
+/// The job whose list of invalid rows this is, if it is in the folder of one.
+async fn job_of(list: &Path) -> Result<Option<Job>, Fail> {
+    let folder = crate::files::folder(list);
+    if !folder.join("job.json").is_file() {
+        return Ok(None);
+    }
+    Job::inspect(folder).await.map(Some).map_err(failure::of)
+}

@@ -1,0 +1,43 @@
+//! `bulk reconcile`: looks for unknown rows among the emails that the service has.
+
+use serde_json::json;
+
+use super::failure;
+use super::job::{self, JobArg};
+use super::words::count;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+
+/// Look for rows of unknown outcome among the emails of the service
+///
+/// Reads the list of sent emails back to the first attempt of these rows, which needs full access, and matches recipients, subject and time.
+/// A match is inferred, not proven: another email may have had the same recipients and subject. Rows without a match were probably not sent, unless
+/// the service no longer lists emails of that time. All rows are written to reconciled.csv in the job's folder, with the match. The job stays as it is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  posthaste bulk reconcile 3f9a")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    job: JobArg,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let job = job::inspect(args.job.job.as_deref(), context).await?;
+    let client = context.client()?;
+    let found = job.reconcile(&client).await.map_err(failure::of)?;
+    let document = json!({
+        "object": "bulk_reconciliation",
+        "job": job.plan().id(),
+        "unknown": found.unknown,
+        "inferred": found.inferred,
+        "examined": found.examined,
+        "file": found.file,
+    });
+    let mut lines = vec![format!(
+        "{} of unknown outcome, {} inferred as sent, by {} of the service",
+        count(found.unknown, "row"),
+        found.inferred,
+        count(found.examined, "email"),
+    )];
+    lines.extend(found.file.iter().map(|file| format!("list: {}", file.display())));
+    context.out.result(&lines, &document)
+}

@@ -1,0 +1,147 @@
+//! `bulk report`: what became of the rows of a job.
+
+use posthaste_bulk::{Job, Outcome, Report, RowOutcome};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::job::{self, JobArg};
+use super::words::{count, duration, number};
+use super::{failure, status};
+use crate::actions::pages::{self, Table};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::output::record;
+use crate::output::table::{Column, Kind};
+
+/// The number of rows that wait to be printed.
+const QUEUE: usize = 1_024;
+
+/// Show what became of the rows of a job
+///
+/// With --rows, prints one line per row that has an outcome, as it became known: its number, recipient and outcome, with the email's ID or the
+/// reason. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Columns of --rows: row, recipient, outcome, id, reason, status, batch, key, first_attempt\n\n\
+    Examples:\n  posthaste bulk report\n  posthaste bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    job: JobArg,
+    /// Print the outcome of every row
+    #[arg(long)]
+    rows: bool,
+}
+
+/// The first five columns are the default.
+const ROWS: Table = Table {
+    columns: &[
+        Column::new("row", "ROW", Kind::Text),
+        Column::new("recipient", "RECIPIENT", Kind::Text),
+        Column::new("outcome", "OUTCOME", Kind::State),
+        Column::new("id", "ID", Kind::Id),
+        Column::new("reason", "REASON", Kind::Text),
+        Column::new("status", "STATUS", Kind::Text),
+        Column::new("batch", "BATCH", Kind::Text),
+        Column::new("key", "KEY", Kind::Text),
+        Column::new("first_attempt", "FIRST ATTEMPT", Kind::Text),
+    ],
+    shown: 5,
+    nothing: "no row has an outcome yet",
+};
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let columns = ROWS.columns(context)?;
+    let job = job::inspect(args.job.job.as_deref(), context).await?;
+    if !args.rows {
+        return match job.report().await.map_err(failure::of)? {
+            Some(report) => print(&job, &report, context),
+            None => {
+                let status = job.status().await.map_err(failure::of)?;
+                context.out.note("no run of this job has ended yet; its state:");
+                let document = status::document(&job, &status);
+                context.out.result(&record::lines(&document), &document)
+            }
+        };
+    }
+    let (send, mut outcomes) = mpsc::channel::<RowOutcome>(QUEUE);
+    let reader = job.clone();
+    let reading = tokio::spawn(async move {
+        // A closed channel ends the reading early; its reason is reported below.
+        reader.outcomes(move |row| Ok(send.blocking_send(row).unwrap_or_default())).await
+    });
+    let (mut rows, mut any) = (Vec::with_capacity(QUEUE), false);
+    while outcomes.recv_many(&mut rows, QUEUE).await > 0 {
+        any = true;
+        let documents: Vec<Value> = rows.drain(..).map(|row| of_row(&row)).collect();
+        if context.out.streams() {
+            context.out.rows(&documents, &columns)?;
+        } else {
+            for document in &documents {
+                pages::item(document, &columns, &["row", "recipient", "outcome", "id", "reason"], context)?;
+            }
+        }
+    }
+    if let Ok(read) = reading.await {
+        read.map_err(failure::of)?;
+    }
+    if !any {
+        context.out.note(ROWS.nothing);
+    }
+    Ok(())
+}
+
+/// The object of a row; `id` or `reason` are null where they don't apply.
+fn of_row(row: &RowOutcome) -> Value {
+    let (outcome, id, reason, status) = match &row.outcome {
+        Outcome::Sent { id } => ("sent", Some(id), None, None),
+        Outcome::Rejected { status, reason } => ("rejected", None, Some(reason), Some(status)),
+        Outcome::Unknown { reason } => ("unknown", None, Some(reason), None),
+        _ => ("unknown", None, None, None),
+    };
+    json!({
+        "row": row.row,
+        "recipient": row.recipient,
+        "outcome": outcome,
+        "id": id,
+        "reason": reason,
+        "status": status,
+        "batch": row.batch,
+        "key": row.key,
+        "first_attempt": time(row.first_attempt),
+    })
+}
+
+fn time(unix_ms: u64) -> Option<String> {
+    jiff::Timestamp::from_millisecond(unix_ms.cast_signed()).ok().map(|time| time.to_string())
+}
+
+/// Prints a report.
+pub(super) fn print(job: &Job, report: &Report, context: &Context) -> Result<(), Fail> {
+    let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
+    if let (Some(document), Ok(Value::Object(fields))) = (document.as_object_mut(), serde_json::to_value(report)) {
+        document.extend(fields);
+    }
+    let counts = &report.counts;
+    let mut parts = vec![format!("{} sent", number(counts.sent))];
+    for (n, what) in [
+        (counts.rejected, "rejected"),
+        (counts.unknown, "unknown"),
+        (report.invalid, "invalid"),
+        (counts.remaining, "left to send"),
+    ] {
+        if n > 0 {
+            parts.push(format!("{} {what}", number(n)));
+        }
+    }
+    let mut lines = vec![
+        format!("job {}: {}", report.job, parts.join(", ")),
+        format!(
+            "last run: {} in {}, {} throttled (429), {} sent again under their keys",
+            count(report.requests, "request"),
+            duration(report.elapsed()),
+            number(report.throttled),
+            count(report.replayed, "batch"),
+        ),
+    ];
+    lines.extend(report.files.iter().map(|file| format!("list: {}", file.display())));
+    context.out.result(&lines, &document)
+}

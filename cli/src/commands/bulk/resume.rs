@@ -1,0 +1,41 @@
+//! `bulk resume`: continues a job.
+
+use posthaste_bulk::{Job, JobState};
+
+use super::job::{self, JobArg, Jobs};
+use super::running::{self, RunArgs};
+use super::failure;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::signals::Signals;
+
+/// Continue a job after an interruption, a pause or a crash
+///
+/// Sends only rows that were not sent before. Requests whose outcome is uncertain are repeated under the same idempotency key, which the service
+/// executes once, unless they are more than 23 hours old: then their rows become unknown. The exit codes are those of `bulk send`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste bulk resume\n  posthaste bulk resume 3f9a --max-rps 5")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    job: JobArg,
+    /// Start a job that was only planned although rows are invalid
+    #[arg(long)]
+    skip_invalid: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut signals = Signals::listen()?;
+    let options = args.run.read()?;
+    let folder = job::find(args.job.job.as_deref(), context)?;
+    let client = context.client_for_jobs()?;
+    let opening = async { Job::open(&folder).await.map_err(failure::of) };
+    let job = running::unless_interrupted(&mut signals, opening).await?;
+    let status = job.status().await.map_err(failure::of)?;
+    if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {
+        return Err(failure::of_rows(job.plan()));
+    }
+    let jobs = Jobs::Kept(folder);
+    running::run(&job, &client, options, &jobs, &mut signals, context).await
+}

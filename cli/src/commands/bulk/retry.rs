@@ -1,0 +1,79 @@
+//! `bulk retry`: a new job of the rows that an earlier one rejected, or whose outcome is unknown.
+
+use posthaste_bulk::{JobState, Retry};
+
+use super::job::{self, JobArg, Jobs};
+use super::overview::Overview;
+use super::running::{self, RunArgs};
+use super::failure;
+use crate::actions::confirm;
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail};
+use crate::input::flags::Flags;
+use crate::signals::Signals;
+
+/// Send rejected or unknown rows of a job again, as a new job
+///
+/// Rejected rows were not sent, so retry them after the cause is fixed. Unknown rows may have been sent: whoever got the first email gets another one.
+/// First run `bulk reconcile`, and use --unknown --accept-duplicates as the last resort.
+///
+/// The new job has the rows, the message and the options of the earlier one, and new idempotency keys. The exit codes are those of `bulk send`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste bulk retry --rejected 3f9a\n  posthaste bulk retry --unknown --accept-duplicates 3f9a")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    job: JobArg,
+    /// Retry the rows that the service rejected
+    #[arg(long)]
+    rejected: bool,
+    /// Retry the rows of unknown outcome; needs --accept-duplicates
+    #[arg(long)]
+    unknown: bool,
+    /// Accept that rows of unknown outcome may be delivered twice
+    #[arg(long)]
+    accept_duplicates: bool,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut signals = Signals::listen()?;
+    let mut flags = Flags::default();
+    flags.help("posthaste bulk retry --rejected JOB");
+    let retry = match (args.rejected, args.unknown) {
+        (true, false) => Some(Retry::Rejected),
+        (false, true) => Some(Retry::Unknown),
+        (true, true) => {
+            flags.wrong("exclusive", "--rejected and --unknown can't be used together", "--unknown", "--unknown");
+            None
+        }
+        (false, false) => {
+            flags.missing("--rejected or --unknown");
+            None
+        }
+    };
+    if args.unknown && !args.accept_duplicates {
+        flags.missing("--accept-duplicates: rows of unknown outcome may have been sent");
+    }
+    flags.finish()?;
+    let options = args.run.read()?;
+    let Some(retry) = retry else { return Err(Fail::Usage(Diagnostics::default())) };
+    let folder = job::find(args.job.job.as_deref(), context)?;
+    let client = context.client_for_jobs()?;
+    let planning = async {
+        let earlier = posthaste_bulk::Job::open(&folder).await.map_err(failure::of)?;
+        earlier.retry(retry).await.map_err(failure::of)
+    };
+    let Some(job) = running::unless_interrupted(&mut signals, planning).await? else {
+        context.out.note("the job has no such rows; nothing was sent");
+        return Ok(());
+    };
+    let status = job.status().await.map_err(failure::of)?;
+    if status.state != JobState::Finished {
+        let overview = Overview::new(job.plan(), options.max_rps)?;
+        context.out.note(&overview.estimate_line());
+        let question = overview.question(status.counts.remaining);
+        running::unless_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+    }
+    running::run(&job, &client, options, &Jobs::Kept(folder), &mut signals, context).await
+}

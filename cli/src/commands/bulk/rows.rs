@@ -1,0 +1,117 @@
+//! The rows of a job: a file, standard input, or the corrected rows of an earlier job.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
+use std::path::Path;
+
+use csv::{Reader, ReaderBuilder, StringRecord};
+use posthaste_bulk::{Format, Input};
+
+use crate::diagnostics::{Diagnostics, Fail, Problem};
+use crate::input::body_builder::flag_origin;
+use crate::input::flags::Flags;
+use crate::input::source::Source;
+
+/// The column of `invalid.csv` with the number of the row in the earlier input.
+const ROW: &str = "_row";
+/// The column of `invalid.csv` with a row of JSON Lines.
+const JSON: &str = "_json";
+
+/// The input that a name stands for.
+pub(super) fn input(source: &Source, format: Option<Format>) -> Input {
+    let input = match source {
+        Source::Stdin => Input::stdin(),
+        Source::File(path) => Input::file(path),
+    };
+    format.into_iter().fold(input, Input::format)
+}
+
+/// Parses `--format`.
+pub(super) fn format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
+    match given? {
+        "csv" => Some(Format::Csv),
+        "tsv" => Some(Format::Tsv),
+        "jsonl" | "ndjson" => Some(Format::JsonLines),
+        other => {
+            flags.wrong("type", "--format must be csv, tsv or jsonl", "--format", other);
+            None
+        }
+    }
+}
+
+/// The corrected rows in a copy of `invalid.csv`. If the earlier job is known, `invalid` is its list of invalid rows.
+pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fail> {
+    let mut reader = open(file)?;
+    let header = reader.headers().map_err(|error| unreadable(file, error))?.clone();
+    let Some(row_at) = header.iter().position(|name| name == ROW) else {
+        return Err(wrong(file, "isn't a list of invalid rows: it has no column `_row`".to_owned()));
+    };
+    let json_at = header.iter().position(|name| name == JSON);
+    let known = match invalid {
+        Some(list) if !same(list, file) => Some(numbers(list)?),
+        _ => None,
+    };
+    // Rows of JSON Lines are in a column of their own.
+    let failed = |error| Fail::local("couldn't use a temporary file", error);
+    let mut lines = match json_at {
+        Some(at) => Some((at, tempfile::tempfile().map_err(failed)?)),
+        None => None,
+    };
+    let (mut record, mut refused) = (StringRecord::new(), Vec::new());
+    while reader.read_record(&mut record).map_err(|error| unreadable(file, error))? {
+        let number = record.get(row_at).unwrap_or_default();
+        if known.as_ref().is_some_and(|known| !number.parse().is_ok_and(|number| known.contains(&number))) {
+            refused.push(number.to_owned());
+        }
+        if let Some((at, lines)) = &mut lines {
+            writeln!(lines, "{}", record.get(*at).unwrap_or_default()).map_err(failed)?;
+        }
+    }
+    if !refused.is_empty() {
+        let more = if refused.len() > 10 { ", …" } else { "" };
+        refused.truncate(10);
+        let rows = refused.join(", ");
+        return Err(wrong(file, format!("has rows that weren't invalid in the earlier job: {rows}{more}")));
+    }
+    match lines {
+        None => Ok(Input::csv(file)),
+        Some((_, mut lines)) => {
+            lines.rewind().map_err(failed)?;
+            Ok(Input::reader(file.display().to_string(), lines).format(Format::JsonLines))
+        }
+    }
+}
+
+/// The row numbers in a list of invalid rows.
+fn numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
+    let mut reader = open(list)?;
+    let header = reader.headers().map_err(|error| unreadable(list, error))?.clone();
+    let at = header.iter().position(|name| name == ROW).unwrap_or_default();
+    let rows = reader.into_records().map(|record| Ok(record?.get(at).and_then(|number| number.parse().ok())));
+    let rows: Result<Vec<_>, csv::Error> = rows.collect();
+    Ok(rows.map_err(|error| unreadable(list, error))?.into_iter().flatten().collect())
+}
+
+fn open(file: &Path) -> Result<Reader<File>, Fail> {
+    // The delimiter of the input was kept.
+    let mut first = Vec::new();
+    let read = File::open(file).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
+    read.map_err(|error| wrong(file, format!("couldn't be read: {error}")))?;
+    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(|d| first.iter().filter(|byte| *byte == d).count());
+    let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter.unwrap_or(b',')).from_path(file);
+    reader.map_err(|error| unreadable(file, error))
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+fn unreadable(file: &Path, error: csv::Error) -> Fail {
+    wrong(file, format!("couldn't be read: {error}"))
+}
+
+fn wrong(file: &Path, rule: String) -> Fail {
+    let origin = flag_origin("--only", 1, &file.display().to_string());
+    Fail::Usage(Diagnostics::one(Problem::new("", "file", rule), Some(origin)))
+}

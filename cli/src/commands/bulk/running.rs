@@ -1,0 +1,270 @@
+//! Running a job: progress, signals, and the exit code.
+
+use std::time::Duration;
+
+use posthaste::Client;
+use posthaste_bulk::{Ending, Event, Job, JobState, Progress, Report, RunOptions};
+
+use super::job::Jobs;
+use super::words::count;
+use super::{failure, report};
+use crate::context::Context;
+use crate::diagnostics::{Fail, Signal};
+use crate::input::flags::Flags;
+use crate::output::job_progress::{Figures, JobProgress};
+use crate::settings::keys;
+use crate::signals::Signals;
+
+/// The number of rejected or unknown batches that are shown one by one.
+const SHOWN_WARNINGS: u32 = 10;
+
+// The flags of a run; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(next_help_heading = "Run")]
+pub(super) struct RunArgs {
+    /// Maximum number of requests per second [default: the service's limit, which the job learns]
+    #[arg(long, value_name = "N")]
+    max_rps: Option<String>,
+    /// Maximum number of requests in flight, from 1 to 64
+    #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
+    concurrency: String,
+    /// Stop after this time without a response from the service
+    #[arg(long, value_name = "DURATION", default_value = "15m")]
+    max_outage: String,
+    /// Continue a job whose folder was copied from another machine
+    ///
+    /// Make sure that the other copy never runs again: neither knows what the other one sends.
+    #[arg(long)]
+    take_over: bool,
+}
+
+/// The validated flags of a run.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) max_rps: Option<f64>,
+    run: RunOptions,
+}
+
+impl RunArgs {
+    /// Validates the flags.
+    pub(super) fn read(&self) -> Result<Options, Fail> {
+        let mut flags = Flags::default();
+        let max_rps = max_rps(self.max_rps.as_deref(), &mut flags);
+        let concurrency = self.concurrency.parse().ok().filter(|number| (1..=64).contains(number));
+        if concurrency.is_none() {
+            let rule = "--concurrency must be a whole number from 1 to 64";
+            flags.wrong("range", rule, "--concurrency", &self.concurrency);
+        }
+        let max_outage = keys::duration(&self.max_outage).unwrap_or_else(|rule| {
+            flags.wrong("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
+            Duration::ZERO
+        });
+        flags.finish()?;
+        let mut run = RunOptions::default().max_outage(max_outage);
+        run = max_rps.into_iter().fold(run, RunOptions::max_rps);
+        run = concurrency.into_iter().fold(run, RunOptions::concurrency);
+        if self.take_over {
+            run = run.take_over();
+        }
+        Ok(Options { max_rps, run: moved_clock(run) })
+    }
+}
+
+/// Parses `--max-rps`.
+pub(super) fn max_rps(given: Option<&str>, flags: &mut Flags) -> Option<f64> {
+    let text = given?;
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
+    if rate.is_none() {
+        flags.wrong("range", "--max-rps must be a number above 0", "--max-rps", text);
+    }
+    rate
+}
+
+/// Moves the job's clock by the seconds in `POSTHASTE_BULK_CLOCK_OFFSET`, in tests. Release builds don't.
+#[cfg(debug_assertions)]
+fn moved_clock(options: RunOptions) -> RunOptions {
+    let offset = std::env::var("POSTHASTE_BULK_CLOCK_OFFSET").ok().and_then(|seconds| seconds.parse().ok());
+    offset.map(Duration::from_secs).into_iter().fold(options, RunOptions::clock_offset)
+}
+
+#[cfg(not(debug_assertions))]
+fn moved_clock(options: RunOptions) -> RunOptions {
+    options
+}
+
+/// Awaits the work, or ends with the first signal.
+pub(super) async fn unless_interrupted<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, Fail>>,
+) -> Result<T, Fail> {
+    tokio::select! {
+        result = work => result,
+        signal = signals.next() => Err(Fail::Interrupted(signal)),
+    }
+}
+
+/// Starts or resumes a job, shows its progress, prints its report, and fails unless every row was sent.
+pub(super) async fn run(
+    job: &Job,
+    client: &Client,
+    options: Options,
+    jobs: &Jobs,
+    signals: &mut Signals,
+    context: &Context,
+) -> Result<(), Fail> {
+    let resume = jobs.are_kept().then(|| format!("posthaste bulk resume {}", job.plan().id()));
+    let before = job.status().await.map_err(failure::of)?;
+    if before.state == JobState::Finished
+        && let Some(report) = job.report().await.map_err(failure::of)?
+    {
+        context.out.note("this job is finished, and nothing was sent now; to send it again, pass --again");
+        report::print(job, &report, context)?;
+        return end(job, &report, None, resume.as_deref()).await;
+    }
+    let mut run = job.start(client, options.run).map_err(failure::of)?;
+    let style = context.settings()?.progress.value;
+    let progress = JobProgress::new(style, &context.out, job.plan().counts().valid);
+    let (mut stopped_by, mut warnings, mut state, mut requests) = (None, 0, "running".to_owned(), 0);
+    loop {
+        tokio::select! {
+            event = run.next() => match event {
+                Some(Event::Progress(now)) => {
+                    // A request after a pause shows that it is over.
+                    if stopped_by.is_none() && now.requests > requests {
+                        "running".clone_into(&mut state);
+                    }
+                    requests = now.requests;
+                    progress.set(&figures(&now, &state));
+                }
+                Some(event) => tell(&event, &mut state, &mut warnings, &progress, context),
+                None => break,
+            },
+            signal = signals.next() => {
+                let note = match stopped_by.replace(signal) {
+                    None => {
+                        run.drain();
+                        "stopping"
+                    }
+                    Some(first) => {
+                        stopped_by = Some(first);
+                        run.abort();
+                        "stopping at once"
+                    }
+                };
+                note.clone_into(&mut state);
+                let more = if note == "stopping" { " after the requests in flight; interrupt again to stop at once" } else { "" };
+                progress.suspend(|| context.out.note(&format!("{note}{more}")));
+            }
+        }
+    }
+    drop(progress);
+    let report = run.finish().await.map_err(|error| match (failure::of(error), &resume) {
+        (Fail::Local { message, source, hint: None }, Some(resume)) => {
+            Fail::Local { message, source, hint: Some(format!("to continue after the cause is fixed: {resume}")) }
+        }
+        (fail, _) => fail,
+    })?;
+    match report::print(job, &report, context) {
+        // The result stands, and the exit code tells it.
+        Err(Fail::BrokenPipe) | Ok(()) => {}
+        Err(fail) => return Err(fail),
+    }
+    end(job, &report, stopped_by, resume.as_deref()).await
+}
+
+fn figures(now: &Progress, state: &str) -> Figures {
+    Figures {
+        state: state.to_owned(),
+        sent: now.counts.sent,
+        rejected: now.counts.rejected,
+        unknown: now.counts.unknown,
+        remaining: now.counts.remaining,
+        requests_per_second: now.requests_per_second,
+        learned_limit: now.learned_limit,
+        requests: now.requests,
+        throttled: now.throttled,
+        eta: now.remaining,
+    }
+}
+
+/// Shows an event other than progress.
+fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobProgress, context: &Context) {
+    let (what, first_row, emails, reason) = match event {
+        Event::Paused { remaining, reason } => {
+            *state = format!("paused: {reason}");
+            let note = format!("paused for {} s: {reason}", remaining.as_secs().max(1));
+            return progress.suspend(|| context.out.note(&note));
+        }
+        Event::Rejected { first_row, emails, reason, .. } => ("rejected", first_row, emails, reason),
+        Event::Unknown { first_row, emails, reason, .. } => ("of unknown outcome", first_row, emails, reason),
+        _ => return,
+    };
+    *warnings += 1;
+    let text = match *warnings {
+        ..=SHOWN_WARNINGS => format!("{} from row {first_row} on {what}: {reason}", count(*emails, "email")),
+        n if n == SHOWN_WARNINGS + 1 => "further ones are listed at the end, in rejected.csv and unknown.csv".to_owned(),
+        _ => return,
+    };
+    progress.suspend(|| context.out.warn(&text));
+}
+
+/// The failure of a run that didn't send every row.
+pub(super) async fn end(
+    job: &Job,
+    report: &Report,
+    stopped_by: Option<Signal>,
+    resume: Option<&str>,
+) -> Result<(), Fail> {
+    let counts = &report.counts;
+    let left = count(counts.remaining, "row");
+    let hint = resume.map(|resume| format!("to continue: {resume}"));
+    match &report.ending {
+        Ending::Finished => {}
+        Ending::Stopped if job.status().await.map_err(failure::of)?.state == JobState::Canceled => {
+            let message = format!("the job was canceled; {left} not sent");
+            return Err(Fail::Partial { message, hint: None });
+        }
+        Ending::Stopped => {
+            return Err(match stopped_by {
+                Some(signal) => Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint },
+                None => Fail::Limited { message: format!("the job was paused; {left} left"), hint },
+            });
+        }
+        Ending::Paused { until, reason } => {
+            let until = until.and_then(|until| jiff::Timestamp::from_millisecond(until.cast_signed()).ok());
+            let until = until.map(|until| format!(" until {until:.0}")).unwrap_or_default();
+            return Err(Fail::Limited { message: format!("paused{until}: {reason}; {left} left"), hint });
+        }
+        Ending::Unavailable { reason } => {
+            return Err(Fail::Unavailable { message: format!("{reason}; {left} left"), hint });
+        }
+        Ending::Unauthorized { reason } => {
+            let hint = resume.map(|resume| {
+                format!("check the credential with posthaste doctor, or log in; then continue: {resume}")
+            });
+            return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });
+        }
+        _ => return Err(Fail::Limited { message: format!("the job stopped; {left} left"), hint }),
+    }
+    let id = job.plan().id();
+    if counts.unknown > 0 {
+        return Err(Fail::Unknown {
+            message: format!("the outcome of {} is unknown; they are listed in unknown.csv", count(counts.unknown, "row")),
+            hint: Some(format!("posthaste bulk reconcile {id} looks for them in the service's list of emails")),
+        });
+    }
+    if counts.rejected > 0 {
+        return Err(Fail::Partial {
+            message: format!("{} rejected; they are listed in rejected.csv", count(counts.rejected, "row")),
+            hint: Some(format!("after the cause is fixed: posthaste bulk retry --rejected {id}")),
+        });
+    }
+    if report.invalid > 0 {
+        return Err(Fail::Partial {
+            message: format!("{} invalid and skipped", count(report.invalid, "row")),
+            hint: Some("correct them in a copy of invalid.csv, and send that with --only".to_owned()),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `bulk send`: plans a job, asks for confirmation, and runs it.
+
+use posthaste_bulk::JobState;
+
+use super::job::Jobs;
+use super::overview::Overview;
+use super::planning::PlanArgs;
+use super::running::{self, RunArgs};
+use super::words::count;
+use super::failure;
+use crate::actions::confirm;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::signals::Signals;
+
+/// The examples of `plan` and `send`.
+pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject, text, html, template, topic_id, scheduled_at, \
+    attachment, var:NAME, tag:NAME, header:NAME; several addresses in a cell are separated by `;`\n\n\
+    Examples:\n  \
+    posthaste bulk plan people.csv --from hi@acme.test --subject 'Hello {{{NAME|there}}}' --html-file mail.html\n  \
+    posthaste bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --limit 10 --test-to me@acme.test\n  \
+    posthaste bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --yes\n  \
+    jq -c '.[]' emails.json | posthaste bulk send - --yes\n  \
+    posthaste bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
+
+/// Send an email per row, each at most once, whatever happens
+///
+/// All rows are validated first; if one is invalid, nothing is sent (see --skip-invalid). Then the rows are sent in batches of up to 100, as
+/// fast as the service allows. Columns override the message flags. In the subject, the bodies, and the values of headers and tags, {{{NAME}}}
+/// is replaced by the column var:NAME, and {{{NAME|text}}} by the text if the row has no value; values are escaped in HTML.
+///
+/// A job survives interruptions, crashes and outages: the same command, or `bulk resume`, continues it without sending a row twice. The first
+/// Ctrl-C finishes the requests in flight, the second stops at once. What can't be guaranteed: if requests were in flight during a crash and the job is
+/// resumed only after 23 hours, the outcome of at most --concurrency requests is unknown, and their rows are never sent again
+/// automatically; and the service must honor idempotency keys (`bulk doctor`). Accepted doesn't mean delivered.
+///
+/// Exit codes: 0 all sent, 2 invalid rows or flags, 4 credential rejected, 6 quota exhausted or paused, 7 service unavailable, 9 some outcomes
+/// unknown, 10 some rows rejected or skipped, 130 or 143 interrupted. After 4, 6, 7, 130 and 143, the job can be resumed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { plan, run } = args;
+    let mut signals = Signals::listen()?;
+    let options = run.read()?;
+    let client = context.client_for_jobs()?;
+    let jobs = Jobs::open(false, context)?;
+    let skip_invalid = plan.skip_invalid;
+    let planning = async {
+        let planned = plan.read(jobs.path(), &client, context).await?;
+        planned.plan(&client, jobs.path()).await
+    };
+    let job = running::unless_interrupted(&mut signals, planning).await?;
+    if job.plan().counts().invalid > 0 && !skip_invalid {
+        return Err(failure::of_rows(job.plan()));
+    }
+    let status = job.status().await.map_err(failure::of)?;
+    if status.state != JobState::Finished && status.counts.remaining > 0 {
+        let overview = Overview::new(job.plan(), options.max_rps)?;
+        if status.state == JobState::Planned {
+            context.out.note(&overview.estimate_line());
+        } else {
+            let done = job.plan().counts().valid - status.counts.remaining;
+            context.out.note(&format!("job {} continues after {}", job.plan().id(), count(done, "row")));
+        }
+        let question = overview.question(status.counts.remaining);
+        running::unless_interrupted(&mut signals, confirm::confirm(&question, context)).await?;
+    }
+    running::run(&job, &client, options, &jobs, &mut signals, context).await
+}

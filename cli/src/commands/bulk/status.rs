@@ -1,0 +1,49 @@
+//! `bulk status`: the state of a job.
+
+use posthaste_bulk::{Job, Status};
+use serde_json::{Value, json};
+
+use super::failure;
+use super::job::{self, JobArg};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::output::record;
+
+/// Show the state of a job and its counts, also while it runs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "States: planned, running, stopped, canceled, finished\n\n\
+    Examples:\n  posthaste bulk status\n  posthaste bulk status 3f9a --json --jq .remaining")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    job: JobArg,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let job = job::inspect(args.job.job.as_deref(), context).await?;
+    let status = job.status().await.map_err(failure::of)?;
+    let document = document(&job, &status);
+    context.out.result(&record::lines(&document), &document)
+}
+
+/// The object for programs.
+pub(super) fn document(job: &Job, status: &Status) -> Value {
+    let plan = job.plan();
+    let (counts, planned) = (&status.counts, plan.counts());
+    json!({
+        "object": "bulk_job",
+        "job": plan.id(),
+        "state": status.state,
+        "rows": planned.rows,
+        "invalid": planned.invalid,
+        "sent": counts.sent,
+        "rejected": counts.rejected,
+        "unknown": counts.unknown,
+        "remaining": counts.remaining,
+        "requests": plan.batches(),
+        "input": plan.input_name(),
+        "base_url": plan.origin(),
+        "profile": plan.profile(),
+        "created_at": plan.created(),
+        "folder": plan.dir(),
+    })
+}

@@ -1,0 +1,43 @@
+//! Numbers and times for people.
+
+use std::time::Duration;
+
+use indicatif::HumanCount;
+
+/// `1,000,000`.
+pub(super) fn number(n: u64) -> String {
+    HumanCount(n).to_string()
+}
+
+/// `1 row`, `1,000 rows`.
+pub(super) fn count(n: u64, one: &str) -> String {
+    match (n, one) {
+        (1, _) => format!("1 {one}"),
+        (n, "batch") => format!("{} batches", number(n)),
+        (n, _) => format!("{} {one}s", number(n)),
+    }
+}
+
+/// `0.4 s`, `12 s`, `17 min`, `3 h 20 min`.
+pub(super) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        10..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", (seconds + 30) / 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators_and_times_a_unit() {
+        assert_eq!((count(1, "row"), count(1_000_000, "row")), ("1 row".into(), "1,000,000 rows".into()));
+        assert_eq!((count(1, "batch"), count(0, "batch")), ("1 batch".into(), "0 batches".into()));
+        let shown = |seconds| duration(Duration::from_secs_f64(seconds));
+        assert_eq!([0.44, 61.0, 1_000.0, 12_000.0].map(shown), ["0.4 s", "61 s", "17 min", "3 h 20 min"]);
+    }
+}
