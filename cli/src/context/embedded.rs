@@ -19,6 +19,9 @@ use crate::output::{Out, write_stderr, write_stderr_json};
 /// How long emails may take to leave after the command: their attachments may have to be fetched.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// Maximum number of emails shown: a bulk job can send any number.
+const MAX_SHOWN: usize = 100;
+
 /// Logs have space for whole subjects.
 const WIDE: usize = 1000;
 
@@ -128,7 +131,7 @@ fn tell(captured: &[Captured], out: &Out) {
         return;
     }
     if out.messages_are_json() {
-        for mail in captured {
+        for mail in captured.iter().take(MAX_SHOWN) {
             write_stderr_json(&json!({ "captured": mail.row() }));
         }
         return;
@@ -144,11 +147,13 @@ fn tell(captured: &[Captured], out: &Out) {
             ));
         }
         several => {
-            let rows: Vec<Value> = several.iter().map(Captured::row).collect();
+            let rows: Vec<Value> = several.iter().take(MAX_SHOWN).map(Captured::row).collect();
             let width = if out.terminal.stderr { out.terminal.width } else { WIDE };
             let table =
                 Columns::all(COLUMNS).human(&rows, width, Timestamp::now(), out.terminal.color_stderr);
-            write_stderr(&format!("{what}\n{table}\n"));
+            let more = several.len() - rows.len();
+            let more = if more == 0 { String::new() } else { format!("and {more} more\n") };
+            write_stderr(&format!("{what}\n{table}\n{more}"));
         }
     }
 }

@@ -103,7 +103,8 @@ impl JobProgress {
             }
         }
         text += &format!(", {requests_per_second:.1} requests/s");
-        if let Some(limit) = learned_limit {
+        // A sandbox without a limit announces one that no client reaches.
+        if let Some(limit) = learned_limit.filter(|limit| *limit < 100_000.0) {
             text += &format!(" (limit {limit:.1})");
         }
         if *throttled > 0 {

@@ -117,7 +117,7 @@ fn without_credentials(service: &Service) -> Posthaste {
     Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_CREDENTIAL_STORE", "file")
 }
 
-fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
+pub(crate) fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
     let posthaste = without_credentials(service);
     Login::begin(&posthaste, arguments).decided(&Person::of("sb_test"), true).ok();
     posthaste

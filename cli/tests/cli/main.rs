@@ -15,6 +15,8 @@ mod broadcasts;
 #[cfg(unix)]
 mod browser;
 #[cfg(unix)]
+mod bulk;
+#[cfg(unix)]
 mod chromium;
 mod completeness;
 #[cfg(unix)]

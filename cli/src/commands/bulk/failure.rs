@@ -34,8 +34,15 @@ pub(super) fn of(error: BulkError) -> Fail {
 pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fail {
     match error {
         BulkError::Input(problems) => {
+            let columns = problems.iter().any(|problem| problem.code == "unknown");
             flags.add_problems(posthaste::Problems::check(problems));
-            flags.finish().err().unwrap_or_else(|| Fail::Usage(Diagnostics::default()))
+            match flags.finish() {
+                Err(Fail::Usage(report)) if columns => Fail::Usage(Diagnostics {
+                    help: Some("--ignore-column NAME skips a column".to_owned()),
+                    ..report
+                }),
+                failed => failed.err().unwrap_or_else(|| Fail::Usage(Diagnostics::default())),
+            }
         }
         BulkError::Io { action: "read", source, .. } if file != "-" => {
             flags.wrong("file", format!("couldn't read {file}: {source}"), "FILE", file);

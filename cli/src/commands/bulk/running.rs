@@ -1,5 +1,6 @@
 //! Running a job: progress, signals, and the exit code.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use posthaste::Client;
@@ -17,6 +18,8 @@ use crate::signals::Signals;
 
 /// The number of rejected or unknown batches that are shown one by one.
 const SHOWN_WARNINGS: u32 = 10;
+/// The time over which the rate is measured.
+const PACE_WINDOW: Duration = Duration::from_secs(10);
 
 // The flags of a run; no doc comment, which would replace the command's own.
 #[derive(Debug, clap::Args)]
@@ -118,24 +121,24 @@ pub(super) async fn run(
     if before.state == JobState::Finished
         && let Some(report) = job.report().await.map_err(failure::of)?
     {
-        context.out.note("this job is finished, and nothing was sent now; to send it again, pass --again");
+        context.out.note("this job is finished, and nothing was sent now; `bulk send --again` plans it anew");
         report::print(job, &report, context)?;
         return end(job, &report, None, resume.as_deref()).await;
     }
     let mut run = job.start(client, options.run).map_err(failure::of)?;
     let style = context.settings()?.progress.value;
     let progress = JobProgress::new(style, &context.out, job.plan().counts().valid);
-    let (mut stopped_by, mut warnings, mut state, mut requests) = (None, 0, "running".to_owned(), 0);
+    let (mut stopped_by, mut warnings, mut state, mut pace) = (None, 0, "running".to_owned(), Pace::default());
     loop {
         tokio::select! {
             event = run.next() => match event {
                 Some(Event::Progress(now)) => {
                     // A request after a pause shows that it is over.
-                    if stopped_by.is_none() && now.requests > requests {
+                    if stopped_by.is_none() && now.requests > pace.requests() {
                         "running".clone_into(&mut state);
                     }
-                    requests = now.requests;
-                    progress.set(&figures(&now, &state));
+                    pace.add(now.elapsed, now.requests);
+                    progress.set(&figures(&now, &state, pace.per_second()));
                 }
                 Some(event) => tell(&event, &mut state, &mut warnings, &progress, context),
                 None => break,
@@ -173,14 +176,39 @@ pub(super) async fn run(
     end(job, &report, stopped_by, resume.as_deref()).await
 }
 
-fn figures(now: &Progress, state: &str) -> Figures {
+/// The measured rate of the last seconds.
+#[derive(Default)]
+struct Pace(VecDeque<(Duration, u64)>);
+
+impl Pace {
+    fn add(&mut self, elapsed: Duration, requests: u64) {
+        self.0.push_back((elapsed, requests));
+        while self.0.front().is_some_and(|(first, _)| elapsed.saturating_sub(*first) > PACE_WINDOW) {
+            self.0.pop_front();
+        }
+    }
+
+    /// The requests so far.
+    fn requests(&self) -> u64 {
+        self.0.back().map_or(0, |(_, requests)| *requests)
+    }
+
+    fn per_second(&self) -> f64 {
+        let (Some((begin, before)), Some((end, now))) = (self.0.front(), self.0.back()) else { return 0.0 };
+        let requests = u32::try_from(now - before).unwrap_or(u32::MAX);
+        let seconds = end.saturating_sub(*begin).as_secs_f64();
+        if seconds > 0.0 { f64::from(requests) / seconds } else { 0.0 }
+    }
+}
+
+fn figures(now: &Progress, state: &str, requests_per_second: f64) -> Figures {
     Figures {
         state: state.to_owned(),
         sent: now.counts.sent,
         rejected: now.counts.rejected,
         unknown: now.counts.unknown,
         remaining: now.counts.remaining,
-        requests_per_second: now.requests_per_second,
+        requests_per_second,
         learned_limit: now.learned_limit,
         requests: now.requests,
         throttled: now.throttled,
@@ -240,9 +268,12 @@ pub(super) async fn end(
             return Err(Fail::Unavailable { message: format!("{reason}; {left} left"), hint });
         }
         Ending::Unauthorized { reason } => {
-            let hint = resume.map(|resume| {
-                format!("check the credential with posthaste doctor, or log in; then continue: {resume}")
-            });
+            let advice = if reason.contains("invalid_permission") {
+                "batches need more than permission to send: posthaste auth login --scope full_access"
+            } else {
+                "check the credential with posthaste doctor, or log in"
+            };
+            let hint = resume.map(|resume| format!("{advice}; then continue: {resume}"));
             return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });
         }
         _ => return Err(Fail::Limited { message: format!("the job stopped; {left} left"), hint }),
@@ -267,4 +298,19 @@ pub(super) async fn end(
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let mut pace = Pace::default();
+        assert_eq!((pace.per_second(), pace.requests()), (0.0, 0));
+        for second in 0..30 {
+            pace.add(Duration::from_secs(second), if second < 15 { second * 100 } else { 1_500 + (second - 15) * 4 });
+        }
+        assert_eq!((pace.per_second(), pace.requests()), (4.0, 1_556));
+    }
 }

@@ -1,0 +1,106 @@
+//! `bulk`: jobs end to end, with interruptions and failures of all kinds.
+
+mod interrupted;
+mod refused;
+mod rows;
+mod verbs;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::service::Service;
+use crate::support::{Posthaste, Ran};
+
+/// The message of all jobs.
+const MESSAGE: [&str; 6] = ["--from", "hi@acme.test", "--subject", "Hello {{{NAME|there}}}", "--text", "Hi"];
+/// Longer than any step takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A service, and the program with a file of people.
+struct Bench {
+    service: Service,
+    posthaste: Posthaste,
+}
+
+impl Bench {
+    fn with(people: usize) -> Self {
+        Self::of(Service::start(), people)
+    }
+
+    fn of(service: Service, people: usize) -> Self {
+        let bench = Self { posthaste: service.posthaste(), service };
+        bench.write("people.csv", &csv(people));
+        bench
+    }
+
+    /// Writes a file in the program's folder.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.posthaste.home().join(name), content).unwrap();
+    }
+
+    /// Runs `bulk` with these arguments.
+    fn bulk(&self, arguments: &[&str]) -> Ran {
+        self.posthaste.run(&[&["bulk"], arguments].concat())
+    }
+
+    /// Runs `bulk send people.csv --yes` with the message and these flags.
+    fn send(&self, flags: &[&str]) -> Ran {
+        self.posthaste.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], flags].concat())
+    }
+
+    /// Starts the same without waiting for it.
+    fn start(&self, flags: &[&str]) -> Child {
+        self.sending(flags).spawn().unwrap()
+    }
+
+    fn sending(&self, flags: &[&str]) -> Command {
+        let mut command = self.posthaste.command();
+        command.args(["bulk", "send", "people.csv", "--yes"]).args(MESSAGE).args(flags).stdin(Stdio::null());
+        command
+    }
+
+    /// How many emails each recipient got.
+    fn delivered(&self) -> BTreeMap<String, usize> {
+        let mut delivered = BTreeMap::new();
+        for mail in self.service.core().mails("sb_test") {
+            for to in mail.to {
+                *delivered.entry(to).or_default() += 1;
+            }
+        }
+        delivered
+    }
+
+    /// Asserts that so many people got an email, each of them one.
+    #[track_caller]
+    fn each_got_one(&self, people: usize) {
+        let delivered = self.delivered();
+        let twice: Vec<_> = delivered.iter().filter(|(_, emails)| **emails != 1).collect();
+        assert!(twice.is_empty(), "more than one email: {twice:?}");
+        assert_eq!(delivered.len(), people);
+    }
+
+    /// Waits until the service has received so many requests.
+    fn until_asked(&self, requests: usize) {
+        until(|| self.service.asked() >= requests);
+    }
+}
+
+/// A file with this number of people.
+fn csv(people: usize) -> String {
+    let mut csv = "to,NAME\n".to_owned();
+    for n in 1..=people {
+        writeln!(csv, "p{n}@example.com,Person {n}").unwrap();
+    }
+    csv
+}
+
+/// Waits for a condition.
+fn until(condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < TIMEOUT, "timed out");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

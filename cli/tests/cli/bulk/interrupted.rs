@@ -1,0 +1,195 @@
+//! Jobs that are interrupted: by signals, crashes, a full disk, another command.
+
+use std::process::Output;
+use std::time::Duration;
+
+use posthaste_reference_server::faults::{Action, Rule};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{Bench, MESSAGE, until};
+use crate::support::{Ran, signal};
+
+/// A pseudo-random sequence that is the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+#[test]
+fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
+    const PEOPLE: usize = 8_000;
+    let bench = Bench::with(PEOPLE);
+    let faults = bench.service.core().faults();
+    faults.add(Rule::new(Action::Delay(Duration::from_millis(150))).always());
+    faults.add(Rule::new(Action::error(500, "application_error", "try later")).percent(5));
+    faults.add(Rule::new(Action::DropAfter).percent(8));
+    faults.add(Rule::new(Action::DropBefore).percent(4));
+    faults.add(Rule::new(Action::Truncate(20)).percent(4));
+    faults.add(Rule::new(Action::TooMany { retry_after: Some("0".to_owned()) }).percent(4));
+    let mut random = Random(7);
+    let (mut kills, mut runs) = (0, 0);
+    loop {
+        runs += 1;
+        assert!(runs < 200, "the job makes no progress");
+        let mut child = bench.start(&["--concurrency", "2"]);
+        let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
+        // The first runs are killed early, so that the job is long enough for all of them.
+        std::thread::sleep(Duration::from_millis(60 + random.below(if kills < 24 { 500 } else { 4_000 })));
+        if child.try_wait().unwrap().is_some() {
+            if child.wait().unwrap().code() == Some(0) {
+                break;
+            }
+            continue;
+        }
+        signal(&child, which);
+        let ended = child.wait_with_output().unwrap();
+        kills += 1;
+        match which {
+            Signal::KILL => assert_eq!(ended.status.code(), None, "{ended:?}"),
+            // Without a code if it had no handler yet, with 0 if the job was just finished.
+            Signal::TERM => assert!(matches!(ended.status.code(), Some(143 | 0) | None), "{ended:?}"),
+            _ => assert!(matches!(ended.status.code(), Some(130 | 0) | None), "{ended:?}"),
+        }
+    }
+    assert!(kills >= 20, "{kills} kills in {runs} runs");
+    bench.each_got_one(PEOPLE);
+    let status = bench.bulk(&["status", "--json"]).json();
+    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &PEOPLE.into()), "{status}");
+}
+
+fn stderr_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_command() {
+    for flags in [&[][..], &["-q"], &["--json"], &["--json", "-q"]] {
+        let bench = Bench::with(500);
+        bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(300))).always());
+        let child = bench.start(&[&["--concurrency", "1"], flags].concat());
+        bench.until_asked(1);
+        signal(&child, Signal::INT);
+        let output = child.wait_with_output().unwrap();
+        let stderr = stderr_of(&output);
+        assert_eq!(output.status.code(), Some(130), "{flags:?} {stderr}");
+        let status = bench.bulk(&["status", "--json"]).json();
+        let resume = format!("posthaste bulk resume {}", status["job"].as_str().unwrap());
+        assert!(stderr.contains(&resume), "{flags:?} {stderr}");
+        assert_eq!(status["state"], "stopped");
+        let sent = status["sent"].as_u64().unwrap();
+        assert_eq!(sent, u64::try_from(bench.delivered().len()).unwrap(), "nothing is left uncertain");
+        assert!((100..500).contains(&sent), "{status}");
+        if flags.contains(&"--json") {
+            let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
+            assert_eq!((&error["error"]["kind"], &error["error"]["exit_code"]), (&"interrupted".into(), &130.into()));
+            assert!(error["error"]["hint"].as_str().unwrap().contains(&resume));
+        }
+        bench.service.core().faults().clear();
+        bench.bulk(&["resume"]).ok();
+        bench.each_got_one(500);
+    }
+}
+
+#[test]
+fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
+    let bench = Bench::with(100);
+    let faults = bench.service.core().faults();
+    faults.add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    let child = bench.start(&[]);
+    bench.until_asked(1);
+    signal(&child, Signal::TERM);
+    std::thread::sleep(Duration::from_millis(200));
+    signal(&child, Signal::TERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    assert!(stderr_of(&output).contains("100 rows left"), "{output:?}");
+    assert_eq!(bench.delivered().len(), 100, "the service had accepted them");
+    let resumed = bench.bulk(&["resume"]);
+    assert!(resumed.stdout.contains("1 batch sent again under their keys"), "{resumed:?}");
+    resumed.ok();
+    bench.each_got_one(100);
+    let keys: Vec<_> =
+        bench.service.core().requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    assert_eq!(keys[0], keys[1]);
+}
+
+#[test]
+fn a_signal_before_the_first_request_sends_nothing() {
+    let bench = Bench::with(1);
+    let mut command = bench.posthaste.command();
+    command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdin = child.stdin.take();
+    std::thread::sleep(Duration::from_millis(500));
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!((output.status.code(), bench.service.asked()), (Some(130), 0), "{output:?}");
+}
+
+#[test]
+fn another_command_shows_pauses_and_cancels_a_running_job() {
+    let bench = Bench::with(9_000);
+    let child = bench.start(&["--max-rps", "4"]);
+    bench.until_asked(2);
+    let status = bench.bulk(&["status", "--json"]).json();
+    assert_eq!(status["state"], "running", "{status}");
+    let refused = bench.bulk(&["resume"]);
+    assert!(refused.stderr.contains("is running the job"), "{refused:?}");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    bench.bulk(&["pause"]).ok();
+    let paused = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(paused.code, Some(6), "{paused:?}");
+    assert!(paused.stderr.contains("the job was paused") && paused.stderr.contains("bulk resume"), "{paused:?}");
+    assert!(bench.bulk(&["pause"]).stderr.contains("isn't running"));
+
+    let asked = bench.service.asked();
+    let id = status["job"].as_str().unwrap();
+    let child = bench.posthaste.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
+    bench.until_asked(asked + 1);
+    bench.bulk(&["cancel", id, "--yes"]).ok();
+    let canceled = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!(canceled.code, Some(10), "{canceled:?}");
+    assert!(canceled.stderr.contains("the job was canceled"), "{canceled:?}");
+    let refused = bench.bulk(&["resume", id]);
+    assert!(refused.stderr.contains("was canceled"), "{refused:?}");
+    assert_eq!(bench.bulk(&["status", id, "--json"]).json()["state"], "canceled");
+    assert!(bench.delivered().values().all(|emails| *emails == 1));
+}
+
+#[test]
+fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
+    let bench = Bench::with(2_000);
+    // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.
+    let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+    let mut command = bench.posthaste.wrapped("dash");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_posthaste"), "bulk", "send", "people.csv", "--yes"]).args(MESSAGE);
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("couldn't write") && ran.stderr.contains("journal"), "{ran:?}");
+    assert!(!bench.delivered().is_empty() && bench.delivered().len() < 2_000);
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(2_000);
+}
+
+#[test]
+fn progress_is_lines_or_objects_on_standard_error() {
+    let bench = Bench::with(300);
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(1_500))).always());
+    let ran = bench.send(&["--progress", "json", "--concurrency", "1"]);
+    let objects: Vec<Value> = ran
+        .stderr
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|object| object.get("progress").is_some())
+        .collect();
+    let last = &objects.last().expect("a job of four seconds has progress")["progress"];
+    assert_eq!((&last["total"], &last["state"]), (&300.into(), &"running".into()), "{ran:?}");
+    until(|| bench.delivered().len() == 300);
+    ran.ok();
+}

@@ -1,0 +1,160 @@
+//! Jobs that the service refuses or doesn't answer, and the exit codes that tell scripts what to do.
+
+use std::time::Duration;
+
+use posthaste_reference_server::faults::{Action, Rule};
+use rustix::process::Signal;
+
+use super::{Bench, MESSAGE};
+use crate::service::Service;
+use crate::support::signal;
+
+#[test]
+fn an_exhausted_quota_pauses_the_job() {
+    let bench = Bench::with(300);
+    let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
+    bench.service.core().faults().add(Rule::new(quota.header("retry-after", "7200")).after(1).always());
+    let ran = bench.send(&["--concurrency", "1"]);
+    assert_eq!(ran.code, Some(6), "{ran:?}");
+    assert!(ran.stderr.contains("paused until 20") && ran.stderr.contains("daily_quota_exceeded"), "{ran:?}");
+    assert!(ran.stderr.contains("200 rows left") && ran.stderr.contains("bulk resume"), "{ran:?}");
+    bench.service.core().faults().clear();
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(300);
+}
+
+#[test]
+fn a_service_that_does_not_respond_ends_the_run_and_resuming_is_safe() {
+    let bench = Bench::with(200);
+    bench.service.core().faults().add(Rule::new(Action::DropAfter).always());
+    let ran = bench.send(&["--max-outage", "2s"]);
+    assert_eq!(ran.code, Some(7), "{ran:?}");
+    assert!(ran.stderr.contains("bulk resume"), "{ran:?}");
+    bench.service.core().faults().clear();
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(200);
+}
+
+#[test]
+fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
+    let bench = Bench::with(200);
+    let rejected = Action::error(401, "invalid_api_key", "API key is invalid");
+    bench.service.core().faults().add(Rule::new(rejected).after(1).always());
+    let ran = bench.send(&["--concurrency", "1"]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("100 rows left") && ran.stderr.contains("posthaste doctor"), "{ran:?}");
+    bench.service.core().faults().clear();
+    bench.bulk(&["resume"]).ok();
+    bench.each_got_one(200);
+    let without = crate::support::Posthaste::new().env("POSTHASTE_BASE_URL", bench.service.base_url());
+    without.run(&["bulk", "send", "people.csv"]).fails(4);
+}
+
+#[test]
+fn rejected_rows_are_listed_and_can_be_retried() {
+    let bench = Bench::with(250);
+    let rejected = Action::error(422, "validation_error", "The topic doesn't exist.");
+    bench.service.core().faults().add(Rule::new(rejected).after(1).times(1));
+    let ran = bench.send(&["--concurrency", "1"]);
+    assert_eq!(ran.code, Some(10), "{ran:?}");
+    assert!(ran.stdout.contains("150 sent, 100 rejected") && ran.stderr.contains("The topic doesn't exist."), "{ran:?}");
+    let rows = bench.bulk(&["report", "--rows", "-o", "ndjson", "--jq", "select(.outcome == \"rejected\") | .row"]).ok();
+    assert_eq!(rows.lines().count(), 100);
+    assert_eq!(rows.lines().next(), Some("101"));
+    let job = bench.bulk(&["status", "--json", "--jq", ".job"]).ok();
+    let retried = bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]);
+    assert!(retried.stdout.contains("100 sent"), "{retried:?}");
+    retried.ok();
+    bench.each_got_one(250);
+    // The same command is the same job.
+    bench.bulk(&["retry", "--rejected", job.trim(), "--yes"]).ok();
+    bench.each_got_one(250);
+}
+
+#[test]
+fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
+    let bench = Bench::with(300);
+    let faults = bench.service.core().faults();
+    faults.add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    let child = bench.start(&["--concurrency", "1"]);
+    bench.until_asked(1);
+    signal(&child, Signal::KILL);
+    child.wait_with_output().unwrap();
+    // The service has accepted a batch whose result isn't in the journal, and forgets its key.
+    bench.service.core().clock().advance(Duration::from_hours(25));
+    let resumed = bench
+        .posthaste
+        .command()
+        .args(["bulk", "resume", "--json"])
+        .env("POSTHASTE_BULK_CLOCK_OFFSET", "90000")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&resumed.stderr).into_owned();
+    assert_eq!(resumed.status.code(), Some(9), "{stderr}");
+    let error: serde_json::Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
+    assert_eq!((&error["error"]["kind"], &error["error"]["outcome"]), (&"unknown".into(), &"unknown".into()));
+    bench.each_got_one(300);
+    let status = bench.bulk(&["status", "--json"]).json();
+    assert_eq!((&status["unknown"], &status["sent"]), (&100.into(), &200.into()), "{status}");
+    // The same command doesn't send them either.
+    assert_eq!(bench.send(&[]).code, Some(9));
+    bench.each_got_one(300);
+
+    let job = status["job"].as_str().unwrap();
+    let found = bench.bulk(&["reconcile", job, "--json"]).json();
+    assert_eq!((&found["unknown"], &found["inferred"]), (&100.into(), &100.into()), "{found}");
+    let list = std::fs::read_to_string(found["file"].as_str().unwrap()).unwrap();
+    assert!(list.lines().skip(1).all(|line| line.contains(",inferred_sent,")), "{list}");
+
+    let refused = bench.bulk(&["retry", "--unknown", job, "--yes"]).fails(2);
+    assert!(refused.contains("--accept-duplicates"), "{refused}");
+    bench.bulk(&["retry", "--unknown", "--accept-duplicates", job, "--yes"]).ok();
+    let delivered = bench.delivered();
+    assert_eq!(delivered.values().filter(|emails| **emails == 2).count(), 100, "exactly the unknown rows");
+}
+
+#[test]
+fn a_login_is_refreshed_during_a_job() {
+    let service = Service::start();
+    service.core().listens_at(&service.base_url());
+    // Browsers request pages that aren't part of the contract.
+    let service = service.unjudged();
+    let posthaste = crate::auth::logged_in(&service, &["--scope", "full_access"]);
+    let bench = Bench { service, posthaste };
+    bench.write("people.csv", super::csv(600));
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(300))).always());
+    let asked = bench.service.asked();
+    let child = bench.start(&["--max-rps", "4"]);
+    bench.until_asked(asked + 2);
+    bench.service.core().clock().advance(Duration::from_mins(16));
+    let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
+    ran.ok();
+    bench.each_got_one(600);
+    let refreshes = bench.service.core().requests().iter().filter(|request| request.path == "/oauth/token").count();
+    assert!(refreshes >= 2, "a login and a refresh: {refreshes}");
+}
+
+#[test]
+fn a_login_that_may_only_send_gets_a_hint() {
+    let service = Service::start();
+    service.core().listens_at(&service.base_url());
+    let service = service.unjudged();
+    let posthaste = crate::auth::logged_in(&service, &[]);
+    let bench = Bench { service, posthaste };
+    bench.write("people.csv", super::csv(1));
+    let ran = bench.send(&[]);
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("auth login --scope full_access"), "{ran:?}");
+}
+
+#[test]
+fn a_job_in_a_temporary_sandbox_ends_with_it() {
+    let bench = Bench::with(1);
+    let ran = bench.send(&["--sandbox"]);
+    assert!(ran.stderr.contains("captured by the sandbox"), "{ran:?}");
+    ran.ok();
+    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"), "the job of a temporary sandbox isn't kept");
+    let plan = bench.posthaste.run(&[&["--sandbox", "bulk", "plan", "people.csv"], &MESSAGE[..]].concat());
+    assert!(plan.ok().contains("1 row = 1 request"));
+    assert_eq!(bench.service.asked(), 0);
+}

@@ -1,0 +1,174 @@
+//! Which rows are sent: valid, invalid, corrected, in every format.
+
+use super::{Bench, MESSAGE, csv};
+use crate::support::Posthaste;
+
+#[test]
+fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
+    let bench = Bench::with(250);
+    let report = bench.send(&["--json"]).json();
+    assert_eq!((&report["object"], &report["state"]), (&"bulk_report".into(), &"finished".into()));
+    assert_eq!((&report["sent"], &report["requests"], &report["rows"]), (&250.into(), &3.into(), &250.into()));
+    bench.each_got_one(250);
+    let subjects: Vec<_> = bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
+    assert!(subjects.contains(&"Hello Person 7".to_owned()), "{subjects:?}");
+    let again = bench.send(&[]);
+    assert!(again.stderr.contains("is finished, and nothing was sent now") && again.stderr.contains("bulk send --again"), "{again:?}");
+    again.ok();
+    bench.each_got_one(250);
+    bench.send(&["--again"]).ok();
+    assert!(bench.delivered().values().all(|emails| *emails == 2));
+    let keys: std::collections::BTreeSet<_> = bench
+        .service
+        .core()
+        .requests()
+        .iter()
+        .map(|request| request.headers["idempotency-key"].to_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(keys.len(), 6, "every batch has its own key: {keys:?}");
+}
+
+#[test]
+fn a_plan_shows_counts_emails_and_an_estimate_without_a_credential() {
+    let bench = Bench::with(0);
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", bench.service.base_url());
+    std::fs::write(posthaste.home().join("people.csv"), csv(250) + "P7@example.com,\n,\n").unwrap();
+    let plan = posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    for line in [
+        "rows        252 (251 valid, 0 invalid, 1 blank)",
+        "recipients  251 (1 with the recipients of an earlier row)",
+        "estimate    251 rows = 3 requests; 0.3 s at 10 requests/s",
+        "row 3\n  from      hi@acme.test\n  to        p3@example.com\n  subject   Hello Person 3\n  | Hi",
+    ] {
+        assert!(plan.contains(line), "{line}\n{plan}");
+    }
+    assert!(!plan.contains("row 4\n"), "{plan}");
+    let plan = posthaste.run(&[&["bulk", "plan", "people.csv", "--json"], &MESSAGE[..]].concat()).json();
+    assert_eq!((&plan["valid"], &plan["batches"], &plan["duplicates"]), (&251.into(), &3.into(), &1.into()));
+    assert_eq!(plan["emails"][0]["email"]["subject"], "Hello Person 1");
+    assert_eq!(bench.service.asked(), 0);
+    let unset = Posthaste::new();
+    std::fs::write(unset.home().join("people.csv"), csv(1)).unwrap();
+    unset.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    assert!(unset.run(&["bulk", "list"]).stderr.contains("no jobs yet"), "without a base URL, the plan isn't kept");
+}
+
+#[test]
+fn invalid_rows_are_all_reported_and_nothing_is_sent() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", "to,NAME\nada@example.com,Ada\nb@@example.com,Bob\ncy@example.com,Cy\n,Dee\n");
+    let stderr = bench.send(&[]).fails(2);
+    for text in [
+        "2 of 4 rows are invalid; nothing was sent",
+        "row 2 (line 3), to: an address has one `@` (found `b@@example.com`)",
+        "row 4 (line 5), to: ",
+        "invalid.csv",
+        "--skip-invalid",
+    ] {
+        assert!(stderr.contains(text), "{text}\n{stderr}");
+    }
+    let error = bench.send(&["--json"]).error(2);
+    assert_eq!((error["problems"].as_array().unwrap().len(), &error["outcome"]), (2, &"not_sent".into()));
+    assert_eq!(bench.service.asked(), 0);
+
+    let skipped = bench.send(&["--skip-invalid"]);
+    assert_eq!(skipped.code, Some(10), "{skipped:?}");
+    assert!(skipped.stdout.contains("2 sent, 2 invalid"), "{skipped:?}");
+    bench.each_got_one(2);
+
+    let list = bench.bulk(&["report", "--json", "--jq", ".files[0]"]).ok();
+    let list = std::fs::read_to_string(list.trim()).unwrap();
+    assert!(list.starts_with("to,NAME,_row,_problem\nb@@example.com,Bob,2,"), "{list}");
+    // One row is corrected, the other one removed.
+    let corrected = list.lines().take(2).collect::<Vec<_>>().join("\n").replace("b@@", "b@");
+    bench.write("corrected.csv", corrected + "\n");
+    bench.posthaste
+        .run(&[&["bulk", "send", "people.csv", "--only", "corrected.csv", "--yes"], &MESSAGE[..]].concat())
+        .ok();
+    bench.each_got_one(3);
+    bench.write("sent.csv", "to,NAME,_row,_problem\nada@example.com,Ada,1,\n");
+    let stderr = bench
+        .posthaste
+        .run(&[&["bulk", "send", "people.csv", "--only", "sent.csv", "--yes"], &MESSAGE[..]].concat())
+        .fails(2);
+    assert!(stderr.contains("has rows that weren't invalid in the earlier job: 1"), "{stderr}");
+}
+
+#[test]
+fn a_mistake_in_the_header_is_one_error() {
+    let bench = Bench::with(0);
+    bench.write("people.csv", csv(50).replacen("to,", "emial,", 1));
+    let stderr = bench.send(&[]).fails(2);
+    assert!(stderr.contains("1 problem; nothing was sent") && stderr.contains("column 1 (`emial`)"), "{stderr}");
+    bench.write("people.csv", "to,NAME,Notes\nada@example.com,Ada,x\n");
+    let stderr = bench.send(&[]).fails(2);
+    assert!(stderr.contains("column 3 (`Notes`): unknown column") && stderr.contains("--ignore-column NAME"), "{stderr}");
+    bench.send(&["--ignore-column", "Notes"]).ok();
+    bench.each_got_one(1);
+}
+
+#[test]
+fn all_problems_of_the_command_line_are_reported_with_their_flags() {
+    let bench = Bench::with(1);
+    let wrong = ["--limit", "0", "--tag", "x", "--cc", "nobody", "--header", "X"];
+    let stderr = bench.send(&wrong).fails(2);
+    for flag in ["--limit", "--tag", "--cc", "--header"] {
+        assert!(stderr.contains(&format!(" {flag}:1:1\n")), "{flag}\n{stderr}");
+    }
+    let stderr = bench.send(&["--max-rps", "0", "--concurrency", "65", "--max-outage", "soon"]).fails(2);
+    assert!(stderr.contains("3 problems"), "{stderr}");
+    let stderr = bench.bulk(&["send", "--yes"]).fails(2);
+    assert!(stderr.contains("missing: FILE"), "{stderr}");
+    let stderr = bench.bulk(&["send", "nowhere.csv", "--yes", "--from", "a@acme.test"]).fails(2);
+    assert!(stderr.contains("couldn't read nowhere.csv"), "{stderr}");
+    let stderr = bench.send(&["--test-to", "nobody"]).fails(2);
+    assert!(stderr.contains("--test-to"), "{stderr}");
+    let unconfirmed = bench.posthaste.run(&[&["bulk", "send", "people.csv"], &MESSAGE[..]].concat());
+    let stderr = unconfirmed.fails(2);
+    let question = "Send 1 email from hi@acme.test, subject \"Hello Person 1\", the first to p1@example.com?";
+    assert!(stderr.contains(question) && stderr.contains("--yes"), "{stderr}");
+    assert_eq!(bench.service.asked(), 0);
+}
+
+#[test]
+fn a_trial_sends_the_first_rows_or_to_another_address() {
+    let bench = Bench::with(120);
+    bench.send(&["--limit", "2"]).ok();
+    bench.each_got_one(2);
+    bench.send(&["--limit", "3", "--test-to", "me@acme.test"]).ok();
+    assert_eq!(bench.delivered()["me@acme.test"], 3);
+}
+
+#[test]
+fn rows_are_read_in_every_format_and_from_standard_input() {
+    let bench = Bench::with(0);
+    bench.write("people.tsv", "to\tNAME\na@example.com\tAda, Countess\n");
+    let send = |file: &str| bench.posthaste.run(&[&["bulk", "send", file, "--yes"], &MESSAGE[..]].concat()).ok();
+    send("people.tsv");
+    bench.write("people.jsonl", "{\"to\":\"b@example.com\",\"variables\":{\"NAME\":\"Bo\"}}\n{\"to\":[\"c@example.com\"],\"subject\":\"Own\"}\n");
+    send("people.jsonl");
+    let piped = [&["bulk", "send", "-", "--yes", "--format", "csv"], &MESSAGE[..]].concat();
+    bench.posthaste.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
+    // The same rows are the same job.
+    bench.posthaste.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
+    bench.each_got_one(4);
+    let unread = bench.posthaste.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
+    assert!(unread.fails(2).contains("standard input can be read only once"));
+}
+
+#[test]
+fn names_and_addresses_beyond_ascii_arrive_unchanged() {
+    let bench = Bench::with(0);
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain("to,NAME\nzoë@example.com,Зоя 漢字 👩🏽‍🚀\n".encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    bench.write("people.csv", "\u{feff}to,NAME\njosé@example.com,José \"Pepe\" Núñez\n");
+    bench.send(&[]).ok();
+    bench.write("people.csv", utf16);
+    bench.send(&[]).ok();
+    let mut subjects: Vec<_> = bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
+    subjects.sort();
+    assert_eq!(subjects, ["Hello José \"Pepe\" Núñez", "Hello Зоя 漢字 👩🏽‍🚀"]);
+    bench.each_got_one(2);
+}

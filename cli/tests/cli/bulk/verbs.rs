@@ -1,0 +1,75 @@
+//! The commands around a job: list, status, report, doctor.
+
+use super::{Bench, MESSAGE};
+
+#[test]
+fn jobs_are_listed_and_named_by_prefix_or_folder() {
+    let bench = Bench::with(3);
+    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
+    assert!(bench.bulk(&["status"]).fails(5).contains("there is no job yet"));
+    bench.posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "planned");
+    bench.send(&[]).ok();
+    bench.send(&["--again"]).ok();
+    let jobs = bench.bulk(&["list", "--json"]).json();
+    let jobs = jobs["data"].as_array().unwrap();
+    assert_eq!(jobs.len(), 2);
+    let ids: Vec<_> = jobs.iter().map(|job| job["job"].as_str().unwrap()).collect();
+    assert!(ids[0].ends_with("-2") && ids[1].ends_with("-1"), "the latest job is first: {ids:?}");
+    let stderr = bench.bulk(&["status", &ids[0][..4]]).fails(2);
+    assert!(stderr.contains("several jobs start like this"), "{stderr}");
+    assert_eq!(bench.bulk(&["status", ids[1], "--json"]).json()["job"], ids[1]);
+    let folder = jobs[1]["folder"].as_str().unwrap();
+    assert_eq!(bench.bulk(&["status", folder, "--json"]).json()["job"], ids[1]);
+    bench.bulk(&["status", "zzz"]).fails(5);
+    let table = bench.bulk(&["list", "--columns", "state,sent,rows"]).ok();
+    assert_eq!(table, "finished\t3\t3\nfinished\t3\t3\n");
+    // The input isn't needed to look at a job.
+    std::fs::remove_file(bench.posthaste.home().join("people.csv")).unwrap();
+    assert_eq!(bench.bulk(&["list", "--json"]).json()["data"].as_array().unwrap().len(), 2);
+    bench.bulk(&["report"]).ok();
+}
+
+#[test]
+fn a_report_has_every_row_with_its_id() {
+    let bench = Bench::with(120);
+    assert_eq!(bench.send(&["-q"]).ok().lines().next().map(|line| line.ends_with(": 120 sent")), Some(true));
+    let rows = bench.bulk(&["report", "--rows"]).ok();
+    assert_eq!(rows.lines().count(), 120);
+    let first: Vec<_> = rows.lines().next().unwrap().split('\t').collect();
+    assert_eq!(&first[..3], ["1", "p1@example.com", "sent"]);
+    let mails = bench.service.core().mails("sb_test");
+    let ids: std::collections::HashSet<_> = mails.iter().map(|mail| mail.email_id.as_str()).collect();
+    assert!(rows.lines().all(|row| row.split('\t').any(|cell| ids.contains(cell))), "{rows}");
+    let report = bench.bulk(&["report", "--json"]).json();
+    assert_eq!((&report["sent"], &report["state"]), (&120.into(), &"finished".into()));
+}
+
+#[test]
+fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
+    let bench = Bench::with(0);
+    let line = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test"]).ok();
+    assert!(line.starts_with("ok: both requests returned "), "{line}");
+    assert_eq!((bench.service.asked(), bench.delivered()["me@acme.test"]), (2, 1));
+    let stderr = bench.bulk(&["doctor"]).fails(2);
+    assert!(stderr.contains("missing: --from"), "{stderr}");
+    // A service that forgets the key between the requests.
+    let forgets = posthaste_reference_server::faults::Action::answer(200, r#"{"data":[{"id":"another"}]}"#);
+    bench.service.core().faults().add(posthaste_reference_server::faults::Rule::new(forgets).after(1));
+    let ran = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test", "--json"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains(r#""honored":false"#), "{ran:?}");
+}
+
+#[test]
+fn the_help_explains_columns_exit_codes_and_limits_of_the_guarantee() {
+    let bench = Bench::with(0);
+    let help = bench.bulk(&["send", "--help"]).ok();
+    for text in ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}", "--take-over"] {
+        assert!(help.replace('\n', " ").contains(text), "{text}\n{help}");
+    }
+    let overview = bench.bulk(&["-h"]).ok();
+    for verb in ["plan", "send", "resume", "status", "pause", "cancel", "report", "reconcile", "retry", "doctor", "list"] {
+        assert!(overview.contains(&format!("  {verb} ")), "{verb}\n{overview}");
+    }
+}
