@@ -257,6 +257,7 @@ fn a_file_of_another_format_is_never_overwritten() {
         ("something else", false),
         ("x", false),
         ("BULKJ1 \n", false),
+        ("\0\0\0\0\0\0\0\0", false),
     ] {
         let disk = Disk::with(bytes);
         match replay(&disk).unwrap_err() {
