@@ -43,7 +43,7 @@ use crate::{
     counts::Counts,
     error::{BulkError, Result},
     job::folder::{self, Opened},
-    journal::{Job, Journal, JobClock, Record},
+    journal::{Job, JobClock, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
     plan::{Plan, Prepared},
     report::{Ending, Report},

@@ -5,7 +5,12 @@ use std::path::{Path, PathBuf};
 use posthaste::Client;
 
 use super::{Job, blocking};
-use crate::{error::Result, input::Input, message::Message, plan::{self, PlanOptions}};
+use crate::{
+    error::Result,
+    input::Input,
+    message::Message,
+    plan::{self, PlanOptions},
+};
 
 /// A description of a job: the rows, the message, and options.
 ///

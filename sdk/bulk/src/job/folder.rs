@@ -122,7 +122,8 @@ pub(crate) fn read_report(dir: &Path) -> Result<Option<Report>> {
     let path = dir.join(REPORT);
     match fs::read(&path) {
         Ok(text) => {
-            let report = serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))?;
+            let report =
+                serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))?;
             Ok(Some(report))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
