@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     error::Result,
-    job::folder::JOURNAL,
+    folder::JOURNAL,
     journal::{self, BodyHash, EmailOutcome, Record, SentId, UnixMillis},
     key::idempotency_key,
     plan::{Plan, Prepared},

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use posthaste::Client;
 
-use super::{Job, blocking};
+use super::Job;
 use crate::{
     error::Result,
+    files::blocking,
     input::Input,
     message::Message,
     plan::{self, PlanOptions},
