@@ -17,6 +17,7 @@ mod retries;
 mod simulation;
 
 pub use controller::{
-    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot, Ticket,
+    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot,
+    Ticket,
 };
 pub use gate::{Gate, Permit};

@@ -88,7 +88,9 @@ impl Gate {
             let taken = self.shared.lock().take_retry(now);
             match taken {
                 Ok(ticket) => break ticket,
-                Err(Blocked { until }) => sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await,
+                Err(Blocked { until }) => {
+                    sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await;
+                }
             }
         };
         let retry = Retry { shared: Arc::clone(&self.shared), ticket: Some(ticket) };
