@@ -16,7 +16,7 @@ mod retries;
 #[cfg(test)]
 mod simulation;
 
-pub(crate) use controller::{
+pub use controller::{
     Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot,
     Ticket,
 };

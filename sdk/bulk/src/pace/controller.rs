@@ -10,7 +10,7 @@ use super::{
     cell::{Cell, STRETCH, Slot, interval},
     concurrency::Concurrency,
     headers::Announced,
-    rate::Rate,
+    rate::{Announcement, Rate},
     retries::Retries,
 };
 
@@ -238,62 +238,62 @@ impl Controller {
     }
 
     /// Returns the slot of a request that wasn't sent.
-    pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
+    pub fn give_back(&mut self, ticket: Ticket, now: Duration) {
+        let Ticket { slot, trial, .. } = ticket;
         self.in_flight -= 1;
-        self.cell.give_back(ticket.slot);
+        self.cell.give_back(slot);
         self.rate.not_sent();
-        if ticket.trial {
+        if trial {
             self.breaker.give_back(now);
         }
     }
 
     /// Ends a request that was sent and whose outcome will never be known, because its task was canceled.
-    pub(crate) fn abandon(&mut self, ticket: Ticket, now: Duration) {
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
+    pub fn abandon(&mut self, ticket: Ticket, now: Duration) {
+        let Ticket { trial, .. } = ticket;
         self.in_flight -= 1;
-        if ticket.trial {
+        if trial {
             self.breaker.failed(true, now);
         }
     }
 
     /// Learns from the outcome of a request.
-    pub(crate) fn observe(
-        &mut self,
-        ticket: Ticket,
-        observation: Observation,
-        headers: &HeaderMap,
-        now: Duration,
-    ) {
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
+    pub fn observe(&mut self, ticket: Ticket, observation: Observation, headers: &HeaderMap, now: Duration) {
+        let Ticket { sent_at, trial, .. } = ticket;
         self.in_flight -= 1;
         if let Some(announced) = Announced::read(headers) {
             self.announced(announced, now);
         }
         match observation {
             Observation::ServerError | Observation::Timeout | Observation::Unreachable => {
-                self.breaker.failed(ticket.trial, now);
+                self.breaker.failed(trial, now);
             }
             Observation::Accepted | Observation::Throttled { .. } | Observation::Other => {
-                self.breaker.succeeded()
+                self.breaker.succeeded();
             }
         }
         match observation {
-            Observation::Timeout => self.concurrency.timed_out(ticket.sent_at, now),
+            Observation::Timeout => self.concurrency.timed_out(sent_at, now),
             Observation::Unreachable => {}
             _ => self.concurrency.answered(),
         }
         match observation {
-            Observation::Accepted | Observation::Other => self.rate.accepted(ticket.sent_at, now),
+            Observation::Accepted | Observation::Other => self.rate.accepted(sent_at, now),
             Observation::Throttled { retry_after } => {
                 self.throttled += 1;
                 let resumes_at =
                     self.pause(retry_after.unwrap_or(DEFAULT_PAUSE), PauseReason::Throttled, now);
-                self.rate.throttled(ticket.sent_at, resumes_at, now);
+                self.rate.throttled(sent_at, resumes_at, now);
             }
             _ => {}
         }
     }
 
     /// Returns the current state.
-    pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
+    pub fn snapshot(&self, now: Duration) -> Snapshot {
         let failing =
             self.breaker.check(now).err().map(|until| (until.unwrap_or(now), PauseReason::ServiceFailing));
         let pauses = [self.paused, failing].into_iter().flatten().filter(|(until, _)| *until > now);
@@ -301,7 +301,7 @@ impl Controller {
         Snapshot {
             rate: self.rate.current(),
             learned_limit: self.rate.learned(),
-            pause: pause.map(|(until, reason)| Pause { remaining: until - now, reason }),
+            pause: pause.map(|(until, reason)| Pause { remaining: until.saturating_sub(now), reason }),
             breaker: self.breaker.state(),
             throttled: self.throttled,
             in_flight: self.in_flight,
@@ -311,25 +311,26 @@ impl Controller {
 
     fn announced(&mut self, announced: Announced, now: Duration) {
         let window = announced.window;
-        let changed = self.rate.announce(window.rate(), now);
-        match changed {
+        let announcement = self.rate.announce(window.rate(), now);
+        match announcement {
+            Announcement::Known => {}
             // What was sent at the higher rate may have used up the current window.
-            Some(Some(earlier)) if window.rate() < earlier => {
+            Announcement::Lower => {
                 self.pause(window.length(), PauseReason::WindowExhausted, now);
             }
             // Requests in flight count in the service's window.
-            Some(_) => {
+            Announcement::New => {
                 let interval = interval(self.rate.current());
                 let ahead = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
                 self.cell.postpone(now.saturating_add(interval.saturating_mul(ahead)), interval);
             }
-            None => {}
         }
         if let Some(reset) = announced.exhausted {
             // A window of a second that the job itself used up is what its own rate ends with, and `reset`, in whole seconds, is too coarse for it.
             let own = u32::try_from(self.rate.sent_lately(now)).unwrap_or(u32::MAX);
             let expected = f64::from(window.limit) * OWN_SHARE - 1.0;
-            if changed.is_some() || window.length() > Duration::from_secs(1) || f64::from(own) < expected {
+            let coarse = announcement == Announcement::Known && window.length() <= Duration::from_secs(1);
+            if !coarse || f64::from(own) < expected {
                 self.pause(reset, PauseReason::WindowExhausted, now);
             }
         }
