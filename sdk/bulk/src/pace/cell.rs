@@ -38,7 +38,8 @@ impl Cell {
     /// Takes the slot of a request that is sent now, at or after [`ready_at`](Self::ready_at).
     pub(super) fn take(&mut self, now: Duration, interval: Duration) -> Slot {
         let before = self.last;
-        let after = before.map_or(now, |last| (last.saturating_add(interval)).max(now.saturating_sub(TOLERANCE)));
+        let after =
+            before.map_or(now, |last| (last.saturating_add(interval)).max(now.saturating_sub(TOLERANCE)));
         self.last = Some(after);
         Slot { before, after }
     }
@@ -84,7 +85,7 @@ mod tests {
             }
             let bound = rate.ceil();
             for (first, start) in sent.iter().enumerate() {
-                let count = sent[first..].iter().take_while(|at| **at - *start < Duration::from_secs(1)).count();
+                let count = sent[first..].iter().take_while(|at| at.saturating_sub(*start) < Duration::from_secs(1)).count();
                 prop_assert!(f64::from(u32::try_from(count).unwrap()) <= bound, "{count} at {rate}/s");
             }
         }
