@@ -37,6 +37,11 @@ pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
     builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
 }
 
+/// Returns the folder that contains a file or folder.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Replaces a file.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let writing = |error| BulkError::io("write", path)(error);
@@ -67,7 +72,9 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 }
 
 /// Runs file operations off the async threads.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

@@ -16,7 +16,9 @@ use crate::{
     folder,
     outcomes::{self, RowOutcome},
     plan::Plan,
+    reconcile::{self, Reconciliation},
     report::{self, Report},
+    retry::{self, Retry},
     run::{Run, RunOptions},
     sender::Sender,
 };
@@ -39,6 +41,16 @@ impl Job {
     pub async fn open(dir: impl AsRef<Path>) -> Result<Self> {
         let dir = dir.as_ref().to_owned();
         blocking(move || Plan::open(&dir).map(Self::new)).await
+    }
+
+    /// Opens the job in a folder to look at it: [`status`](Self::status) and [`report`](Self::report) don't need its input, which may have
+    /// changed or be gone. To run it, use [`open`](Self::open).
+    ///
+    /// # Errors
+    /// The folder has no complete plan.
+    pub async fn inspect(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref().to_owned();
+        blocking(move || Plan::read(&dir).map(Self::new)).await
     }
 
     /// Returns the plan.
@@ -108,6 +120,25 @@ impl Job {
     pub async fn outcomes(&self, visit: impl FnMut(RowOutcome) -> Result<()> + Send + 'static) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         blocking(move || outcomes::visit(&plan, visit)).await
+    }
+
+    /// Looks for the rows of unknown outcome in the service's list of emails, and writes `reconciled.csv`. The job stays as it is. Needs a
+    /// client with full access.
+    ///
+    /// # Errors
+    /// More than 100,000 rows are unknown, a file can't be read or written, or the service refuses the list.
+    pub async fn reconcile(&self, client: &Client) -> Result<Reconciliation> {
+        reconcile::reconcile(Arc::clone(&self.plan), client).await
+    }
+
+    /// Plans a new job of the rows that were rejected, or whose outcome is unknown; `None` if there are none. The same rows lead to the same
+    /// job.
+    ///
+    /// # Errors
+    /// The input changed since it was planned, or a file can't be read or written.
+    pub async fn retry(&self, retry: Retry) -> Result<Option<Self>> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
     }
 
     async fn request(&self, request: folder::Request) -> Result<()> {

@@ -19,12 +19,14 @@ mod job;
 mod options;
 mod prepared;
 mod preparer;
+mod selection;
 
 pub use counts::Counts;
 pub(crate) use job::job_id;
 pub(crate) use options::PlanOptions;
 pub(crate) use prepared::{BatchKind, Prepared, PreparedRow};
 pub(crate) use preparer::Preparer;
+pub(crate) use selection::Selection;
 
 use context::Context;
 use job::{Job, JobIndex, JobInput, JobOptions};
@@ -91,6 +93,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         return Plan::open_again(&dir.join(format!("{base}-{run}")), &source, &fingerprint);
     }
     let context = Context::new(source.clone(), message, &options.ignore_columns, options.test_to.as_deref())?;
+    let context = context.only(options.rows.clone());
     let built = builder::build(&context, temporary.path(), options.limit)?;
     if !fingerprint.matches(&file.metadata().map_err(reading)?) {
         return Err(BulkError::PlanChanged(format!("{} changed while it was planned", source.name)));
@@ -145,13 +148,34 @@ impl Plan {
     /// # Errors
     /// [`BulkError::PlanChanged`] if the input isn't what was planned or the plan is damaged, [`BulkError::Io`] if a file can't be read.
     pub fn open(dir: &Path) -> Result<Self> {
-        let job = Job::read(dir)?;
-        index::verify(dir, &job.index)?;
-        let plan = Self { dir: dir.to_owned(), job };
+        let plan = Self::read(dir)?;
+        index::verify(dir, &plan.job.index)?;
         let source = plan.source();
         let file = source.open()?;
         context::verify_input(&source, &file, &plan.job.input.fingerprint)?;
         Ok(plan)
+    }
+
+    /// Reads a plan without its input, which may have changed or be gone.
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        Ok(Self { dir: dir.to_owned(), job: Job::read(dir)? })
+    }
+
+    /// Plans another job of some rows of this one, beside it.
+    pub(crate) fn again_with(&self, rows: Selection) -> Result<Self> {
+        let source = self.source();
+        let mut input = Input::file(&source.path).format(source.format);
+        input = source.delimiter.into_iter().fold(input, Input::delimiter);
+        let options = PlanOptions {
+            ignore_columns: self.job.options.ignore_columns.clone(),
+            test_to: self.job.options.test_to.clone(),
+            attachments: Some(source.folder),
+            origin: self.job.origin.clone(),
+            profile: self.job.profile.clone(),
+            rows: Some(rows),
+            ..PlanOptions::default()
+        };
+        plan(input, &self.job.message, &options, files::parent(&self.dir))
     }
 
     /// Opens the plan of an input with the same content, which may have another path or another time now.
@@ -251,7 +275,9 @@ impl Plan {
 
     fn context(&self) -> Result<Context> {
         let Job { message, options, .. } = &self.job;
-        Context::new(self.source(), message, &options.ignore_columns, options.test_to.as_deref())
+        let context =
+            Context::new(self.source(), message, &options.ignore_columns, options.test_to.as_deref())?;
+        Ok(context.only(options.rows.clone()))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use files::{read, write};
+pub(crate) use files::{List, read, time, write};
 
 use crate::counts::Counts;
 

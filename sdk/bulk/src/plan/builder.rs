@@ -49,7 +49,9 @@ pub(super) fn build(context: &Context, dir: &Path, limit: Option<u64>) -> Result
     while limit.is_none_or(|limit| builder.counts.valid < limit) {
         let next = rows.next().map_err(|error| error.in_input(&context.source.name, &context.source.path))?;
         let Some((position, record)) = next else { break };
-        builder.row(position, record)?;
+        if context.selects(position.row) {
+            builder.row(position, record)?;
+        }
     }
     builder.finish()
 }

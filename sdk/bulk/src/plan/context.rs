@@ -5,7 +5,7 @@ use std::{
     io::{Seek as _, SeekFrom},
 };
 
-use super::composer::Composer;
+use super::{Selection, composer::Composer};
 use crate::{
     Message,
     error::{BulkError, Result},
@@ -17,6 +17,8 @@ pub(super) struct Context {
     pub(super) source: Source,
     pub(super) layout: Layout,
     pub(super) composer: Composer,
+    /// The rows of the job; `None` for all.
+    selection: Option<Selection>,
 }
 
 impl Context {
@@ -29,7 +31,17 @@ impl Context {
         let compiled = message.compile().map_err(BulkError::Input)?;
         let layout = Layout::read(&source, &compiled, ignored)?;
         let composer = Composer::new(compiled, test_to, &source.folder)?;
-        Ok(Self { source, layout, composer })
+        Ok(Self { source, layout, composer, selection: None })
+    }
+
+    /// Leaves out all other rows.
+    pub(super) fn only(self, selection: Option<Selection>) -> Self {
+        Self { selection, ..self }
+    }
+
+    /// Returns whether a row belongs to the job.
+    pub(super) fn selects(&self, row: u64) -> bool {
+        self.selection.as_ref().is_none_or(|selection| selection.contains(row))
     }
 
     /// Reads from the first row on, also returning a handle for the file's metadata.

@@ -7,7 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, PlanOptions};
+use super::{Counts, PlanOptions, Selection};
 use crate::{
     Message, RowProblem,
     error::{BulkError, Result},
@@ -59,12 +59,14 @@ pub(super) struct JobOptions {
     pub(super) limit: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) test_to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rows: Option<Selection>,
 }
 
 impl From<&PlanOptions> for JobOptions {
     fn from(options: &PlanOptions) -> Self {
-        let PlanOptions { ignore_columns, limit, test_to, .. } = options.clone();
-        Self { ignore_columns, limit, test_to }
+        let PlanOptions { ignore_columns, limit, test_to, rows, .. } = options.clone();
+        Self { ignore_columns, limit, test_to, rows }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use posthaste::{Email, Problem};
 
-use super::problem;
+use super::{Selection, problem};
 
 /// Options of planning.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,8 @@ pub(crate) struct PlanOptions {
     pub(crate) again: bool,
     /// The folder of attachments; by default the input's.
     pub(crate) attachments: Option<PathBuf>,
+    /// Plans only these rows, of an earlier job. They are a job of their own.
+    pub(crate) rows: Option<Selection>,
     /// The base URL of the service.
     pub(crate) origin: String,
     /// The name of the profile.

@@ -46,7 +46,7 @@ impl Preparer {
         self.fingerprint = verify_input(&self.context.source, &self.file, &self.fingerprint)?;
         let entry = self.index.get(batch)?;
         let Entry { offset, row, count, kind } = entry;
-        let Context { source, layout, composer } = &self.context;
+        let Context { source, layout, composer, .. } = &self.context;
         let in_input = |error: crate::input::ReadError| error.in_input(&source.name, &source.path);
         self.rows.seek(Position { row, line: 0, offset }).map_err(in_input)?;
         let files = if kind == BatchKind::Single { Files::Attach } else { Files::Skip };
@@ -56,6 +56,9 @@ impl Preparer {
             let Some((position, record)) = self.rows.next().map_err(in_input)? else {
                 return Err(changed(batch, entry, "the input ends before its last row"));
             };
+            if !self.context.selects(position.row) {
+                continue;
+            }
             let composed = match Row::read(record, position, layout) {
                 Reading::Row(read) if composer.kind(&read) == kind => composer.compose(*read, files),
                 Reading::Row(_) | Reading::Blank => Err(Vec::new()),
@@ -94,12 +97,15 @@ fn changed(batch: u32, entry: Entry, why: &str) -> BulkError {
 
 /// Renders the first `n` valid rows.
 pub(super) fn preview(context: &Context, n: usize) -> Result<Vec<PreviewEmail>> {
-    let Context { source, layout, composer } = context;
+    let Context { source, layout, composer, .. } = context;
     let (mut rows, _) = context.rows()?;
     let mut emails = Vec::new();
     while emails.len() < n {
         let next = rows.next().map_err(|error| error.in_input(&source.name, &source.path))?;
         let Some((position, record)) = next else { break };
+        if !context.selects(position.row) {
+            continue;
+        }
         let Reading::Row(row) = Row::read(record, position, layout) else { continue };
         let attachments = row.attachments.iter().map(ToString::to_string).collect();
         // A row with a missing file is invalid too, and isn't shown.

@@ -73,14 +73,14 @@ pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
 }
 
 /// A list of rows that only its owner can read.
-struct List {
+pub(crate) struct List {
     path: PathBuf,
     writer: Writer<BufWriter<NamedTempFile>>,
     rows: u64,
 }
 
 impl List {
-    fn create(path: &Path, header: &[&str]) -> Result<Self> {
+    pub(crate) fn create(path: &Path, header: &[&str]) -> Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let file = NamedTempFile::new_in(folder).map_err(BulkError::io("write", path))?;
         let mut writer = Writer::from_writer(BufWriter::new(file));
@@ -88,13 +88,13 @@ impl List {
         Ok(Self { path: path.to_owned(), writer, rows: 0 })
     }
 
-    fn row(&mut self, fields: &[&str]) -> Result<()> {
+    pub(crate) fn row(&mut self, fields: &[&str]) -> Result<()> {
         self.rows += 1;
         self.writer.write_record(fields).map_err(|error| BulkError::io("write", &self.path)(error.into()))
     }
 
     /// Moves the list to its place, unless it is empty.
-    fn finish(self) -> Result<Option<PathBuf>> {
+    pub(crate) fn finish(self) -> Result<Option<PathBuf>> {
         let Self { path, writer, rows } = self;
         if rows == 0 {
             return Ok(None);
@@ -111,7 +111,7 @@ impl List {
 }
 
 /// Formats a time as the service does.
-fn time(unix_ms: u64) -> String {
+pub(crate) fn time(unix_ms: u64) -> String {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(unix_ms);
     posthaste::Timestamp::from(time).to_string()
 }

@@ -3,9 +3,28 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 19] = [
-    "counts", "error", "files", "host_id", "template", "message", "input", "plan", "journal", "key", "state", "lock",
-    "folder", "pace", "outcomes", "report", "sender", "run", "job",
+const LAYERS: [&str; 21] = [
+    "counts",
+    "error",
+    "files",
+    "host_id",
+    "template",
+    "message",
+    "input",
+    "plan",
+    "journal",
+    "key",
+    "state",
+    "lock",
+    "folder",
+    "pace",
+    "outcomes",
+    "report",
+    "retry",
+    "reconcile",
+    "sender",
+    "run",
+    "job",
 ];
 
 #[test]
