@@ -2,8 +2,8 @@
 
 pub(crate) mod color;
 pub(crate) mod hidden;
-pub(crate) mod jq;
 pub(crate) mod job_progress;
+pub(crate) mod jq;
 pub(crate) mod json;
 pub(crate) mod out;
 pub(crate) mod pager;

@@ -94,8 +94,17 @@ impl JobProgress {
     }
 
     fn text(&self, figures: &Figures) -> String {
-        let Figures { state, sent, rejected, unknown, requests_per_second, learned_limit, throttled, eta, .. } =
-            figures;
+        let Figures {
+            state,
+            sent,
+            rejected,
+            unknown,
+            requests_per_second,
+            learned_limit,
+            throttled,
+            eta,
+            ..
+        } = figures;
         let mut text = format!("{}/{} sent", HumanCount(*sent), HumanCount(self.total));
         for (n, what) in [(rejected, "rejected"), (unknown, "unknown")] {
             if *n > 0 {
@@ -193,6 +202,9 @@ mod tests {
     fn an_object_has_all_figures() {
         let progress = JobProgress { shown: Shown::Nothing, total: 1_000_000 };
         let object = progress.object(&figures());
-        assert_eq!((&object["progress"]["sent"], &object["progress"]["eta_seconds"]), (&json!(12_300), &json!(3_723)));
+        assert_eq!(
+            (&object["progress"]["sent"], &object["progress"]["eta_seconds"]),
+            (&json!(12_300), &json!(3_723))
+        );
     }
 }

@@ -45,9 +45,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     for _ in 0..2 {
         let unknown_outcome = "an email to your own address may have been sent";
         context.in_flight.begin(unknown_outcome, Some(key.as_str()));
-        let sent = trace::execute(context, || {
-            client.emails().send_batch(&emails).idempotency_key(key.as_str())
-        });
+        let sent =
+            trace::execute(context, || client.emails().send_batch(&emails).idempotency_key(key.as_str()));
         let sent = sent.await;
         context.in_flight.finish();
         let sent = sent.map_err(|error| Fail::of_call(error, unknown_outcome))?;
@@ -59,13 +58,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     } else {
         format!("the requests returned different IDs: {}", ids.join(", "))
     };
-    let document = json!({ "object": "bulk_doctor", "honored": honored, "ids": ids, "idempotency_key": key.as_str() });
+    let document =
+        json!({ "object": "bulk_doctor", "honored": honored, "ids": ids, "idempotency_key": key.as_str() });
     context.out.result(&[line], &document)?;
     if honored {
         return Ok(());
     }
     Err(Fail::Rejected {
-        message: "the service doesn't honor idempotency keys: an interrupted job can send emails twice".to_owned(),
+        message: "the service doesn't honor idempotency keys: an interrupted job can send emails twice"
+            .to_owned(),
         hint: Some("don't run jobs against this service; report it to its operator".to_owned()),
     })
 }

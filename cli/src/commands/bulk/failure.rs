@@ -12,7 +12,10 @@ use crate::input::flags::Flags;
 pub(super) fn of(error: BulkError) -> Fail {
     match error {
         BulkError::Input(problems) => Fail::Usage(Diagnostics {
-            found: problems.into_iter().map(|problem| Diagnostic { problem, origin: None, hint: None }).collect(),
+            found: problems
+                .into_iter()
+                .map(|problem| Diagnostic { problem, origin: None, hint: None })
+                .collect(),
             ..Diagnostics::default()
         }),
         BulkError::Client(error) => Fail::Sdk(error),
@@ -58,8 +61,11 @@ pub(super) fn of_rows(plan: &posthaste_bulk::Plan) -> Fail {
     let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
     let file = plan.invalid_rows().unwrap_or_default();
     let are = if counts.invalid == 1 { "is" } else { "are" };
-    let summary =
-        format!("{} of {} {are} invalid; nothing was sent", number(counts.invalid), count(counts.rows, "row"));
+    let summary = format!(
+        "{} of {} {are} invalid; nothing was sent",
+        number(counts.invalid),
+        count(counts.rows, "row")
+    );
     Fail::Usage(Diagnostics {
         summary: Some(summary),
         omitted: usize::try_from(counts.problems).unwrap_or(usize::MAX).saturating_sub(found.len()),

@@ -11,8 +11,10 @@ use crate::output::table::{Column, Kind};
 
 /// List the jobs on this machine, latest first
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Columns: job, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
-    Examples:\n  posthaste bulk list\n  posthaste bulk list --columns job,state,folder")]
+#[command(
+    after_help = "Columns: job, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
+    Examples:\n  posthaste bulk list\n  posthaste bulk list --columns job,state,folder"
+)]
 pub(crate) struct Args {}
 
 /// The first eight columns are the default.

@@ -56,10 +56,25 @@ pub(super) struct MessageArgs {
 impl MessageArgs {
     /// Whether any flag is set.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { from, subject, bodies, template, var, cc, bcc, reply_to, header, tag, topic_id, scheduled_at } = self;
+        let Self {
+            from,
+            subject,
+            bodies,
+            template,
+            var,
+            cc,
+            bcc,
+            reply_to,
+            header,
+            tag,
+            topic_id,
+            scheduled_at,
+        } = self;
         let texts = [from, subject, template, topic_id, scheduled_at];
         let lists = [var, cc, bcc, reply_to, header, tag];
-        bodies.is_empty() && texts.iter().all(|text| text.is_none()) && lists.iter().all(|list| list.is_empty())
+        bodies.is_empty()
+            && texts.iter().all(|text| text.is_none())
+            && lists.iter().all(|list| list.is_empty())
     }
 
     /// Builds and validates the message.
@@ -69,13 +84,30 @@ impl MessageArgs {
         stdin: StdinReaders,
         context: &Context,
     ) -> Result<Message, Fail> {
-        let Self { from, subject, bodies, template, var, cc, bcc, reply_to, header, tag, topic_id, scheduled_at } = self;
+        let Self {
+            from,
+            subject,
+            bodies,
+            template,
+            var,
+            cc,
+            bcc,
+            reply_to,
+            header,
+            tag,
+            topic_id,
+            scheduled_at,
+        } = self;
         let mut message = Message::new();
         let of_profile = match &from {
             None if template.is_none() => context.settings()?.from.clone(),
             _ => None,
         };
-        flags.field("/from", "--from", from.as_deref().or(of_profile.as_ref().map(|from| from.value.as_str())));
+        flags.field(
+            "/from",
+            "--from",
+            from.as_deref().or(of_profile.as_ref().map(|from| from.value.as_str())),
+        );
         if let Some(from) = from.or(of_profile.map(|from| from.value)) {
             message = message.from(from);
         }

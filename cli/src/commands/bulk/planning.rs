@@ -73,7 +73,8 @@ impl PlanArgs {
             skip_invalid: _,
         } = self;
         let mut flags = Flags::default();
-        flags.help("posthaste bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
+        flags
+            .help("posthaste bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
         if file.is_none() && only.is_none() {
             flags.missing("FILE");

@@ -21,8 +21,10 @@ const QUEUE: usize = 1_024;
 /// With --rows, prints one line per row that has an outcome, as it became known: its number, recipient and outcome, with the email's ID or the
 /// reason. Invalid rows are in invalid.csv, and rows without an outcome are left to send.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Columns of --rows: row, recipient, outcome, id, reason, status, batch, key, first_attempt\n\n\
-    Examples:\n  posthaste bulk report\n  posthaste bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'")]
+#[command(
+    after_help = "Columns of --rows: row, recipient, outcome, id, reason, status, batch, key, first_attempt\n\n\
+    Examples:\n  posthaste bulk report\n  posthaste bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
@@ -117,7 +119,9 @@ fn time(unix_ms: u64) -> Option<String> {
 /// Prints a report.
 pub(super) fn print(job: &Job, report: &Report, context: &Context) -> Result<(), Fail> {
     let mut document = json!({ "object": "bulk_report", "folder": job.plan().dir() });
-    if let (Some(document), Ok(Value::Object(fields))) = (document.as_object_mut(), serde_json::to_value(report)) {
+    if let (Some(document), Ok(Value::Object(fields))) =
+        (document.as_object_mut(), serde_json::to_value(report))
+    {
         document.extend(fields);
     }
     let counts = &report.counts;

@@ -2,9 +2,9 @@
 
 use posthaste_bulk::{Job, JobState};
 
+use super::failure;
 use super::job::{self, JobArg, Jobs};
 use super::running::{self, RunArgs};
-use super::failure;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::signals::Signals;

@@ -2,10 +2,10 @@
 
 use posthaste_bulk::{JobState, Retry};
 
+use super::failure;
 use super::job::{self, JobArg, Jobs};
 use super::overview::Overview;
 use super::running::{self, RunArgs};
-use super::failure;
 use crate::actions::confirm;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
@@ -19,7 +19,9 @@ use crate::signals::Signals;
 ///
 /// The new job has the rows, the message and the options of the earlier one, and new idempotency keys. The exit codes are those of `bulk send`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste bulk retry --rejected 3f9a\n  posthaste bulk retry --unknown --accept-duplicates 3f9a")]
+#[command(
+    after_help = "Examples:\n  posthaste bulk retry --rejected 3f9a\n  posthaste bulk retry --unknown --accept-duplicates 3f9a"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
@@ -44,7 +46,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         (true, false) => Some(Retry::Rejected),
         (false, true) => Some(Retry::Unknown),
         (true, true) => {
-            flags.wrong("exclusive", "--rejected and --unknown can't be used together", "--unknown", "--unknown");
+            flags.wrong(
+                "exclusive",
+                "--rejected and --unknown can't be used together",
+                "--unknown",
+                "--unknown",
+            );
             None
         }
         (false, false) => {

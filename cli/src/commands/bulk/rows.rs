@@ -98,7 +98,8 @@ fn open(file: &Path) -> Result<Reader<File>, Fail> {
     let mut first = Vec::new();
     let read = File::open(file).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
     read.map_err(|error| wrong(file, format!("couldn't be read: {error}")))?;
-    let delimiter = [b'\t', b';', b','].into_iter().max_by_key(|d| first.iter().filter(|byte| *byte == d).count());
+    let delimiter =
+        [b'\t', b';', b','].into_iter().max_by_key(|d| first.iter().filter(|byte| *byte == d).count());
     let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter.unwrap_or(b',')).from_path(file);
     reader.map_err(|error| unreadable(file, error))
 }

@@ -128,7 +128,8 @@ pub(super) async fn run(
     let mut run = job.start(client, options.run).map_err(failure::of)?;
     let style = context.settings()?.progress.value;
     let progress = JobProgress::new(style, &context.out, job.plan().counts().valid);
-    let (mut stopped_by, mut warnings, mut state, mut pace) = (None, 0, "running".to_owned(), Pace::default());
+    let (mut stopped_by, mut warnings, mut state, mut pace) =
+        (None, 0, "running".to_owned(), Pace::default());
     loop {
         tokio::select! {
             event = run.next() => match event {
@@ -163,9 +164,11 @@ pub(super) async fn run(
     }
     drop(progress);
     let report = run.finish().await.map_err(|error| match (failure::of(error), &resume) {
-        (Fail::Local { message, source, hint: None }, Some(resume)) => {
-            Fail::Local { message, source, hint: Some(format!("to continue after the cause is fixed: {resume}")) }
-        }
+        (Fail::Local { message, source, hint: None }, Some(resume)) => Fail::Local {
+            message,
+            source,
+            hint: Some(format!("to continue after the cause is fixed: {resume}")),
+        },
         (fail, _) => fail,
     })?;
     match report::print(job, &report, context) {
@@ -231,7 +234,9 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
     *warnings += 1;
     let text = match *warnings {
         ..=SHOWN_WARNINGS => format!("{} from row {first_row} on {what}: {reason}", count(*emails, "email")),
-        n if n == SHOWN_WARNINGS + 1 => "further ones are listed at the end, in rejected.csv and unknown.csv".to_owned(),
+        n if n == SHOWN_WARNINGS + 1 => {
+            "further ones are listed at the end, in rejected.csv and unknown.csv".to_owned()
+        }
         _ => return,
     };
     progress.suspend(|| context.out.warn(&text));
@@ -281,8 +286,13 @@ pub(super) async fn end(
     let id = job.plan().id();
     if counts.unknown > 0 {
         return Err(Fail::Unknown {
-            message: format!("the outcome of {} is unknown; they are listed in unknown.csv", count(counts.unknown, "row")),
-            hint: Some(format!("posthaste bulk reconcile {id} looks for them in the service's list of emails")),
+            message: format!(
+                "the outcome of {} is unknown; they are listed in unknown.csv",
+                count(counts.unknown, "row")
+            ),
+            hint: Some(format!(
+                "posthaste bulk reconcile {id} looks for them in the service's list of emails"
+            )),
         });
     }
     if counts.rejected > 0 {
@@ -309,7 +319,10 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!((pace.per_second(), pace.requests()), (0.0, 0));
         for second in 0..30 {
-            pace.add(Duration::from_secs(second), if second < 15 { second * 100 } else { 1_500 + (second - 15) * 4 });
+            pace.add(
+                Duration::from_secs(second),
+                if second < 15 { second * 100 } else { 1_500 + (second - 15) * 4 },
+            );
         }
         assert_eq!((pace.per_second(), pace.requests()), (4.0, 1_556));
     }

@@ -2,12 +2,12 @@
 
 use posthaste_bulk::JobState;
 
+use super::failure;
 use super::job::Jobs;
 use super::overview::Overview;
 use super::planning::PlanArgs;
 use super::running::{self, RunArgs};
 use super::words::count;
-use super::failure;
 use crate::actions::confirm;
 use crate::context::Context;
 use crate::diagnostics::Fail;

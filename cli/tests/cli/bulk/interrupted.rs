@@ -86,7 +86,10 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
         assert!((100..500).contains(&sent), "{status}");
         if flags.contains(&"--json") {
             let error: Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
-            assert_eq!((&error["error"]["kind"], &error["error"]["exit_code"]), (&"interrupted".into(), &130.into()));
+            assert_eq!(
+                (&error["error"]["kind"], &error["error"]["exit_code"]),
+                (&"interrupted".into(), &130.into())
+            );
             assert!(error["error"]["hint"].as_str().unwrap().contains(&resume));
         }
         bench.service.core().faults().clear();
@@ -113,8 +116,13 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
     assert!(resumed.stdout.contains("1 batch sent again under their keys"), "{resumed:?}");
     resumed.ok();
     bench.each_got_one(100);
-    let keys: Vec<_> =
-        bench.service.core().requests().iter().map(|request| request.headers["idempotency-key"].clone()).collect();
+    let keys: Vec<_> = bench
+        .service
+        .core()
+        .requests()
+        .iter()
+        .map(|request| request.headers["idempotency-key"].clone())
+        .collect();
     assert_eq!(keys[0], keys[1]);
 }
 
@@ -145,12 +153,16 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     bench.bulk(&["pause"]).ok();
     let paused = Ran::of(child.wait_with_output().unwrap());
     assert_eq!(paused.code, Some(6), "{paused:?}");
-    assert!(paused.stderr.contains("the job was paused") && paused.stderr.contains("bulk resume"), "{paused:?}");
+    assert!(
+        paused.stderr.contains("the job was paused") && paused.stderr.contains("bulk resume"),
+        "{paused:?}"
+    );
     assert!(bench.bulk(&["pause"]).stderr.contains("isn't running"));
 
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
-    let child = bench.posthaste.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
+    let child =
+        bench.posthaste.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
     bench.until_asked(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     let canceled = Ran::of(child.wait_with_output().unwrap());
@@ -168,7 +180,9 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
     let mut command = bench.posthaste.wrapped("dash");
-    command.args(["-c", script, env!("CARGO_BIN_EXE_posthaste"), "bulk", "send", "people.csv", "--yes"]).args(MESSAGE);
+    command
+        .args(["-c", script, env!("CARGO_BIN_EXE_posthaste"), "bulk", "send", "people.csv", "--yes"])
+        .args(MESSAGE);
     let ran = Ran::of(command.output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("couldn't write") && ran.stderr.contains("journal"), "{ran:?}");

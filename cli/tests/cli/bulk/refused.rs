@@ -57,8 +57,13 @@ fn rejected_rows_are_listed_and_can_be_retried() {
     bench.service.core().faults().add(Rule::new(rejected).after(1).times(1));
     let ran = bench.send(&["--concurrency", "1"]);
     assert_eq!(ran.code, Some(10), "{ran:?}");
-    assert!(ran.stdout.contains("150 sent, 100 rejected") && ran.stderr.contains("The topic doesn't exist."), "{ran:?}");
-    let rows = bench.bulk(&["report", "--rows", "-o", "ndjson", "--jq", "select(.outcome == \"rejected\") | .row"]).ok();
+    assert!(
+        ran.stdout.contains("150 sent, 100 rejected") && ran.stderr.contains("The topic doesn't exist."),
+        "{ran:?}"
+    );
+    let rows = bench
+        .bulk(&["report", "--rows", "-o", "ndjson", "--jq", "select(.outcome == \"rejected\") | .row"])
+        .ok();
     assert_eq!(rows.lines().count(), 100);
     assert_eq!(rows.lines().next(), Some("101"));
     let job = bench.bulk(&["status", "--json", "--jq", ".job"]).ok();
@@ -130,7 +135,8 @@ fn a_login_is_refreshed_during_a_job() {
     let ran = crate::support::Ran::of(child.wait_with_output().unwrap());
     ran.ok();
     bench.each_got_one(600);
-    let refreshes = bench.service.core().requests().iter().filter(|request| request.path == "/oauth/token").count();
+    let refreshes =
+        bench.service.core().requests().iter().filter(|request| request.path == "/oauth/token").count();
     assert!(refreshes >= 2, "a login and a refresh: {refreshes}");
 }
 
@@ -153,7 +159,10 @@ fn a_job_in_a_temporary_sandbox_ends_with_it() {
     let ran = bench.send(&["--sandbox"]);
     assert!(ran.stderr.contains("captured by the sandbox"), "{ran:?}");
     ran.ok();
-    assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"), "the job of a temporary sandbox isn't kept");
+    assert!(
+        bench.bulk(&["list"]).stderr.contains("no jobs yet"),
+        "the job of a temporary sandbox isn't kept"
+    );
     let plan = bench.posthaste.run(&[&["--sandbox", "bulk", "plan", "people.csv"], &MESSAGE[..]].concat());
     assert!(plan.ok().contains("1 row = 1 request"));
     assert_eq!(bench.service.asked(), 0);

@@ -8,12 +8,20 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
     let bench = Bench::with(250);
     let report = bench.send(&["--json"]).json();
     assert_eq!((&report["object"], &report["state"]), (&"bulk_report".into(), &"finished".into()));
-    assert_eq!((&report["sent"], &report["requests"], &report["rows"]), (&250.into(), &3.into(), &250.into()));
+    assert_eq!(
+        (&report["sent"], &report["requests"], &report["rows"]),
+        (&250.into(), &3.into(), &250.into())
+    );
     bench.each_got_one(250);
-    let subjects: Vec<_> = bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
+    let subjects: Vec<_> =
+        bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
     assert!(subjects.contains(&"Hello Person 7".to_owned()), "{subjects:?}");
     let again = bench.send(&[]);
-    assert!(again.stderr.contains("is finished, and nothing was sent now") && again.stderr.contains("bulk send --again"), "{again:?}");
+    assert!(
+        again.stderr.contains("is finished, and nothing was sent now")
+            && again.stderr.contains("bulk send --again"),
+        "{again:?}"
+    );
     again.ok();
     bench.each_got_one(250);
     bench.send(&["--again"]).ok();
@@ -50,7 +58,10 @@ fn a_plan_shows_counts_emails_and_an_estimate_without_a_credential() {
     let unset = Posthaste::new();
     std::fs::write(unset.home().join("people.csv"), csv(1)).unwrap();
     unset.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
-    assert!(unset.run(&["bulk", "list"]).stderr.contains("no jobs yet"), "without a base URL, the plan isn't kept");
+    assert!(
+        unset.run(&["bulk", "list"]).stderr.contains("no jobs yet"),
+        "without a base URL, the plan isn't kept"
+    );
 }
 
 #[test]
@@ -82,7 +93,8 @@ fn invalid_rows_are_all_reported_and_nothing_is_sent() {
     // One row is corrected, the other one removed.
     let corrected = list.lines().take(2).collect::<Vec<_>>().join("\n").replace("b@@", "b@");
     bench.write("corrected.csv", corrected + "\n");
-    bench.posthaste
+    bench
+        .posthaste
         .run(&[&["bulk", "send", "people.csv", "--only", "corrected.csv", "--yes"], &MESSAGE[..]].concat())
         .ok();
     bench.each_got_one(3);
@@ -99,10 +111,16 @@ fn a_mistake_in_the_header_is_one_error() {
     let bench = Bench::with(0);
     bench.write("people.csv", csv(50).replacen("to,", "emial,", 1));
     let stderr = bench.send(&[]).fails(2);
-    assert!(stderr.contains("1 problem; nothing was sent") && stderr.contains("column 1 (`emial`)"), "{stderr}");
+    assert!(
+        stderr.contains("1 problem; nothing was sent") && stderr.contains("column 1 (`emial`)"),
+        "{stderr}"
+    );
     bench.write("people.csv", "to,NAME,Notes\nada@example.com,Ada,x\n");
     let stderr = bench.send(&[]).fails(2);
-    assert!(stderr.contains("column 3 (`Notes`): unknown column") && stderr.contains("--ignore-column NAME"), "{stderr}");
+    assert!(
+        stderr.contains("column 3 (`Notes`): unknown column") && stderr.contains("--ignore-column NAME"),
+        "{stderr}"
+    );
     bench.send(&["--ignore-column", "Notes"]).ok();
     bench.each_got_one(1);
 }
@@ -143,7 +161,8 @@ fn a_trial_sends_the_first_rows_or_to_another_address() {
 fn rows_are_read_in_every_format_and_from_standard_input() {
     let bench = Bench::with(0);
     bench.write("people.tsv", "to\tNAME\na@example.com\tAda, Countess\n");
-    let send = |file: &str| bench.posthaste.run(&[&["bulk", "send", file, "--yes"], &MESSAGE[..]].concat()).ok();
+    let send =
+        |file: &str| bench.posthaste.run(&[&["bulk", "send", file, "--yes"], &MESSAGE[..]].concat()).ok();
     send("people.tsv");
     bench.write("people.jsonl", "{\"to\":\"b@example.com\",\"variables\":{\"NAME\":\"Bo\"}}\n{\"to\":[\"c@example.com\"],\"subject\":\"Own\"}\n");
     send("people.jsonl");
@@ -152,7 +171,8 @@ fn rows_are_read_in_every_format_and_from_standard_input() {
     // The same rows are the same job.
     bench.posthaste.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
     bench.each_got_one(4);
-    let unread = bench.posthaste.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
+    let unread =
+        bench.posthaste.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
     assert!(unread.fails(2).contains("standard input can be read only once"));
 }
 
@@ -167,7 +187,8 @@ fn names_and_addresses_beyond_ascii_arrive_unchanged() {
     bench.send(&[]).ok();
     bench.write("people.csv", utf16);
     bench.send(&[]).ok();
-    let mut subjects: Vec<_> = bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
+    let mut subjects: Vec<_> =
+        bench.service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
     subjects.sort();
     assert_eq!(subjects, ["Hello José \"Pepe\" Núñez", "Hello Зоя 漢字 👩🏽‍🚀"]);
     bench.each_got_one(2);

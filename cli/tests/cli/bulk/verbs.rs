@@ -65,11 +65,25 @@ fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
 fn the_help_explains_columns_exit_codes_and_limits_of_the_guarantee() {
     let bench = Bench::with(0);
     let help = bench.bulk(&["send", "--help"]).ok();
-    for text in ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}", "--take-over"] {
+    for text in
+        ["var:NAME", "9 some outcomes", "at most --concurrency requests", "{{{NAME|text}}}", "--take-over"]
+    {
         assert!(help.replace('\n', " ").contains(text), "{text}\n{help}");
     }
     let overview = bench.bulk(&["-h"]).ok();
-    for verb in ["plan", "send", "resume", "status", "pause", "cancel", "report", "reconcile", "retry", "doctor", "list"] {
+    for verb in [
+        "plan",
+        "send",
+        "resume",
+        "status",
+        "pause",
+        "cancel",
+        "report",
+        "reconcile",
+        "retry",
+        "doctor",
+        "list",
+    ] {
         assert!(overview.contains(&format!("  {verb} ")), "{verb}\n{overview}");
     }
 }
