@@ -2,8 +2,9 @@
 
 use std::io::ErrorKind;
 
-use posthaste_bulk::{BulkError, RowProblem};
+use posthaste_bulk::{BulkError, Plan, RowProblem};
 
+use super::job::Jobs;
 use super::words::{count, number};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
@@ -20,16 +21,27 @@ pub(super) fn of(error: BulkError) -> Fail {
         }),
         BulkError::Client(error) => Fail::Sdk(error),
         BulkError::Io { action, path, source } => {
-            let hint = match source.kind() {
-                ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded => {
-                    Some("free disk space; a job that was started can then be resumed".to_owned())
-                }
-                _ => None,
-            };
-            let message = format!("couldn't {action} {}", path.display());
-            Fail::Local { message, source: Some(Box::new(source)), hint }
+            Fail::local(format!("couldn't {action} {}", path.display()), source)
         }
         error => Fail::Local { message: error.to_string(), source: None, hint: None },
+    }
+}
+
+/// The failure of a run, with the command that continues the job where that can help.
+pub(super) fn of_run(error: BulkError, resume: Option<&str>) -> Fail {
+    let full = |source: &std::io::Error| {
+        matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge | ErrorKind::QuotaExceeded)
+    };
+    let hint = match (&error, resume) {
+        (BulkError::Io { source, .. }, Some(resume)) if full(source) => {
+            Some(format!("free disk space, then continue: {resume}"))
+        }
+        (BulkError::Io { .. }, Some(resume)) => Some(format!("after the cause is fixed, continue: {resume}")),
+        _ => None,
+    };
+    match of(error) {
+        Fail::Local { message, source, .. } => Fail::Local { message, source, hint },
+        fail => fail,
     }
 }
 
@@ -56,10 +68,11 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
 }
 
 /// Invalid rows: the first problems, and where the others are.
-pub(super) fn of_rows(plan: &posthaste_bulk::Plan) -> Fail {
+pub(super) fn of_rows(plan: &Plan, jobs: &Jobs) -> Fail {
     let counts = plan.counts();
     let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
-    let file = plan.invalid_rows().unwrap_or_default();
+    let list = plan.invalid_rows().filter(|_| jobs.are_kept());
+    let list = list.map(|file| format!("all invalid rows are in {}; ", file.display())).unwrap_or_default();
     let are = if counts.invalid == 1 { "is" } else { "are" };
     let summary = format!(
         "{} of {} {are} invalid; nothing was sent",
@@ -70,10 +83,7 @@ pub(super) fn of_rows(plan: &posthaste_bulk::Plan) -> Fail {
         summary: Some(summary),
         omitted: usize::try_from(counts.problems).unwrap_or(usize::MAX).saturating_sub(found.len()),
         found,
-        help: Some(format!(
-            "all invalid rows are in {}; correct the input, or send the other rows with --skip-invalid",
-            file.display()
-        )),
+        help: Some(format!("{list}correct the input, or send the other rows with --skip-invalid")),
         ..Diagnostics::default()
     })
 }

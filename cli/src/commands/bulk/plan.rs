@@ -6,6 +6,7 @@ use super::planning::PlanArgs;
 use super::{failure, running};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
 
 /// Validate all rows and show what a job would send, without sending it
 ///
@@ -24,19 +25,18 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let mut flags = crate::input::flags::Flags::default();
+    let mut flags = Flags::default();
     let max_rps = running::max_rps(args.max_rps.as_deref(), &mut flags);
-    flags.finish()?;
+    let skip_invalid = args.plan.skip_invalid;
+    let described = args.plan.read(flags, context)?;
     let client = context.client_for_preview()?;
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;
-    let skip_invalid = args.plan.skip_invalid;
-    let planned = args.plan.read(jobs.path(), &client, context).await?;
-    let job = planned.plan(&client, jobs.path()).await?;
+    let job = described.plan(&client, jobs.path()).await?;
     let overview = Overview::new(job.plan(), max_rps)?;
     context.out.result(&overview.lines(), &overview.document())?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan()));
+        return Err(failure::of_rows(job.plan(), &jobs));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use posthaste::Client;
-use posthaste_bulk::{Bulk, Input, Job, Message};
+use posthaste_bulk::{Bulk, Format, Input, Job, Message};
 
 use super::message::MessageArgs;
 use super::{failure, rows};
@@ -50,16 +50,25 @@ pub(super) struct PlanArgs {
     again: bool,
 }
 
-/// A job to plan.
-pub(super) struct Planned {
-    bulk: Bulk,
-    file: String,
-    flags: Flags,
+/// The validated description of a job.
+pub(super) struct Described {
+    source: Option<Source>,
+    format: Option<Format>,
+    only: Option<PathBuf>,
+    message: Message,
+    /// Whether any message flag is given.
+    has_message: bool,
+    ignored: Vec<String>,
+    limit: Option<u64>,
+    test_to: Option<String>,
+    attachments: Option<PathBuf>,
+    profile: Option<String>,
+    again: bool,
 }
 
 impl PlanArgs {
-    /// Validates the flags and reads the message. `jobs` is the folder of earlier jobs.
-    pub(super) async fn read(self, jobs: &Path, client: &Client, context: &Context) -> Result<Planned, Fail> {
+    /// Validates the flags, and fails with all problems, those in `flags` included.
+    pub(super) fn read(self, mut flags: Flags, context: &Context) -> Result<Described, Fail> {
         let Self {
             file,
             message,
@@ -72,7 +81,6 @@ impl PlanArgs {
             again,
             skip_invalid: _,
         } = self;
-        let mut flags = Flags::default();
         flags
             .help("posthaste bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
@@ -87,7 +95,7 @@ impl PlanArgs {
             }
         });
         let format = rows::format(format.as_deref(), &mut flags);
-        let rows_to_send = limit.as_ref().and_then(|text| {
+        let limit = limit.as_ref().and_then(|text| {
             let rows = text.parse().ok().filter(|&rows: &u64| rows > 0);
             if rows.is_none() {
                 flags.wrong("range", "--limit must be a whole number above 0", "--limit", text);
@@ -95,58 +103,67 @@ impl PlanArgs {
             rows
         });
         let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
-        let own_message = !message.is_empty();
+        let has_message = !message.is_empty();
         let message = message.read(&mut flags, stdin, context)?;
         flags.finish()?;
+        let ignored = ignore_column;
+        Ok(Described {
+            source,
+            format,
+            only,
+            message,
+            has_message,
+            ignored,
+            limit,
+            test_to,
+            attachments,
+            profile,
+            again,
+        })
+    }
+}
 
-        // The problems that only planning finds.
-        let mut flags = Flags::default();
-        flags.field("/test_to", "--test-to", test_to.as_deref());
-        let described = |input: Input, message: Message| {
-            let mut bulk = Bulk::new(input, message);
-            bulk = ignore_column.iter().fold(bulk, Bulk::ignore_column);
-            bulk = rows_to_send.into_iter().fold(bulk, Bulk::limit);
-            bulk = test_to.iter().fold(bulk, Bulk::test_to);
-            bulk = attachments.iter().fold(bulk, Bulk::attachments);
-            profile.iter().fold(bulk, Bulk::profile)
-        };
-        let mut bulk = match (&source, &only) {
-            (_, Some(only)) => {
-                let earlier = match &source {
-                    // Planned again: an existing job is opened, and a new one has the same invalid rows.
+impl Described {
+    /// Validates all rows and plans the job in the folder of jobs, or opens it if it exists.
+    pub(super) async fn plan(&self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
+        let bulk = match (&self.source, &self.only) {
+            (source, Some(only)) => {
+                let earlier = match source {
+                    // An existing job is opened, and a new one has the same invalid rows.
                     Some(source) => {
-                        let bulk = described(rows::input(source, format), message.clone());
+                        let bulk = self.bulk(rows::input(source, self.format), self.message.clone());
                         Some(bulk.plan(client, jobs).await.map_err(failure::of)?)
                     }
                     None => job_of(only).await?,
                 };
                 let message = match &earlier {
-                    Some(earlier) if !own_message => earlier.plan().message().clone(),
-                    _ => message,
+                    Some(earlier) if !self.has_message => earlier.plan().message().clone(),
+                    _ => self.message.clone(),
                 };
                 let invalid = earlier.and_then(|earlier| earlier.plan().invalid_rows());
-                described(rows::corrected(only, invalid.as_deref())?, message)
+                self.bulk(rows::corrected(only, invalid.as_deref())?, message)
             }
-            (Some(source), None) => described(rows::input(source, format), message),
+            (Some(source), None) => self.bulk(rows::input(source, self.format), self.message.clone()),
             (None, None) => return Err(Fail::Usage(Diagnostics::default())),
         };
-        if again {
-            bulk = bulk.again();
-        }
-        let file = match (&only, &source) {
+        let bulk = if self.again { bulk.again() } else { bulk };
+        let file = match (&self.only, &self.source) {
             (Some(only), _) => only.display().to_string(),
             (None, Some(Source::File(path))) => path.display().to_string(),
             _ => "-".to_owned(),
         };
-        Ok(Planned { bulk, file, flags })
-    }
-}
-
-impl Planned {
-    /// Validates all rows and plans the job, or opens it if it exists.
-    pub(super) async fn plan(self, client: &Client, jobs: &Path) -> Result<Job, Fail> {
-        let Self { bulk, file, flags } = self;
+        let mut flags = Flags::default();
+        flags.field("/test_to", "--test-to", self.test_to.as_deref());
         bulk.plan(client, jobs).await.map_err(|error| failure::of_planning(error, &file, flags))
+    }
+
+    fn bulk(&self, input: Input, message: Message) -> Bulk {
+        let mut bulk = Bulk::new(input, message);
+        bulk = self.ignored.iter().fold(bulk, Bulk::ignore_column);
+        bulk = self.limit.into_iter().fold(bulk, Bulk::limit);
+        bulk = self.test_to.iter().fold(bulk, Bulk::test_to);
+        bulk = self.attachments.iter().fold(bulk, Bulk::attachments);
+        self.profile.iter().fold(bulk, Bulk::profile)
     }
 }
 

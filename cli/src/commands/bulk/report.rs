@@ -54,11 +54,13 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let columns = ROWS.columns(context)?;
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     if !args.rows {
-        return match job.report().await.map_err(failure::of)? {
+        let status = job.status().await.map_err(failure::of)?;
+        // A run that crashed has left no report, and perhaps that of an earlier one.
+        let report = job.report().await.map_err(failure::of)?;
+        return match report.filter(|report| report.counts == status.counts) {
             Some(report) => print(&job, &report, context),
             None => {
-                let status = job.status().await.map_err(failure::of)?;
-                context.out.note("no run of this job has ended yet; its state:");
+                context.out.note("the last run has left no report: it hasn't ended, or it was killed");
                 let document = status::document(&job, &status);
                 context.out.result(&record::lines(&document), &document)
             }

@@ -7,6 +7,7 @@ use super::job::{self, JobArg, Jobs};
 use super::running::{self, RunArgs};
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
 use crate::signals::Signals;
 
 /// Continue a job after an interruption, a pause or a crash
@@ -27,15 +28,17 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut signals = Signals::listen()?;
-    let options = args.run.read()?;
+    let mut flags = Flags::default();
+    let options = args.run.read(&mut flags);
+    flags.finish()?;
     let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;
     let opening = async { Job::open(&folder).await.map_err(failure::of) };
     let job = running::unless_interrupted(&mut signals, opening).await?;
+    let jobs = Jobs::Kept(folder);
     let status = job.status().await.map_err(failure::of)?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {
-        return Err(failure::of_rows(job.plan()));
+        return Err(failure::of_rows(job.plan(), &jobs));
     }
-    let jobs = Jobs::Kept(folder);
     running::run(&job, &client, options, &jobs, &mut signals, context).await
 }

@@ -62,8 +62,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if args.unknown && !args.accept_duplicates {
         flags.missing("--accept-duplicates: rows of unknown outcome may have been sent");
     }
+    let options = args.run.read(&mut flags);
     flags.finish()?;
-    let options = args.run.read()?;
     let Some(retry) = retry else { return Err(Fail::Usage(Diagnostics::default())) };
     let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;

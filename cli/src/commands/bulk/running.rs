@@ -50,10 +50,9 @@ pub(super) struct Options {
 }
 
 impl RunArgs {
-    /// Validates the flags.
-    pub(super) fn read(&self) -> Result<Options, Fail> {
-        let mut flags = Flags::default();
-        let max_rps = max_rps(self.max_rps.as_deref(), &mut flags);
+    /// Validates the flags; problems are added to the others of the command line.
+    pub(super) fn read(&self, flags: &mut Flags) -> Options {
+        let max_rps = max_rps(self.max_rps.as_deref(), flags);
         let concurrency = self.concurrency.parse().ok().filter(|number| (1..=64).contains(number));
         if concurrency.is_none() {
             let rule = "--concurrency must be a whole number from 1 to 64";
@@ -63,14 +62,14 @@ impl RunArgs {
             flags.wrong("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
             Duration::ZERO
         });
-        flags.finish()?;
-        let mut run = RunOptions::default().max_outage(max_outage);
+        // A job with invalid rows was refused before, or it is continued.
+        let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = concurrency.into_iter().fold(run, RunOptions::concurrency);
         if self.take_over {
             run = run.take_over();
         }
-        Ok(Options { max_rps, run: moved_clock(run) })
+        Options { max_rps, run: moved_clock(run) }
     }
 }
 
@@ -163,14 +162,7 @@ pub(super) async fn run(
         }
     }
     drop(progress);
-    let report = run.finish().await.map_err(|error| match (failure::of(error), &resume) {
-        (Fail::Local { message, source, hint: None }, Some(resume)) => Fail::Local {
-            message,
-            source,
-            hint: Some(format!("to continue after the cause is fixed: {resume}")),
-        },
-        (fail, _) => fail,
-    })?;
+    let report = run.finish().await.map_err(|error| failure::of_run(error, resume.as_deref()))?;
     match report::print(job, &report, context) {
         // The result stands, and the exit code tells it.
         Err(Fail::BrokenPipe) | Ok(()) => {}

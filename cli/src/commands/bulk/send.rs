@@ -11,6 +11,7 @@ use super::words::count;
 use crate::actions::confirm;
 use crate::context::Context;
 use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
 use crate::signals::Signals;
 
 /// The examples of `plan` and `send`.
@@ -48,23 +49,27 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { plan, run } = args;
     let mut signals = Signals::listen()?;
-    let options = run.read()?;
+    let mut flags = Flags::default();
+    let options = run.read(&mut flags);
+    let skip_invalid = plan.skip_invalid;
+    let described = plan.read(flags, context)?;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
-    let skip_invalid = plan.skip_invalid;
-    let planning = async {
-        let planned = plan.read(jobs.path(), &client, context).await?;
-        planned.plan(&client, jobs.path()).await
-    };
-    let job = running::unless_interrupted(&mut signals, planning).await?;
+    let job = running::unless_interrupted(&mut signals, described.plan(&client, jobs.path())).await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan()));
+        return Err(failure::of_rows(job.plan(), &jobs));
     }
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
         let overview = Overview::new(job.plan(), options.max_rps)?;
         if status.state == JobState::Planned {
             context.out.note(&overview.estimate_line());
+            if let Some(n) = job.plan().counts().duplicates.filter(|n| *n > 0) {
+                context.out.warn(&format!(
+                    "{} with the recipients of an earlier row, sent nevertheless",
+                    count(n, "row")
+                ));
+            }
         } else {
             let done = job.plan().counts().valid - status.counts.remaining;
             context.out.note(&format!("job {} continues after {}", job.plan().id(), count(done, "row")));
