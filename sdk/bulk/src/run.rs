@@ -227,7 +227,12 @@ async fn execute<S: Sender>(
     shared.record(&Record::Job(job)).await?;
 
     let ended = deliver_all(&shared, work, &options, &stop, started).await;
-    let counts = shared.counts();
+    let remaining = {
+        let states = shared.states();
+        plan.count_emails(|batch| states.is_open(batch))?
+    };
+    let counts = Counts { remaining, ..shared.states().settled() };
+    counts.check(plan.counts().valid)?;
     let ending = match ended {
         Ok(Some(ending)) => ending,
         Ok(None) if shared.states().is_complete() => {
@@ -242,7 +247,6 @@ async fn execute<S: Sender>(
     if let Some(rate) = shared.gate.snapshot().learned_limit {
         shared.note(&Record::Rate(rate));
     }
-    counts.check(plan.counts().valid)?;
     let mut report = Report {
         job: plan.id().to_owned(),
         ending,
@@ -296,8 +300,11 @@ async fn deliver_all<S: Sender>(
                 Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
                 Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
                 Ok(Err(error)) => return Err(error),
-                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(_) => {}
+                Err(error) => {
+                    if let Ok(panic) = error.try_into_panic() {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
             },
             prepared = feeder.next(), if !fed && !stopping && deliveries.len() < options.concurrency => {
                 match prepared {

@@ -276,7 +276,7 @@ fn unknown(name: &str, message: &Compiled) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Message;
+    use crate::message::Message;
 
     fn read(header: &[&str], message: &Message, ignored: &[&str]) -> Result<Columns, Vec<String>> {
         let (mut bytes, mut ends) = (String::new(), Vec::new());

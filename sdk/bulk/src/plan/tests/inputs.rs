@@ -92,7 +92,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let folder = Folder::new();
     let row = |i: u32| json!({"to": format!("r{i}@x.test"), "variables": {"NAME": i}});
     let rows = futures_util::stream::iter((0..30_000).map(row));
-    let input = spool_rows(rows, &folder.jobs()).await.unwrap();
+    let input = Input::rows(rows, &folder.jobs()).await.unwrap();
     let greeting = greeting().subject("s");
     let plan = plan(input, &greeting, &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!((plan.counts().valid, plan.batches()), (30_000, 300));
@@ -101,7 +101,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let left = fs::read_dir(folder.jobs()).unwrap().count();
     assert_eq!(left, 1, "only the job's folder is left");
     let map = std::collections::HashMap::from([(vec![1], 1)]);
-    let error = spool_rows(futures_util::stream::iter([map]), &folder.jobs()).await.unwrap_err();
+    let error = Input::rows(futures_util::stream::iter([map]), &folder.jobs()).await.unwrap_err();
     assert!(error.to_string().starts_with("row 1 doesn't serialize to JSON: "), "{error}");
 }
 
