@@ -95,6 +95,8 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     if !fingerprint.matches(&file.metadata().map_err(reading)?) {
         return Err(BulkError::PlanChanged(format!("{} changed while it was planned", source.name)));
     }
+    // Windows renames no folder that has an open file.
+    drop(file);
     let input = JobInput {
         path: (!source.spooled).then(|| source.path.clone()),
         name: source.name,

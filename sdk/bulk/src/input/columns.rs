@@ -115,6 +115,7 @@ impl Columns {
         }
         // A misspelled column is likely the one that a variable misses.
         if problems.is_empty() {
+            problems.extend(columns.missing_fields(message));
             problems.extend(columns.missing_variables(message));
         }
         if problems.is_empty() { Ok(columns) } else { Err(problems) }
@@ -183,6 +184,26 @@ impl Columns {
         }
         self.variables.push(VariableColumn { name: name.to_owned(), index, prefixed });
         Ok(Column::Variable)
+    }
+
+    /// Returns the required fields that no row can have. A stored template may have them.
+    fn missing_fields(&self, message: &Compiled) -> Vec<Problem> {
+        if message.message.is_stored() || self.kinds.contains(&Column::Template) {
+            return Vec::new();
+        }
+        let has = |column: &Column| self.kinds.contains(column);
+        let fields = [
+            ("`from`", message.message.from.is_some() || has(&Column::From)),
+            ("`subject`", message.subject.is_some() || has(&Column::Subject)),
+            (
+                "`html` or `text`",
+                message.html.is_some() || message.text.is_some() || has(&Column::Html) || has(&Column::Text),
+            ),
+        ];
+        let problem = |(field, _)| {
+            Problem::new("", "required", format!("neither the message nor a column has {field}"))
+        };
+        fields.into_iter().filter(|(_, given)| !given).map(problem).collect()
     }
 
     /// Returns the variables that no row can have. A template whose field is also a column may be unused, so the rows decide.
@@ -286,6 +307,11 @@ mod tests {
         }
         let ignored: Vec<_> = ignored.iter().map(|name| (*name).to_owned()).collect();
         let cells = Cells::new(bytes.as_bytes(), &ends).unwrap();
+        let mut message = message.clone();
+        if !message.is_stored() {
+            message = message.from("a@b.c").text("t");
+            message.subject.get_or_insert_with(|| "s".to_owned());
+        }
         let columns = Columns::read(cells, &message.compile().unwrap(), &ignored);
         columns.map_err(|problems| problems.into_iter().map(|problem| problem.to_string()).collect())
     }
