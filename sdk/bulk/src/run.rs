@@ -56,6 +56,8 @@ use crate::{
 const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
+/// A service that responded within this time is up.
+const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, progress events are dropped.
@@ -175,6 +177,12 @@ impl<S> Shared<S> {
             }
             _ => *contact = (Instant::now(), None),
         }
+    }
+
+    /// Returns whether the service responded lately, to any batch.
+    fn is_responsive(&self) -> bool {
+        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        contact.0.elapsed() < RECENT
     }
 
     /// Returns the last failure, if the service hasn't responded for this time.

@@ -1,6 +1,6 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
-use std::{collections::HashMap, path::Path, sync::atomic::AtomicBool};
+use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
 use posthaste::Client;
@@ -180,7 +180,7 @@ impl Sender for Arc<Service> {
 async fn planned(folder: &Path, rows: usize) -> BulkJob {
     let mut csv = String::from("to,NAME\n");
     for row in 1..=rows {
-        csv.push_str(&format!("r{row}@example.com,Ada {row}\n"));
+        writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
     }
     let path = folder.join("people.csv");
     std::fs::write(&path, csv).unwrap();
@@ -404,4 +404,18 @@ async fn a_changed_input_is_detected_before_anything_is_sent() {
     let error = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap_err();
     assert!(error.to_string().contains("changed"), "{error}");
     assert_eq!(service.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    // Enough batches, and slow enough, that others succeed for more than an hour.
+    let job = planned(folder.path(), 80_000).await;
+    let service =
+        Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
+    let options = RunOptions::default().max_rps(0.2);
+    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    assert_eq!(report.ending, Ending::Finished);
+    assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (80_000, 1));
 }
