@@ -153,7 +153,11 @@ impl Operation {
             Some(url) => operation.external_url = Some(url),
             // The URL itself grants access, so the problem doesn't repeat it.
             None => {
-                operation.faults.push(Problem::new("", "url", "a download URL must be an absolute https URL"))
+                operation.faults.push(Problem::new(
+                    "",
+                    "url",
+                    "a download URL must be an absolute https URL",
+                ));
             }
         }
         operation

@@ -244,9 +244,9 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
             let until = service.requests() + random.gen_range(1..12);
             while service.requests() < until && run.next().await.is_some() {}
             if random.gen_bool(0.5) {
-                run.abort()
+                run.abort();
             } else {
-                run.drain()
+                run.drain();
             }
             let report = run.finish().await.unwrap();
             replayed += report.replayed;

@@ -101,7 +101,7 @@ fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
     let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
     if key.is_none_or(str::is_empty) {
         v.field(field, |v| {
-            v.report_found("reference", format!("`{field}` must start with `event.` or `contact.`"), name)
+            v.report_found("reference", format!("`{field}` must start with `event.` or `contact.`"), name);
         });
     }
 }
@@ -149,7 +149,7 @@ fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
     };
     match fields.get("value") {
         None => {
-            v.report_at("value", "required", format!("`value` is required for the operator `{operator}`"))
+            v.report_at("value", "required", format!("`value` is required for the operator `{operator}`"));
         }
         Some(value) if right(value) => {}
         Some(value) => v.field("value", |v| v.wrong_type(rule, value)),

@@ -33,7 +33,7 @@ pub(super) fn connections<'a>(
         for (name, key) in [("from", from), ("to", to)] {
             if !nodes.contains_key(key) {
                 v.field(name, |v| {
-                    v.report_found("reference", format!("`{name}` must be the key of a step"), key)
+                    v.report_found("reference", format!("`{name}` must be the key of a step"), key);
                 });
                 sound = false;
             }
