@@ -355,7 +355,7 @@ mod tests {
             "column 6 (`zzz`): unknown column; name it `var:zzz` to use it as a variable, or ignore the column",
             "column 7 (`to`): column 1 is the same",
             "column 9 (`var:A`): column 8 is the same",
-            "column 10 (`tag:a b`): a tag's name may hold only A-Z a-z 0-9 _ -",
+            "column 10 (`tag:a b`): a tag name must contain only ASCII letters, digits, `_` and `-`",
             "column 12 (`header:x`): column 11 is the same",
         ];
         assert_eq!(problems, expected);
@@ -387,7 +387,7 @@ mod tests {
     fn a_reserved_variable_of_a_stored_template_is_one_problem() {
         let stored = Message::new().template("welcome");
         let problems = read(&["to", "var:FIRST_NAME"], &stored, &[]).unwrap_err();
-        assert_eq!(problems, ["column 2 (`var:FIRST_NAME`): this key is reserved"]);
+        assert_eq!(problems, ["column 2 (`var:FIRST_NAME`): the variable key `FIRST_NAME` is reserved"]);
         let own = Message::new().html("{{{FIRST_NAME}}}");
         assert!(read(&["to", "var:FIRST_NAME"], &own, &[]).is_ok());
     }
