@@ -7,8 +7,8 @@
 mod breaker;
 mod cell;
 mod concurrency;
-pub(crate) mod controller;
-pub(crate) mod gate;
+mod controller;
+mod gate;
 mod headers;
 mod rate;
 mod retries;
@@ -16,8 +16,5 @@ mod retries;
 #[cfg(test)]
 mod simulation;
 
-pub use controller::{
-    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot,
-    Ticket,
-};
+pub(crate) use controller::{Observation, PaceOptions, Pause};
 pub(crate) use gate::{Gate, Permit};

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::{
-    breaker::Breaker,
+    breaker::{Breaker, BreakerState},
     cell::{Cell, STRETCH, Slot, interval},
     concurrency::Concurrency,
     headers::Announced,
@@ -94,17 +94,6 @@ pub(crate) struct Pause {
     pub(crate) remaining: Duration,
     /// The reason.
     pub(crate) reason: PauseReason,
-}
-
-/// The state of the circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BreakerState {
-    /// Requests are sent.
-    Closed,
-    /// No requests are sent.
-    Open,
-    /// One request is in flight as a trial.
-    HalfOpen,
 }
 
 /// The state of a job's pace, for progress reports and the journal.
@@ -239,7 +228,7 @@ impl Controller {
 
     /// Returns the slot of a request that wasn't sent.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
-    pub fn give_back(&mut self, ticket: Ticket, now: Duration) {
+    pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { slot, trial, .. } = ticket;
         self.in_flight -= 1;
         self.cell.give_back(slot);
@@ -251,7 +240,7 @@ impl Controller {
 
     /// Ends a request that was sent and whose outcome will never be known, because its task was canceled.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
-    pub fn abandon(&mut self, ticket: Ticket, now: Duration) {
+    pub(crate) fn abandon(&mut self, ticket: Ticket, now: Duration) {
         let Ticket { trial, .. } = ticket;
         self.in_flight -= 1;
         if trial {
@@ -261,7 +250,13 @@ impl Controller {
 
     /// Learns from the outcome of a request.
     #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
-    pub fn observe(&mut self, ticket: Ticket, observation: Observation, headers: &HeaderMap, now: Duration) {
+    pub(crate) fn observe(
+        &mut self,
+        ticket: Ticket,
+        observation: Observation,
+        headers: &HeaderMap,
+        now: Duration,
+    ) {
         let Ticket { sent_at, trial, .. } = ticket;
         self.in_flight -= 1;
         if let Some(announced) = Announced::read(headers) {
@@ -293,7 +288,7 @@ impl Controller {
     }
 
     /// Returns the current state.
-    pub fn snapshot(&self, now: Duration) -> Snapshot {
+    pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
         let failing =
             self.breaker.check(now).err().map(|until| (until.unwrap_or(now), PauseReason::ServiceFailing));
         let pauses = [self.paused, failing].into_iter().flatten().filter(|(until, _)| *until > now);

