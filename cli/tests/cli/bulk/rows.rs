@@ -71,7 +71,7 @@ fn invalid_rows_are_all_reported_and_nothing_is_sent() {
     let stderr = bench.send(&[]).fails(2);
     for text in [
         "2 of 4 rows are invalid; nothing was sent",
-        "row 2 (line 3), to: an address has one `@` (found `b@@example.com`)",
+        "row 2 (line 3), to: an address must have exactly one `@` (found `b@@example.com`)",
         "row 4 (line 5), to: ",
         "invalid.csv",
         "--skip-invalid",
