@@ -1,0 +1,107 @@
+//! An invoice to every customer in a database, each sent once, however often the program is interrupted and started again.
+
+use std::path::Path;
+
+use futures_util::stream;
+use posthaste::{Client, ClientBuilder, RateLimit};
+use posthaste_bulk::{Bulk, Input, Message, Report, RunOptions};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Plans and sends the invoices of a month. Run again, it continues with what isn't sent yet.
+async fn send_invoices(
+    client: &Client,
+    database: &Path,
+    jobs: &Path,
+    month: &str,
+) -> Result<Report, Failure> {
+    let message = Message::new()
+        .from("Acme <billing@acme.test>")
+        .subject(format!("Your invoice for {month}"))
+        .html("<p>Dear {{{NAME|customer}}}, please pay {{{AMOUNT}}}.</p>")
+        .tag("month", month);
+    let rows = stream::unfold(customers(database), |mut rows| async { Some((rows.recv().await?, rows)) });
+    // The rows are copied to the folder of the job, so that the plan doesn't change when the database does.
+    let job = Bulk::new(Input::rows(rows, jobs).await?, message).plan(client, jobs).await?;
+    Ok(job.start(client, RunOptions::default())?.finish().await?)
+}
+
+/// Reads the customers with a cursor on a thread of its own, a few rows ahead of their consumer.
+fn customers(database: &Path) -> mpsc::Receiver<Value> {
+    let (send, receive) = mpsc::channel(1_000);
+    let database = database.to_owned();
+    std::thread::spawn(move || -> rusqlite::Result<()> {
+        let database = Connection::open(database)?;
+        let mut query = database.prepare("SELECT address, name, amount FROM customer ORDER BY address")?;
+        let mut rows = query.query([])?;
+        while let Some(row) = rows.next()? {
+            let (address, name, amount): (String, Option<String>, f64) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let variables = json!({ "NAME": name.unwrap_or_default(), "AMOUNT": format!("{amount:.2} €") });
+            if send.blocking_send(json!({ "to": address, "variables": variables })).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    });
+    receive
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "what became of the invoices is the program's result")]
+async fn main() -> Result<(), Failure> {
+    // The job paces itself.
+    let client = ClientBuilder::from_env().rate_limit(RateLimit::Off).build()?;
+    let report = send_invoices(&client, Path::new("customers.db"), Path::new("jobs"), "2026-11").await?;
+    println!(
+        "{} sent, {} rejected, {} unknown",
+        report.counts.sent, report.counts.rejected, report.counts.unknown
+    );
+    for list in &report.files {
+        println!("see {}", list.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use posthaste_bulk::Ending;
+    use posthaste_reference_server::ReferenceServer;
+    use posthaste_reference_server::faults::{Action, Rule};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn every_customer_gets_one_invoice_although_the_service_fails_and_the_program_runs_twice() {
+        let server = ReferenceServer::start().await;
+        let client = Client::builder().base_url(server.base_url()).api_key(server.api_key());
+        let client = client.rate_limit(RateLimit::Off).build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("customers.db");
+        let database = Connection::open(&path).unwrap();
+        database.execute_batch("CREATE TABLE customer (address TEXT, name TEXT, amount REAL)").unwrap();
+        for n in 0..250 {
+            let name = (n % 2 == 0).then(|| format!("Ada & Søn {n}"));
+            let row = (format!("c{n}@example.com"), name, f64::from(n));
+            database.execute("INSERT INTO customer VALUES (?1, ?2, ?3)", row).unwrap();
+        }
+        let lost = Rule::new(Action::DropAfter).on(Method::POST, "/emails/batch");
+        server.service().faults().add(lost.after(1).times(1));
+
+        let jobs = folder.path().join("jobs");
+        for _ in 0..2 {
+            let report = send_invoices(&client, &path, &jobs, "2026-11").await.unwrap();
+            assert_eq!((report.ending.clone(), report.counts.sent), (Ending::Finished, 250), "{report:?}");
+        }
+        let mails = server.service().mails("sb_test");
+        assert_eq!(mails.len(), 250);
+        let html =
+            |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap().html.as_deref().unwrap().to_owned();
+        assert_eq!(html("c1@example.com"), "<p>Dear customer, please pay 1.00 €.</p>");
+        assert_eq!(html("c2@example.com"), "<p>Dear Ada &amp; Søn 2, please pay 2.00 €.</p>");
+    }
+}
