@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 
 use posthaste_bulk::{BulkError, Plan, RowProblem};
 
-use super::job::Jobs;
 use super::words::{count, number};
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
@@ -67,11 +66,11 @@ pub(super) fn of_planning(error: BulkError, file: &str, mut flags: Flags) -> Fai
     }
 }
 
-/// Invalid rows: the first problems, and where the others are.
-pub(super) fn of_rows(plan: &Plan, jobs: &Jobs) -> Fail {
+/// Invalid rows: the first problems, and where the others are if the folder of the job is kept.
+pub(super) fn of_rows(plan: &Plan, is_kept: bool) -> Fail {
     let counts = plan.counts();
     let found = plan.problems().iter().map(diagnostic).collect::<Vec<_>>();
-    let list = plan.invalid_rows().filter(|_| jobs.are_kept());
+    let list = plan.invalid_rows().filter(|_| is_kept);
     let list = list.map(|file| format!("all invalid rows are in {}; ", file.display())).unwrap_or_default();
     let are = if counts.invalid == 1 { "is" } else { "are" };
     let summary = format!(

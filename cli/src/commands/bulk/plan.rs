@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let overview = Overview::new(job.plan(), max_rps)?;
     context.out.result(&overview.lines(), &overview.document())?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan(), &jobs));
+        return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let jobs = Jobs::Kept(folder);
     let status = job.status().await.map_err(failure::of)?;
     if status.state == JobState::Planned && job.plan().counts().invalid > 0 && !args.skip_invalid {
-        return Err(failure::of_rows(job.plan(), &jobs));
+        return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }
     running::run(&job, &client, options, &jobs, &mut signals, context).await
 }

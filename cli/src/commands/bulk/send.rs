@@ -57,7 +57,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let jobs = Jobs::open(false, context)?;
     let job = running::unless_interrupted(&mut signals, described.plan(&client, jobs.path())).await?;
     if job.plan().counts().invalid > 0 && !skip_invalid {
-        return Err(failure::of_rows(job.plan(), &jobs));
+        return Err(failure::of_rows(job.plan(), jobs.are_kept()));
     }
     let status = job.status().await.map_err(failure::of)?;
     if status.state != JobState::Finished && status.counts.remaining > 0 {
