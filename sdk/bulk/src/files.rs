@@ -4,11 +4,15 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::Path,
+    time::Duration,
 };
 
 use tempfile::TempDir;
 
 use crate::error::{BulkError, Result};
+
+/// The age at which a temporary folder is abandoned.
+const ABANDONED: Duration = Duration::from_hours(24);
 
 /// Creates a file that only its owner can read.
 pub(crate) fn create(path: &Path) -> Result<File> {
@@ -35,6 +39,23 @@ pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
+}
+
+/// Removes the folders with this prefix that processes left behind when they were killed: nothing in them changed for a day.
+pub(crate) fn remove_abandoned(prefix: &str, dir: &Path) {
+    let is_old = |path: &Path| {
+        let changed = path.metadata().and_then(|metadata| metadata.modified()).ok();
+        changed.and_then(|changed| changed.elapsed().ok()).is_some_and(|age| age > ABANDONED)
+    };
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let named = entry.file_name().to_string_lossy().starts_with(prefix);
+        let mut files = fs::read_dir(&path).into_iter().flatten().flatten();
+        if named && is_old(&path) && files.all(|file| is_old(&file.path())) {
+            // The next plan tries again.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
 }
 
 /// Returns the folder that contains a file or folder.
@@ -110,5 +131,28 @@ mod tests {
         create(&file).unwrap();
         replace(&replaced, b"").unwrap();
         assert_eq!((mode(&jobs), mode(&file), mode(&replaced)), (0o700, 0o600, 0o600));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn folders_of_killed_processes_are_removed_after_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [".planning-old", ".planning-in-use", ".planning-new", "job"] {
+            let path = dir.path().join(name);
+            create_dir(&path).unwrap();
+            let input = create(&path.join("input")).unwrap();
+            let long_ago = std::time::SystemTime::now() - 2 * ABANDONED;
+            if name != ".planning-in-use" {
+                input.set_modified(long_ago).unwrap();
+            }
+            if name != ".planning-new" {
+                File::open(&path).unwrap().set_modified(long_ago).unwrap();
+            }
+        }
+        remove_abandoned(".planning-", dir.path());
+        let mut left: Vec<_> =
+            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".planning-in-use", ".planning-new", "job"]);
     }
 }

@@ -38,6 +38,9 @@ use crate::{
     message::Message,
 };
 
+/// The prefix of the folder of a plan that isn't complete.
+const TEMPORARY: &str = ".planning-";
+
 /// A validated job: which rows are sent in which request.
 ///
 /// A plan is a folder with `job.json` (the description), `plan.idx` (16 bytes per request), `invalid.csv` (if rows are invalid) and `input`
@@ -78,8 +81,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     }
     files::create_dir(dir)?;
     let writing = |error| BulkError::io("write", dir)(error);
+    files::remove_abandoned(TEMPORARY, dir);
     // The plan appears under its own name only when it is complete.
-    let temporary = files::temporary_dir(".planning-", dir)?;
+    let temporary = files::temporary_dir(TEMPORARY, dir)?;
     let mut source = Source::locate(input, temporary.path())?;
     if let Some(folder) = &options.attachments {
         folder.clone_into(&mut source.folder);
