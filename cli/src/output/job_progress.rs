@@ -105,27 +105,24 @@ impl JobProgress {
             eta,
             ..
         } = figures;
-        let mut text = format!("{}/{} sent", HumanCount(*sent), HumanCount(self.total));
+        let mut parts = vec![format!("{}/{} sent", HumanCount(*sent), HumanCount(self.total))];
         for (n, what) in [(rejected, "rejected"), (unknown, "unknown")] {
             if *n > 0 {
-                text += &format!(", {} {what}", HumanCount(*n));
+                parts.push(format!("{} {what}", HumanCount(*n)));
             }
         }
-        text += &format!(", {requests_per_second:.1} requests/s");
         // A sandbox without a limit announces one that no client reaches.
-        if let Some(limit) = learned_limit.filter(|limit| *limit < 100_000.0) {
-            text += &format!(" (limit {limit:.1})");
-        }
+        let limit = learned_limit.filter(|limit| *limit < 100_000.0);
+        let limit = limit.map(|limit| format!(" (limit {limit:.1})")).unwrap_or_default();
+        parts.push(format!("{requests_per_second:.1} requests/s{limit}"));
         if *throttled > 0 {
-            text += &format!(", {throttled} × 429");
+            parts.push(format!("{throttled} × 429"));
         }
-        if let Some(eta) = eta {
-            text += &format!(", {} left", clock(*eta));
-        }
+        parts.extend(eta.map(|eta| format!("{} left", clock(eta))));
         if state != "running" {
-            text += &format!(", {}", safe(state));
+            parts.push(safe(state).into_owned());
         }
-        text
+        parts.join(", ")
     }
 
     fn object(&self, figures: &Figures) -> serde_json::Value {

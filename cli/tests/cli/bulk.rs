@@ -16,7 +16,7 @@ use crate::support::{Posthaste, Ran};
 /// The message of all jobs.
 const MESSAGE: [&str; 6] = ["--from", "hi@acme.test", "--subject", "Hello {{{NAME|there}}}", "--text", "Hi"];
 /// Longer than any step takes on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A service, and the program with a file of people.
 struct Bench {
@@ -31,7 +31,7 @@ impl Bench {
 
     fn of(service: Service, people: usize) -> Self {
         let bench = Self { posthaste: service.posthaste(), service };
-        bench.write("people.csv", &csv(people));
+        bench.write("people.csv", csv(people));
         bench
     }
 

@@ -50,7 +50,7 @@ pub struct Reconciliation {
 /// A row of unknown outcome.
 #[derive(Debug)]
 struct Row {
-    row: u64,
+    number: u64,
     batch: u32,
     recipient: String,
     /// `None` if a stored template has the subject.
@@ -98,7 +98,7 @@ impl Search {
         outcomes::visit(plan, |row| {
             if let Outcome::Unknown { reason } = row.outcome {
                 search.rows.push(Row {
-                    row: row.row,
+                    number: row.row,
                     batch: row.batch,
                     recipient: row.recipient,
                     subject: None,
@@ -147,20 +147,20 @@ impl Search {
         }
         let mut preparer = plan.preparer()?;
         let mut subjects = HashMap::new();
-        let mut read = None;
+        let mut rendered = None;
         for row in &mut self.rows {
-            if read != Some(row.batch) {
-                let prepared = preparer.prepare(row.batch)?;
-                let emails = match serde_json::from_slice(&prepared.body) {
+            if rendered != Some(row.batch) {
+                let request = preparer.prepare(row.batch)?;
+                let emails = match serde_json::from_slice(&request.body) {
                     Ok(Body::Batch(emails)) => emails,
                     Ok(Body::Single(email)) => vec![email],
                     Err(_) => Vec::new(),
                 };
-                let rows = prepared.rows.iter().map(|row| row.row);
+                let rows = request.rows.iter().map(|row| row.row);
                 subjects = rows.zip(emails).filter_map(|(row, email)| Some((row, email.subject?))).collect();
-                read = Some(row.batch);
+                rendered = Some(row.batch);
             }
-            row.subject = subjects.remove(&row.row);
+            row.subject = subjects.remove(&row.number);
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Search {
                 None => ("not_found", "", ""),
             };
             list.row(&[
-                &row.row.to_string(),
+                &row.number.to_string(),
                 &row.recipient,
                 row.subject.as_deref().unwrap_or_default(),
                 &row.batch.to_string(),

@@ -1,6 +1,6 @@
 //! `bulk report`: what became of the rows of a job.
 
-use posthaste_bulk::{Job, Outcome, Report, RowOutcome};
+use posthaste_bulk::{BulkError, Job, Outcome, Report, RowOutcome};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -57,20 +57,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         let status = job.status().await.map_err(failure::of)?;
         // A run that crashed has left no report, and perhaps that of an earlier one.
         let report = job.report().await.map_err(failure::of)?;
-        return match report.filter(|report| report.counts == status.counts) {
-            Some(report) => print(&job, &report, context),
-            None => {
-                context.out.note("the last run has left no report: it hasn't ended, or it was killed");
-                let document = status::document(&job, &status);
-                context.out.result(&record::lines(&document), &document)
-            }
-        };
+        if let Some(report) = report.filter(|report| report.counts == status.counts) {
+            return print(&job, &report, context);
+        }
+        context.out.note("the last run has left no report: it hasn't ended, or it was killed");
+        let document = status::document(&job, &status);
+        return context.out.result(&record::lines(&document), &document);
     }
     let (send, mut outcomes) = mpsc::channel::<RowOutcome>(QUEUE);
     let reader = job.clone();
     let reading = tokio::spawn(async move {
-        // A closed channel ends the reading early; its reason is reported below.
-        reader.outcomes(move |row| Ok(send.blocking_send(row).unwrap_or_default())).await
+        // Nothing more can be printed then.
+        let closed = |_| BulkError::NotRunnable("the output was closed".to_owned());
+        reader.outcomes(move |row| send.blocking_send(row).map_err(closed)).await
     });
     let (mut rows, mut any) = (Vec::with_capacity(QUEUE), false);
     while outcomes.recv_many(&mut rows, QUEUE).await > 0 {

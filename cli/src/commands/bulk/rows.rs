@@ -43,7 +43,7 @@ pub(super) fn format(given: Option<&str>, flags: &mut Flags) -> Option<Format> {
 /// The corrected rows in a copy of `invalid.csv`. If the earlier job is known, `invalid` is its list of invalid rows.
 pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fail> {
     let mut reader = open(file)?;
-    let header = reader.headers().map_err(|error| unreadable(file, error))?.clone();
+    let header = reader.headers().map_err(|error| unreadable(file, &error))?.clone();
     let Some(row_at) = header.iter().position(|name| name == ROW) else {
         return Err(wrong(file, "isn't a list of invalid rows: it has no column `_row`".to_owned()));
     };
@@ -59,7 +59,7 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
         None => None,
     };
     let (mut record, mut refused) = (StringRecord::new(), Vec::new());
-    while reader.read_record(&mut record).map_err(|error| unreadable(file, error))? {
+    while reader.read_record(&mut record).map_err(|error| unreadable(file, &error))? {
         let number = record.get(row_at).unwrap_or_default();
         if known.as_ref().is_some_and(|known| !number.parse().is_ok_and(|number| known.contains(&number))) {
             refused.push(number.to_owned());
@@ -86,11 +86,11 @@ pub(super) fn corrected(file: &Path, invalid: Option<&Path>) -> Result<Input, Fa
 /// The row numbers in a list of invalid rows.
 fn numbers(list: &Path) -> Result<HashSet<u64>, Fail> {
     let mut reader = open(list)?;
-    let header = reader.headers().map_err(|error| unreadable(list, error))?.clone();
+    let header = reader.headers().map_err(|error| unreadable(list, &error))?.clone();
     let at = header.iter().position(|name| name == ROW).unwrap_or_default();
     let rows = reader.into_records().map(|record| Ok(record?.get(at).and_then(|number| number.parse().ok())));
     let rows: Result<Vec<_>, csv::Error> = rows.collect();
-    Ok(rows.map_err(|error| unreadable(list, error))?.into_iter().flatten().collect())
+    Ok(rows.map_err(|error| unreadable(list, &error))?.into_iter().flatten().collect())
 }
 
 fn open(file: &Path) -> Result<Reader<File>, Fail> {
@@ -98,17 +98,18 @@ fn open(file: &Path) -> Result<Reader<File>, Fail> {
     let mut first = Vec::new();
     let read = File::open(file).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
     read.map_err(|error| wrong(file, format!("couldn't be read: {error}")))?;
-    let delimiter =
-        [b'\t', b';', b','].into_iter().max_by_key(|d| first.iter().filter(|byte| *byte == d).count());
+    let header = String::from_utf8_lossy(&first);
+    let delimiter = ['\t', ';', ','].into_iter().max_by_key(|delimiter| header.matches(*delimiter).count());
+    let delimiter = delimiter.and_then(|delimiter| u8::try_from(delimiter).ok());
     let reader = ReaderBuilder::new().flexible(true).delimiter(delimiter.unwrap_or(b',')).from_path(file);
-    reader.map_err(|error| unreadable(file, error))
+    reader.map_err(|error| unreadable(file, &error))
 }
 
 fn same(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn unreadable(file: &Path, error: csv::Error) -> Fail {
+fn unreadable(file: &Path, error: &csv::Error) -> Fail {
     wrong(file, format!("couldn't be read: {error}"))
 }
 
