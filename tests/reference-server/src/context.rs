@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,10 +15,13 @@ use crate::delivery::contacts::ContactService;
 use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::paging::quoted;
+use crate::wire::fields::{self, Fields};
+use crate::wire::ignored::Ignored;
+use crate::wire::json::Body;
+use crate::wire::paging::{Mode, Window, quoted};
 use crate::wire::pattern::segments;
 use crate::wire::problem::Problem;
-use crate::wire::validation::{Body, Fields, Ignored, Problems};
+use crate::wire::problems::Checked;
 
 /// The context of a handler: the service's state, the request and its tenant.
 pub(crate) struct Context<'a> {
@@ -30,7 +32,8 @@ pub(crate) struct Context<'a> {
     pub(crate) key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
     pattern: &'static str,
-    ignored: &'a RefCell<Ignored>,
+    /// The names of the body's ignored fields.
+    pub(crate) ignored: &'a RefCell<Ignored>,
 }
 
 impl<'a> Context<'a> {
@@ -76,23 +79,14 @@ impl<'a> Context<'a> {
         ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
-    /// Reads the body with `read`, which collects problems. Returns the input, or all problems at once.
-    pub(crate) fn body<T>(
-        &self,
-        read: impl FnOnce(&mut Fields<'_>, &mut Problems, &mut Ignored) -> Option<T>,
-    ) -> Result<T, Problem> {
-        let body = Body::read(self.request.body())?;
-        let (mut problems, mut ignored) = (Problems::default(), self.ignored());
-        let input = Fields::read_body(body, &mut problems).and_then(|mut fields| {
-            let input = read(&mut fields, &mut problems, &mut ignored);
-            fields.report_ignored(&mut ignored);
-            input
-        });
-        match (input, problems.into_problem()) {
-            (_, Some(problem)) => Err(problem),
-            (Some(input), None) => Ok(input),
-            (None, None) => Err(Problem::application("A request was refused without a reason.")),
-        }
+    /// Reads the body with `read`. Returns the input, or all problems at once.
+    pub(crate) fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
+        Ok(fields::read(Body::parse(self.request.body())?, self.ignored, read)?)
+    }
+
+    /// The page that the query selects.
+    pub(crate) fn window(&self, mode: Mode) -> Result<Window, Problem> {
+        Window::read(self.request.uri().query(), mode)
     }
 
     /// A query parameter; of repeated ones the last counts.
@@ -100,27 +94,5 @@ impl<'a> Context<'a> {
         let query = self.request.uri().query().unwrap_or_default();
         let pairs = form_urlencoded::parse(query.as_bytes());
         pairs.filter(|(found, _)| found == name).last().map(|(_, value)| value.into_owned())
-    }
-
-    /// Collects the names of ignored fields.
-    pub(crate) fn ignored(&self) -> IgnoredGuard<'_> {
-        IgnoredGuard(self.ignored.borrow_mut())
-    }
-}
-
-/// The names of ignored fields while a body is read.
-pub(crate) struct IgnoredGuard<'a>(std::cell::RefMut<'a, Ignored>);
-
-impl Deref for IgnoredGuard<'_> {
-    type Target = Ignored;
-
-    fn deref(&self) -> &Ignored {
-        &self.0
-    }
-}
-
-impl DerefMut for IgnoredGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Ignored {
-        &mut self.0
     }
 }

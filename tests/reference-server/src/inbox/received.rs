@@ -14,12 +14,10 @@ use crate::model::email::attachments::Content;
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
-use crate::resources::emails::draft::Form;
 use crate::resources::received::{self, NotReceived, attachments};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::{self, Problem};
-use crate::wire::validation::{Ignored, Problems, well_formed};
 
 /// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
 /// by default they are those of the message's headers.
@@ -50,15 +48,8 @@ pub(super) fn arrive(
 
 /// Renders the message that a JSON body describes, and returns its recipients.
 fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
-    let body = well_formed(body)?;
-    let (mut problems, mut ignored) = (Problems::default(), Ignored::default());
     let now = state.clock.now();
-    let draft = Draft::read(body.get(), &Form::single(tenant, now), &mut problems, &mut ignored);
-    let draft = match (draft, problems.into_problem()) {
-        (Some(draft), None) => draft,
-        (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("A mail was rejected without a reason.")),
-    };
+    let draft = Draft::parse(body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
         return Err(Problem::validation("A received mail contains its files; send their `content`."));
     }

@@ -30,6 +30,7 @@ heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text,
 no_heap!(Status);
 
 impl table::Record for Broadcast {
+    const NOUN: &'static str = "a broadcast";
     const PLURAL: &'static str = "broadcasts";
 
     type Group = NoGroup;

@@ -91,6 +91,7 @@ impl Size for Group {
 }
 
 impl table::Record for Contact {
+    const NOUN: &'static str = "a contact";
     const PLURAL: &'static str = "contacts";
 
     type Group = Group;

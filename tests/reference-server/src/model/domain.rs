@@ -46,6 +46,7 @@ heap_size!(Setup {
 no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
+    const NOUN: &'static str = "a domain";
     const PLURAL: &'static str = "domains";
 
     type Group = NoGroup;

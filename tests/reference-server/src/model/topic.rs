@@ -27,6 +27,7 @@ heap_size!(Topic { id, name, description, default_subscription, visibility, crea
 no_heap!(Visibility);
 
 impl table::Record for Topic {
+    const NOUN: &'static str = "a topic";
     const PLURAL: &'static str = "topics";
 
     type Group = NoGroup;

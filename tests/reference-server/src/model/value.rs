@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::store::size::{Size, no_heap};
-use crate::wire::validation::{Fields, Problems};
+use crate::wire::fields::Field;
+use crate::wire::problems::Checked;
 
 /// The value of a contact property or of a template variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,24 +70,15 @@ impl ValueType {
         }
     }
 
-    /// Reads `fallback_value`, which must be of this type. `what` is what has the type: `property`.
-    pub(crate) fn take_fallback(
-        self,
-        fields: &mut Fields<'_>,
-        what: &str,
-        problems: &mut Problems,
-    ) -> Option<PropertyValue> {
-        let value = match fields.take_value("fallback_value")? {
-            Value::String(text) => Some(PropertyValue::Text(text)),
-            Value::Number(number) => Some(PropertyValue::Number(number)),
+    /// Reads a value that must be of this type. `what` is what has the type: `property`.
+    pub(crate) fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
+        let value = match field.value() {
+            Some(Value::String(text)) => Some(PropertyValue::Text(text)),
+            Some(Value::Number(number)) => Some(PropertyValue::Number(number)),
             _ => None,
         };
-        let fits = value.filter(|value| self.fits(value));
-        if fits.is_none() {
-            problems.wrong(|| {
-                format!("`{}` must be of the {what}'s type, {}.", fields.name("fallback_value"), self.name())
-            });
-        }
-        fits
+        value
+            .filter(|value| self.fits(value))
+            .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.name())))
     }
 }

@@ -250,6 +250,7 @@ impl Size for WebhookDelivery {
 }
 
 impl table::Record for WebhookDelivery {
+    const NOUN: &'static str = "a webhook event";
     const PLURAL: &'static str = "webhook events";
 
     type Group = Group;

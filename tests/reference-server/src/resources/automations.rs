@@ -18,19 +18,36 @@ use crate::context::Context;
 use crate::model::automation::definition::Definition;
 use crate::model::automation::{self, Automation, Group};
 use crate::wire::answers::{self, Reference};
+use crate::wire::change::replace;
+use crate::wire::fields::Fields;
+use crate::wire::input::input;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+use crate::wire::readers::non_empty;
 use crate::wire::switch::SWITCH;
-use crate::wire::validation::{Fields, Ignored, Problems};
+
+input! {
+    struct NewAutomation(fields) {
+        name: String = fields.required("name", non_empty),
+        enabled: Option<bool> = fields.optional("status", |field| field.one_of(&SWITCH)),
+        definition: Definition = Definition::read(fields),
+    }
+}
+
+input! {
+    struct AutomationPatch(fields) {
+        name: Option<String> = fields.optional("name", non_empty),
+        enabled: Option<bool> = fields.optional("status", |field| field.one_of(&SWITCH)),
+        definition: Option<Definition> =
+            (fields.has("steps") || fields.has("connections")).then(|| Definition::read(fields)).transpose(),
+    }
+}
 
 /// `POST /automations`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (name, enabled, definition) = context.body(|fields, problems, ignored| {
-        let name = fields.require_text("name", problems);
-        let enabled = fields.take_word("status", &SWITCH, problems);
-        let definition = Definition::take(fields, problems, ignored);
-        Some((name?, enabled.unwrap_or(false), definition?))
-    })?;
+    let NewAutomation { name, enabled, definition } = context.body(NewAutomation::read)?;
+    let enabled = enabled.unwrap_or(false);
     add(context, name, enabled, Arc::new(definition))
 }
 
@@ -93,18 +110,12 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// definition that they started with, even if the automation is disabled.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = find(context)?.id;
-    let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
+    let patch = context.body(read_patch)?;
     let now = context.now();
     let changed = context.tenant.automations.try_change(id, |automation| {
-        if let Some(name) = change.name {
-            automation.name = name;
-        }
-        if let Some(enabled) = change.enabled {
-            automation.enabled = enabled;
-        }
-        if let Some(definition) = change.definition {
-            automation.definition = Arc::new(definition);
-        }
+        replace(&mut automation.name, patch.name);
+        replace(&mut automation.enabled, patch.enabled);
+        replace(&mut automation.definition, patch.definition.map(Arc::new));
         automation.updated_at = now;
         Ok(())
     });
@@ -153,28 +164,13 @@ fn not_found() -> Problem {
     Problem::not_found("Automation not found.")
 }
 
-/// The fields of an update.
-struct Change {
-    name: Option<String>,
-    enabled: Option<bool>,
-    definition: Option<Definition>,
-}
-
-impl Change {
-    fn read(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Self {
-        const ALL: [&str; 4] = ["name", "status", "steps", "connections"];
-        if !ALL.iter().any(|name| fields.has(name)) {
-            problems.wrong(|| {
-                "The body must change something: `name`, `status`, or `steps` with `connections`.".into()
-            });
-        }
-        let name = if fields.has("name") { fields.require_text("name", problems) } else { None };
-        let enabled = fields.take_word("status", &SWITCH, problems);
-        let definition = (fields.has("steps") || fields.has("connections"))
-            .then(|| Definition::take(fields, problems, ignored))
-            .flatten();
-        Self { name, enabled, definition }
+fn read_patch(fields: &mut Fields<'_>) -> Checked<AutomationPatch> {
+    if !["name", "status", "steps", "connections"].iter().any(|name| fields.has(name)) {
+        fields
+            .report()
+            .wrong("The body must change something: `name`, `status`, or `steps` with `connections`.");
     }
+    AutomationPatch::read(fields)
 }
 
 #[derive(Serialize)]

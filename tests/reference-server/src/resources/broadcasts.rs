@@ -10,7 +10,6 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::message::Changes;
 use crate::context::Context;
 use crate::delivery::broadcast;
 use crate::model::broadcast::{Broadcast, Detail, Item, Message};
@@ -18,6 +17,7 @@ use crate::resources::api_keys::check_sender;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
+use crate::wire::readers::boolean;
 
 /// The maximum length of a copy's name, in characters.
 const MAX_COPY_NAME: usize = 70;
@@ -25,15 +25,16 @@ const MAX_COPY_NAME: usize = 70;
 /// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let now = context.now();
-    let (message, send, due) = context.body(|fields, problems, _| {
-        let message = message::read(context, fields, problems);
-        let send = fields.take_bool("send", problems).unwrap_or(false);
+    let (message, send, due) = context.body(|fields| {
+        let message = message::read(fields, &context.tenant);
+        let send = fields.optional("send", boolean);
         let scheduled = fields.has("scheduled_at");
-        let due = message::take_schedule(now, fields, problems);
+        let due = message::read_schedule(fields, now);
+        let send = send?.unwrap_or(false);
         if scheduled && !send {
-            problems.wrong(|| "`scheduled_at` needs `send` to be true; a draft has no schedule.".to_owned());
+            fields.report().wrong("`scheduled_at` needs `send` to be true; a draft has no schedule.");
         }
-        Some((message?, send, due))
+        Ok((message?, send, due?))
     })?;
     check_sender(context, &message.from)?;
     let id = context.state.next_id();
@@ -63,7 +64,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
     let id = context.id("a broadcast")?;
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     found.check_open("updated")?;
-    let changes = context.body(|fields, problems, _| Some(Changes::read(context, fields, problems)))?;
+    let changes = context.body(|fields| message::read_patch(fields, &context.tenant))?;
     change(context, id, |broadcast| {
         // It may have been sent since it was read.
         broadcast.check_open("updated")?;
@@ -91,7 +92,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let due = if context.request.body().is_empty() {
         None
     } else {
-        context.body(|fields, problems, _| Some(message::take_schedule(now, fields, problems)))?
+        context.body(|fields| message::read_schedule(fields, now))?
     };
     let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
     check_sender(context, &found.message.from)?;

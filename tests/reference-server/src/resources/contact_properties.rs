@@ -13,7 +13,6 @@ use crate::state::tenant::Tenant;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Change, Fields, Problems};
 use crate::wire::variable::check_key;
 
 /// Finds the property with this key.
@@ -37,30 +36,27 @@ pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyVal
 /// `POST /contact-properties`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = context.state.next_id();
-    let property = context.body(|fields, problems, _| {
-        for field in ["key", "type"] {
-            if !fields.has(field) {
-                problems.missing(fields.name(field));
-            }
-        }
-        let key = take_key(fields, problems);
-        let r#type = fields.take_word(
-            "type",
-            &[("string", ValueType::String), ("number", ValueType::Number)],
-            problems,
-        );
-        let fallback_value = r#type.and_then(|r#type| r#type.take_fallback(fields, "property", problems));
-        Some(ContactProperty { id, key: key?, r#type: r#type?, fallback_value, created_at: context.now() })
+    let property = context.body(|fields| {
+        fields.require(&["key", "type"]);
+        let key = fields.required("key", |field| {
+            let key = field.text()?;
+            check_key(field.name(), &key, field.report())?;
+            Ok(key.into_owned())
+        });
+        let r#type = fields.required("type", |field| field.one_of(ValueType::WORDS));
+        let fallback_value = r#type.and_then(|r#type| {
+            fields.optional("fallback_value", |field| r#type.read_fallback(field, "property"))
+        });
+        Ok(ContactProperty {
+            id,
+            key: key?,
+            r#type: r#type?,
+            fallback_value: fallback_value?,
+            created_at: context.now(),
+        })
     })?;
     context.tenant.contact_properties.add(id, property)?;
     Ok(answers::created("contact_property", id))
-}
-
-fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let key = fields.take_text("key", problems)?;
-    let before = problems.count();
-    check_key(&fields.name("key"), &key, problems);
-    (problems.count() == before).then(|| key.into_owned())
 }
 
 /// `GET /contact-properties`, mode A.
@@ -77,22 +73,14 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let property = named(context)?;
-    let fallback = context.body(|fields, problems, _| {
+    let fallback = context.body(|fields| {
         for field in ["key", "type"] {
-            if fields.has(field) {
-                problems.wrong(|| format!("`{}` can't be changed.", fields.name(field)));
-            }
+            fields.refuse(field, "can't be changed");
         }
-        Some(fields.take_change("fallback_value", |fields| {
-            property.r#type.take_fallback(fields, "property", problems)
-        }))
+        fields.patch("fallback_value", |field| property.r#type.read_fallback(field, "property"))
     })?;
     let changed = context.tenant.contact_properties.try_change(property.id, |property| {
-        match fallback {
-            Change::Keep => {}
-            Change::Clear => property.fallback_value = None,
-            Change::Set(value) => property.fallback_value = Some(value),
-        }
+        fallback.apply(&mut property.fallback_value);
         Ok(())
     });
     changed.transpose()?;

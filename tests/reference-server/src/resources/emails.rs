@@ -20,22 +20,11 @@ use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Body, Fields, Problems};
 
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
 pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let body = Body::read(context.request.body())?;
-    let mut problems = Problems::default();
-    let mut ignored = context.ignored();
-    let now = context.state.clock.now();
-    let draft = Fields::read_body(body, &mut problems).and_then(|fields| {
-        Draft::read_all(fields, &Form::single(&context.tenant, now), &mut problems, &mut ignored)
-    });
-    let draft = match (draft, problems.into_problem()) {
-        (Some(draft), None) => draft,
-        (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("An email was rejected without a reason.")),
-    };
+    let now = context.now();
+    let draft = context.body(|fields| Draft::read(fields, &Form::single(&context.tenant, now)))?;
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
     let id = delivery::accept(context.state, &context.tenant, draft, now);

@@ -15,26 +15,14 @@ use crate::resources::contacts::view;
 use crate::wire::answers;
 use crate::wire::paging::{Mode, Page, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Fields, Problems};
+use crate::wire::readers::non_blank;
 
 /// `POST /segments`, and `POST /audiences`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+    let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
     Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
-}
-
-fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    if !fields.has("name") {
-        problems.missing(fields.name("name"));
-    }
-    let name = fields.take_text("name", problems)?;
-    if name.trim().is_empty() {
-        problems.wrong(|| format!("`{}` must not be empty.", fields.name("name")));
-        return None;
-    }
-    Some(name.into_owned())
 }
 
 /// `GET /segments`, and `GET /audiences`; mode B.
@@ -57,7 +45,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `PATCH /segments/{segment_id}`: renames the segment.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+    let name = context.body(|fields| fields.required("name", non_blank))?;
     let rename = |segment: &mut Segment| {
         segment.name = name;
         Ok(())

@@ -12,9 +12,12 @@ use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
 use crate::model::topic::{self, Topic, Visibility};
 use crate::wire::answers;
+use crate::wire::change::{Change, replace};
+use crate::wire::fields::Field;
+use crate::wire::input::input;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Change, Fields, Problems};
+use crate::wire::problems::Checked;
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;
@@ -23,59 +26,62 @@ const MAX_DESCRIPTION: usize = 200;
 const VISIBILITIES: &[(&str, Visibility)] =
     &[("public", Visibility::Public), ("private", Visibility::Private)];
 
+input! {
+    struct NewTopic(fields; requires "name", "default_subscription") {
+        name: String = fields.required("name", name),
+        description: Option<String> = fields.optional("description", description),
+        default_subscription: Subscription =
+            fields.required("default_subscription", |field| field.one_of(Subscription::WORDS)),
+        visibility: Option<Visibility> = fields.optional("visibility", |field| field.one_of(VISIBILITIES)),
+    }
+}
+
+input! {
+    struct TopicPatch(fields) {
+        name: Option<String> = fields.optional("name", name),
+        description: Change<String> = fields.patch("description", description),
+        visibility: Option<Visibility> = {
+            fields.refuse("default_subscription", "can't be changed");
+            fields.optional("visibility", |field| field.one_of(VISIBILITIES))
+        },
+    }
+}
+
+fn name(field: &Field<'_>) -> Checked<String> {
+    let name = field.text()?;
+    let length = name.chars().count();
+    if name.trim().is_empty() || length > MAX_NAME {
+        return Err(field.reject(format_args!("must have 1 to {MAX_NAME} characters; found {length}")));
+    }
+    Ok(name.into_owned())
+}
+
+fn description(field: &Field<'_>) -> Checked<String> {
+    let description = field.text()?;
+    let length = description.chars().count();
+    if length > MAX_DESCRIPTION {
+        let rule = format_args!("must have at most {MAX_DESCRIPTION} characters; found {length}");
+        return Err(field.reject(rule));
+    }
+    Ok(description.into_owned())
+}
+
 /// `POST /topics`.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.state.next_id();
-    let topic = context.body(|fields, problems, _| {
-        for field in ["name", "default_subscription"] {
-            if !fields.has(field) {
-                problems.missing(fields.name(field));
-            }
-        }
-        let name = take_name(fields, problems);
-        let description = take_description(fields, problems);
-        let subscription = fields.take_word("default_subscription", Subscription::WORDS, problems);
-        let visibility = fields.take_word("visibility", VISIBILITIES, problems);
-        Some(Topic {
-            id,
-            name: name?,
-            description,
-            default_subscription: subscription?,
-            visibility: visibility.unwrap_or(Visibility::Private),
-            created_at: context.now(),
-            updated_at: context.now(),
-        })
-    })?;
+    let (id, now) = (context.state.next_id(), context.now());
+    let input = context.body(NewTopic::read)?;
+    let topic = Topic {
+        id,
+        name: input.name,
+        description: input.description,
+        default_subscription: input.default_subscription,
+        visibility: input.visibility.unwrap_or(Visibility::Private),
+        created_at: now,
+        updated_at: now,
+    };
     context.tenant.topics.add(id, topic)?;
     notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::created("topic", id))
-}
-
-fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let name = fields.take_text("name", problems)?;
-    let length = name.chars().count();
-    if name.trim().is_empty() || length > MAX_NAME {
-        problems.wrong(|| {
-            format!("`{}` must have 1 to {MAX_NAME} characters; found {length}.", fields.name("name"))
-        });
-        return None;
-    }
-    Some(name.into_owned())
-}
-
-fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let description = fields.take_text("description", problems)?;
-    let length = description.chars().count();
-    if length > MAX_DESCRIPTION {
-        problems.wrong(|| {
-            format!(
-                "`{}` must have at most {MAX_DESCRIPTION} characters; found {length}.",
-                fields.name("description")
-            )
-        });
-        return None;
-    }
-    Some(description.into_owned())
 }
 
 /// `GET /topics`: 20 by default, as in mode A.
@@ -92,22 +98,11 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
 pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let id = named(context)?.id;
-    let (name, description, visibility) = context.body(|fields, problems, _| {
-        let name = take_name(fields, problems);
-        let description = fields.take_change("description", |fields| take_description(fields, problems));
-        if fields.has("default_subscription") {
-            problems.wrong(|| format!("`{}` can't be changed.", fields.name("default_subscription")));
-        }
-        Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
-    })?;
+    let patch = context.body(TopicPatch::read)?;
     let changed = context.tenant.topics.try_change(id, |topic| {
-        topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
-        match description {
-            Change::Keep => {}
-            Change::Clear => topic.description = None,
-            Change::Set(text) => topic.description = Some(text),
-        }
-        topic.visibility = visibility.unwrap_or(topic.visibility);
+        replace(&mut topic.name, patch.name);
+        patch.description.apply(&mut topic.description);
+        replace(&mut topic.visibility, patch.visibility);
         topic.updated_at = context.now();
         Ok(())
     });

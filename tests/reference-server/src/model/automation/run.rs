@@ -88,6 +88,7 @@ impl Size for Group {
 }
 
 impl table::Record for Run {
+    const NOUN: &'static str = "an automation run";
     const PLURAL: &'static str = "automation runs";
 
     type Group = Group;

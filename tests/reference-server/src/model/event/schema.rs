@@ -6,7 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::store::size::{Size, no_heap};
-use crate::wire::validation::{Fields, Ignored, Problems, kind};
+use crate::wire::fields::Field;
+use crate::wire::json::kind;
+use crate::wire::problems::{Checked, Report};
 
 /// Fields with their types, in the given order.
 #[derive(Clone, Debug)]
@@ -32,39 +34,29 @@ const TYPES: [(&str, Type); 4] =
     [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];
 
 impl Schema {
-    /// Reads the field `schema`, which is present.
-    pub(crate) fn take(
-        fields: &mut Fields<'_>,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        let (name, pointer) = (fields.name("schema"), fields.pointer("schema"));
-        let json = fields.take("schema")?;
-        let mut fields = Fields::read(json, format!("{name}."), pointer, problems)?;
-        let mut schema = Vec::new();
-        for key in fields.names() {
-            if key.is_empty() {
-                problems.wrong(|| format!("`{name}` must not have a field without a name."));
-            }
-            if !fields.has(&key) {
-                problems.wrong(|| format!("`{}` must be a string; found null.", fields.name(&key)));
-            }
-            if let Some(holds) = fields.take_word(&key, &TYPES, problems) {
-                schema.push((key, holds));
-            }
-        }
-        fields.report_ignored(ignored);
-        Some(Self(schema))
+    /// Reads an object of field names and types.
+    pub(crate) fn read(schema: &Field<'_>) -> Checked<Self> {
+        let fields = schema.object(|fields| {
+            fields.each(|key, field| {
+                let named = if key.is_empty() {
+                    Err(schema.reject("must not have a field without a name"))
+                } else {
+                    Ok(key.to_owned())
+                };
+                let holds = field.one_of(&TYPES)?;
+                Ok((named?, holds))
+            })
+        });
+        fields.map(Self)
     }
 
     /// Reports the fields of a payload whose type doesn't match. Fields may be missing or null, and other fields are allowed.
-    pub(crate) fn check(&self, payload: &Map<String, Value>, problems: &mut Problems) {
+    pub(crate) fn check(&self, payload: &Map<String, Value>, report: &Report<'_>) {
         for (key, holds) in &self.0 {
             let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };
             if !holds.fits(value) {
-                let found = value.to_string();
-                problems
-                    .wrong(|| format!("`payload.{key}` must be {}; found {}.", holds.words(), kind(&found)));
+                let (found, words) = (value.to_string(), holds.words());
+                report.wrong(format_args!("`payload.{key}` must be {words}; found {}.", kind(&found)));
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::wire::problem::{Problem, json};
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
 pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let audience = segments::named(context)?.id;
-    let mut input = ContactInput::read(context, true)?;
+    let mut input = ContactInput::of(context, true)?;
     input.segments.push(audience);
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;

@@ -6,46 +6,26 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::resources::contacts::{named, take_ids};
+use crate::resources::contacts::named;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
-use crate::wire::paging::{Mode, Window};
+use crate::wire::fields::{Field, Fields};
+use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Fields, Ignored, Problems};
+use crate::wire::problems::Checked;
 
 /// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
-pub(super) fn take(
-    fields: &mut Fields<'_>,
-    tenant: &Tenant,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Vec<Uuid> {
-    let known = |id: Uuid, name: String, problems: &mut Problems| {
-        if tenant.segments.get(id).is_none() {
-            problems.wrong(|| format!("`{name}` must be the id of a segment; there is no segment {id}."));
-        }
-    };
-    let mut found = take_ids(fields, "segments", problems, ignored, |item, id, problems| {
-        known(id, item.name("id"), problems);
-        Some(id)
-    });
-    if let Some(text) = fields.take_text("audience_id", problems) {
-        match Uuid::try_parse(&text) {
-            Ok(id) => {
-                known(id, fields.name("audience_id"), problems);
-                found.push(id);
-            }
-            Err(_) => problems
-                .wrong(|| format!("`{}` must be a UUID; found {:?}.", fields.name("audience_id"), text)),
-        }
-    }
-    found
+pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
+    let known = |field: &Field<'_>| tenant.segments.read_uuid(field);
+    let several = fields.optional("segments", |field| field.objects(|item| item.required("id", known)));
+    let one = fields.optional("audience_id", known);
+    Ok(several?.into_iter().flatten().chain(one?).collect())
 }
 
 /// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
 pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
     let contact = named(context, 0)?;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let window = context.window(Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
     Ok(segments::items(&page))

@@ -14,9 +14,10 @@ use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
+use crate::wire::fields;
+use crate::wire::json::{kind, well_formed};
 use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Problems, kind, well_formed};
 
 /// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MAX_EMAILS: usize = 100;
@@ -31,23 +32,17 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         )));
     }
 
-    let now = context.state.clock.now();
-    let mut ignored = context.ignored();
+    let now = context.now();
+    let form = Form { in_batch: true, ..Form::single(&context.tenant, now) };
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let mut problems = Problems::default();
-        let draft = Draft::read(
-            item.get(),
-            &Form::in_batch(&context.tenant, now, index),
-            &mut problems,
-            &mut ignored,
-        );
-        let checked = match (draft, problems.into_problem()) {
-            (_, Some(problem)) => Err(problem),
-            (Some(draft), None) => api_keys::check_sender(context, &draft.from).map(|()| draft),
-            (None, None) => Err(Problem::application("An email was rejected without a reason.")),
-        };
+        let draft =
+            fields::read_item(item.get(), index, context.ignored, |fields| Draft::read(fields, &form));
+        let checked = draft.map_err(Problem::from).and_then(|draft| {
+            api_keys::check_sender(context, &draft.from)?;
+            Ok(draft)
+        });
         match checked {
             Ok(draft) => drafts.push(draft),
             Err(problem) if permissive => errors.push(Refused { index, message: problem.message }),
