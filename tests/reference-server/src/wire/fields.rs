@@ -5,7 +5,7 @@
 //! `x-sandbox-ignored-fields`.
 //!
 //! Every method returns the value or evidence of a reported problem. A reader reads all of its fields before it uses the first, so that all
-//! problems are reported; [`input!`](crate::wire::input) declares such readers.
+//! problems are reported; `input!` declares such readers.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -417,4 +417,63 @@ pub(crate) fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::problem::Problem;
+    use crate::wire::readers::{boolean, non_empty, string};
+
+    fn checked<T>(body: &str, reader: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, String> {
+        let ignored = RefCell::default();
+        let body = Body::parse(body.as_bytes()).unwrap();
+        read(body, &ignored, reader).map_err(|problems| Problem::from(problems).message)
+    }
+
+    #[test]
+    fn all_problems_are_reported_the_first_in_words() {
+        let read_all = |fields: &mut Fields<'_>| {
+            fields.require(&["name", "size"]);
+            let name = fields.required("name", non_empty);
+            let open = fields.optional("open", boolean);
+            let items = fields.optional("items", |field| field.objects(|item| item.required("id", string)));
+            Ok((name?, open?, items?))
+        };
+        for (body, expected) in [
+            (r#"{"name": "a", "size": 1, "open": null}"#, Ok(("a".to_owned(), None, None))),
+            (r#"{"size": 1}"#, Err("Missing `name` field.".to_owned())),
+            (
+                r#"{"name": "", "open": 1, "items": [{}, 5, {"id": 1}]}"#,
+                Err("Missing `size` field. (And 5 more problems.)".to_owned()),
+            ),
+            (
+                r#"{"name": "a", "size": 1, "items": [{"id": "x"}, {"id": 1}]}"#,
+                Err("`items[1].id` must be a string; found a number.".to_owned()),
+            ),
+            ("[]", Err("The body must be a JSON object; found an array.".to_owned())),
+        ] {
+            assert_eq!(checked(body, read_all), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_value_with_a_problem_is_never_returned() {
+        let answer = checked(r#"{"react": 1}"#, |fields| {
+            fields.refuse("react", "can't be sent");
+            Ok("an input")
+        });
+        assert_eq!(answer, Err("`react` can't be sent.".to_owned()));
+    }
+
+    #[test]
+    fn unread_fields_are_ignored_with_their_location() {
+        let ignored = RefCell::new(Ignored::default());
+        let body = Body::parse(br#"{"a": [{"id": "1", "x/y": 2}], "b": 3}"#).unwrap();
+        let read = read(body, &ignored, |fields| {
+            fields.required("a", |field| field.objects(|item| item.required("id", string)))
+        });
+        assert_eq!(read.unwrap(), ["1"]);
+        assert_eq!(ignored.borrow().header().unwrap(), "/a/0/x~1y,/b");
+    }
 }
