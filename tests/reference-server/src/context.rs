@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, StatusCode};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
@@ -15,13 +15,16 @@ use crate::delivery::contacts::ContactService;
 use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::store::table::{Record, Table};
+use crate::wire::answers::Answer;
 use crate::wire::fields::{self, Fields};
 use crate::wire::ignored::Ignored;
 use crate::wire::json::Body;
-use crate::wire::paging::{Mode, Window, quoted};
+use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::pattern::segments;
-use crate::wire::problem::Problem;
+use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
+use crate::wire::view::{Listed, Shown};
 
 /// The context of a handler: the service's state, the request and its tenant.
 pub(crate) struct Context<'a> {
@@ -67,6 +70,26 @@ impl<'a> Context<'a> {
         Uuid::try_parse(&text).map_err(|_| {
             Problem::invalid_parameter(format!("The id of {what} must be a UUID; found {}.", quoted(&text)))
         })
+    }
+
+    /// Finds the record of the first path parameter, an ID.
+    pub(crate) fn find<T: Record>(&self, table: &Table<T>) -> Result<Arc<T>, Problem> {
+        self.find_at(0, table)
+    }
+
+    /// Finds the record of a path parameter by its index.
+    pub(crate) fn find_at<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
+        table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
+    }
+
+    /// Responds with a page of the records of a table.
+    pub(crate) fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
+        Ok(list(&table.page(&self.window(mode)?)?.show(T::item)))
+    }
+
+    /// Responds with the record of the first path parameter.
+    pub(crate) fn show<T: Record + Shown>(&self, table: &Table<T>) -> Answer {
+        Ok(json(StatusCode::OK, &self.find(table)?.detail()))
     }
 
     /// The service's current time.

@@ -20,3 +20,4 @@ pub(crate) mod switch;
 pub(crate) mod timestamp;
 pub(crate) mod variable;
 pub(crate) mod view;
+pub(crate) mod words;

@@ -17,15 +17,12 @@ use crate::model::mail::Mail;
 use crate::resources::received::{self, NotReceived, attachments};
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::problem::{self, Problem};
 
 /// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
 /// by default they are those of the message's headers.
-pub(super) fn arrive(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    request: &Request<Bytes>,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
@@ -69,7 +66,7 @@ fn named(raw: &[u8]) -> Vec<String> {
 }
 
 /// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-pub(super) fn download(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn download(state: &State, word: &str) -> Answer {
     let file = attachments::open(state, word)?;
     let mut response = Response::new(file.bytes);
     let headers = response.headers_mut();

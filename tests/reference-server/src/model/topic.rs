@@ -9,6 +9,7 @@ use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -33,12 +34,14 @@ impl table::Record for Topic {
     type Group = NoGroup;
 }
 
-/// Where a topic is shown to contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Visibility {
-    Public,
-    Private,
+words! {
+    /// Where a topic is shown to contacts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Visibility {
+        Public = "public",
+        Private = "private",
+    }
 }
 
 view! {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::store::size::{Size, no_heap};
 use crate::wire::fields::Field;
 use crate::wire::problems::Checked;
+use crate::wire::words::words;
 
 /// The value of a contact property or of a template variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,29 +46,21 @@ impl fmt::Display for PropertyValue {
     }
 }
 
-/// The type of a value. The specification names `string` for properties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ValueType {
-    String,
-    Number,
+words! {
+    /// The type of a value. The specification names `string` for properties.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum ValueType {
+        String = "string",
+        Number = "number",
+    }
 }
 
 no_heap!(ValueType);
 
 impl ValueType {
-    pub(crate) const WORDS: &'static [(&'static str, Self)] =
-        &[("string", Self::String), ("number", Self::Number)];
-
     pub(crate) fn fits(self, value: &PropertyValue) -> bool {
-        self.name() == value.kind()
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
+        self.as_str() == value.kind()
     }
 
     /// Reads a value that must be of this type. `what` is what has the type: `property`.
@@ -79,6 +72,6 @@ impl ValueType {
         };
         value
             .filter(|value| self.fits(value))
-            .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.name())))
+            .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.as_str())))
     }
 }

@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
-
 use crate::context::Context;
 use crate::model::contact::Group;
-use crate::model::contact_property::{self, ContactProperty};
+use crate::model::contact_property::ContactProperty;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list, quoted};
-use crate::wire::problem::{Problem, json};
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::variable::check_key;
 
 /// Finds the property with this key.
@@ -27,14 +23,14 @@ pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyVal
     };
     match value {
         Some(value) if !property.r#type.fits(value) => {
-            Err(format!("must be a {}; found a {}", property.r#type.name(), value.kind()))
+            Err(format!("must be a {}; found a {}", property.r#type.as_str(), value.kind()))
         }
         _ => Ok(()),
     }
 }
 
 /// `POST /contact-properties`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let id = context.state.next_id();
     let property = context.body(|fields| {
         fields.require(&["key", "type"]);
@@ -60,19 +56,18 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /contact-properties`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.contact_properties.page(&window)?.show(contact_property::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.contact_properties, Mode::A)
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &contact_property::Detail(&*named(context)?)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.contact_properties)
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let property = named(context)?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let property = context.find(&context.tenant.contact_properties)?;
     let fallback = context.body(|fields| {
         for field in ["key", "type"] {
             fields.refuse(field, "can't be changed");
@@ -88,8 +83,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /contact-properties/{contact_property_id}`: also deletes the contacts' values.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let property = named(context)?;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());
     context.tenant.contacts.change_all(
@@ -98,9 +93,4 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         |contact| drop(contact.properties.remove(&property.key)),
     );
     Ok(answers::deleted("contact_property", property.id))
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<ContactProperty>, Problem> {
-    let id = context.id("a contact property")?;
-    context.tenant.contact_properties.get(id).ok_or_else(|| Problem::not_found("Contact property not found."))
 }

@@ -11,8 +11,7 @@ pub(crate) mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -24,11 +23,12 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, Window, quoted};
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{boolean, line};
@@ -105,11 +105,11 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
 
 /// Finds the contact of the path parameter with this index.
 pub(crate) fn named(context: &Context<'_>, place: usize) -> Result<Arc<Contact>, Problem> {
-    find(&context.tenant, &context.parameter(place)).ok_or_else(|| Problem::not_found("Contact not found."))
+    find(&context.tenant, &context.parameter(place)).ok_or_else(Contact::not_found)
 }
 
 /// `POST /contacts`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let input = ContactInput::of(context, true)?;
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
@@ -117,8 +117,8 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /contacts`, mode B; `segment_id` shows the members of one segment.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     let segment = match context.query("segment_id") {
         None => None,
         Some(text) => {
@@ -140,24 +140,24 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /contacts/{id_or_email}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*named(context, 0)?)))
 }
 
 /// `PATCH /contacts/{id_or_email}`. `null` clears a name or property; other properties stay unchanged.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     change(context, &*named(context, 0)?)
 }
 
-fn change(context: &Context<'_>, contact: &Contact) -> Result<Response<Bytes>, Problem> {
+fn change(context: &Context<'_>, contact: &Contact) -> Answer {
     let input = ContactInput::of(context, false)?;
     let changed = context.contacts().change(contact.id, |contact| input.apply(contact));
-    changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    changed.ok_or_else(Contact::not_found)??;
     Ok(answers::reference("contact", contact.id))
 }
 
 /// `DELETE /contacts/{id_or_email}`.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     context.contacts().remove(contact.id);
     Ok(json(StatusCode::OK, &Deletion { object: "contact", contact: contact.id.to_string(), deleted: true }))

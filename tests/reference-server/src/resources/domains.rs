@@ -7,8 +7,7 @@ pub(crate) mod name;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -19,21 +18,19 @@ use crate::model::domain::{self, Capabilities, Domain, Region, Setup, Tls};
 use crate::state::State;
 use crate::state::job::Job;
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
 use crate::wire::change::replace;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, Window, list, quoted};
-use crate::wire::problem::{Problem, json};
+use crate::wire::paging::{Mode, quoted};
+use crate::wire::problem::json;
 use crate::wire::problems::Checked;
 use crate::wire::readers::boolean;
 use crate::wire::switch::SWITCH;
 
-/// The wire values of the capabilities.
-const TLS: [(&str, Tls); 2] = [("opportunistic", Tls::Opportunistic), ("enforced", Tls::Enforced)];
-
 /// `POST /domains`, 201.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let setup = context.body(read_new)?;
     let domain = Domain::new(context.state.next_id(), context.now(), setup);
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));
@@ -50,21 +47,18 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /domains`, mode B. The specification doesn't show the items; they exclude DNS records.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.domains.page(&window)?;
-    Ok(list(&page.show(domain::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.domains, Mode::B)
 }
 
 /// `GET /domains/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let domain = context.tenant.domains.get(context.id("a domain")?).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &domain::Detail(&domain)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.domains)
 }
 
 /// `PATCH /domains/{id}`. New records start as `not_started`; the others, and the domain, keep their status. (The specification names the
 /// operation without defining it.)
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     // The rules concern the result of the update, so it is applied to the current settings first.
     let changed = context.tenant.domains.try_change(id, |domain| {
@@ -72,20 +66,20 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         domain.set_up(setup);
         Ok(())
     });
-    changed.ok_or_else(not_found)??;
+    changed.ok_or_else(Domain::not_found)??;
     Ok(answers::reference("domain", id))
 }
 
 /// `DELETE /domains/{id}`.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
-    let domain = context.tenant.domains.remove(id).ok_or_else(not_found)?;
+    let domain = context.tenant.domains.remove(id).ok_or_else(Domain::not_found)?;
     notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
 
 /// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
-pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn verify(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     let begun = changed_status(
         context.state,
@@ -94,7 +88,7 @@ pub(crate) fn verify(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         context.now(),
         crate::model::domain::verification::begin,
     );
-    let begun = begun.ok_or_else(not_found)?;
+    let begun = begun.ok_or_else(Domain::not_found)?;
     if let Some(check) = begun {
         let job =
             Job::CheckDomain { tenant: Arc::downgrade(&context.tenant), domain: id, number: check.number };
@@ -135,16 +129,12 @@ fn notify_webhooks(
     }
 }
 
-fn not_found() -> Problem {
-    Problem::not_found("Domain not found.")
-}
-
 input! {
     /// The settings of both a new and an updated domain.
     struct SetupInput(fields) {
         open_tracking: Option<bool> = fields.optional("open_tracking", boolean),
         click_tracking: Option<bool> = fields.optional("click_tracking", boolean),
-        tls: Option<Tls> = fields.optional("tls", |field| field.one_of(&TLS)),
+        tls: Option<Tls> = fields.optional("tls", |field| field.one_of(Tls::WORDS)),
         capabilities: Option<CapabilitiesInput> =
             fields.optional("capabilities", |field| field.object(CapabilitiesInput::read)),
     }
@@ -171,9 +161,8 @@ impl SetupInput {
 }
 
 fn read_new(fields: &mut Fields<'_>) -> Checked<Setup> {
-    let regions = Region::ALL.map(|region| (region.as_str(), region));
     let name = fields.required("name", |field| field.parsed(name::domain));
-    let region = fields.optional("region", |field| field.one_of(&regions));
+    let region = fields.optional("region", |field| field.one_of(Region::WORDS));
     let return_path = fields.optional("custom_return_path", read_label);
     let tracking_subdomain = fields.optional("tracking_subdomain", read_label);
     let input = SetupInput::read(fields);

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
@@ -18,11 +17,12 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::event::schema::Schema;
 use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
-use crate::wire::answers;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
 use crate::wire::change::Change;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::{non_empty, uuid};
@@ -35,7 +35,7 @@ input! {
 }
 
 /// `POST /events`, 201. Names are unique.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let NewEvent { name, schema } = context.body(NewEvent::read)?;
     let (id, now) = (context.state.next_id(), context.now());
     let event = Event { id, name, schema, created_at: now, updated_at: None };
@@ -44,19 +44,17 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /events`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.events.page(&window)?;
-    Ok(list(&page.show(event::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.events, Mode::B)
 }
 
 /// `GET /events/{id_or_name}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &event::Detail(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: replaces or removes the schema.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
     let schema = context.body(|fields| match fields.patch("schema", Schema::read)? {
         Change::Set(schema) => Ok(Some(schema)),
@@ -69,20 +67,20 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         event.updated_at = Some(now);
         Ok(())
     });
-    changed.ok_or_else(not_found)??;
+    changed.ok_or_else(Event::not_found)??;
     Ok(answers::reference("event", id))
 }
 
 /// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event needn't be defined.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
-    context.tenant.events.remove(id).ok_or_else(not_found)?;
+    context.tenant.events.remove(id).ok_or_else(Event::not_found)?;
     Ok(answers::deleted("event", id))
 }
 
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the
 /// event resume. An unknown address becomes a contact if a run starts for it.
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn send(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Sent<'a> {
         object: &'static str,
@@ -173,9 +171,5 @@ fn read_name(field: &Field<'_>) -> Checked<String> {
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
     let identifier = context.parameter(0);
     let by_id = Uuid::try_parse(&identifier).ok().and_then(|id| context.tenant.events.get(id));
-    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(not_found)
-}
-
-fn not_found() -> Problem {
-    Problem::not_found("Event not found.")
+    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(Event::not_found)
 }

@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::model::contact::Group;
 use crate::model::segment::{self, Segment};
 use crate::resources::contacts::view;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Page, Window, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::{Mode, Page, list};
+use crate::wire::problem::json;
 use crate::wire::readers::non_blank;
 
 /// `POST /segments`, and `POST /audiences`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
@@ -26,8 +26,8 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /segments`, and `GET /audiences`; mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     Ok(items(&context.tenant.segments.page(&window)?))
 }
 
@@ -37,14 +37,14 @@ pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let segment = named(context)?;
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    let segment = context.find(&context.tenant.segments)?;
     Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: renames the segment.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.segments)?.id;
     let name = context.body(|fields| fields.required("name", non_blank))?;
     let rename = |segment: &mut Segment| {
         segment.name = name;
@@ -56,7 +56,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
 /// same, as with the public service.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
     for group in [Group::Member(id), Group::FormerMember(id)] {
@@ -70,16 +70,10 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
-pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn members(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.segments)?.id;
+    let window = context.window(Mode::B)?;
     Ok(view::items(&view::members(context, &window, id)?))
-}
-
-/// Finds the segment of the path.
-pub(crate) fn named(context: &Context<'_>) -> Result<Arc<Segment>, Problem> {
-    let id = context.id("a segment")?;
-    context.tenant.segments.get(id).ok_or_else(|| Problem::not_found("Segment not found."))
 }
 
 fn object(context: &Context<'_>) -> &'static str {

@@ -4,27 +4,21 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
-
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
-use crate::model::topic::{self, Topic, Visibility};
-use crate::wire::answers;
+use crate::model::topic::{Topic, Visibility};
+use crate::wire::answers::{self, Answer};
 use crate::wire::change::{Change, replace};
 use crate::wire::fields::Field;
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, Window, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::paging::Mode;
 use crate::wire::problems::Checked;
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;
 /// The maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 200;
-const VISIBILITIES: &[(&str, Visibility)] =
-    &[("public", Visibility::Public), ("private", Visibility::Private)];
 
 input! {
     struct NewTopic(fields; requires "name", "default_subscription") {
@@ -32,7 +26,7 @@ input! {
         description: Option<String> = fields.optional("description", description),
         default_subscription: Subscription =
             fields.required("default_subscription", |field| field.one_of(Subscription::WORDS)),
-        visibility: Option<Visibility> = fields.optional("visibility", |field| field.one_of(VISIBILITIES)),
+        visibility: Option<Visibility> = fields.optional("visibility", |field| field.one_of(Visibility::WORDS)),
     }
 }
 
@@ -42,7 +36,7 @@ input! {
         description: Change<String> = fields.patch("description", description),
         visibility: Option<Visibility> = {
             fields.refuse("default_subscription", "can't be changed");
-            fields.optional("visibility", |field| field.one_of(VISIBILITIES))
+            fields.optional("visibility", |field| field.one_of(Visibility::WORDS))
         },
     }
 }
@@ -67,7 +61,7 @@ fn description(field: &Field<'_>) -> Checked<String> {
 }
 
 /// `POST /topics`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let (id, now) = (context.state.next_id(), context.now());
     let input = context.body(NewTopic::read)?;
     let topic = Topic {
@@ -85,19 +79,18 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /topics`: 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.topics.page(&window)?.show(topic::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.topics, Mode::A)
 }
 
 /// `GET /topics/{topic_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &topic::Detail(&*named(context)?)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.topics)
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.topics)?.id;
     let patch = context.body(TopicPatch::read)?;
     let changed = context.tenant.topics.try_change(id, |topic| {
         replace(&mut topic.name, patch.name);
@@ -112,8 +105,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /topics/{topic_id}`: also deletes the contacts' choices.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         &Group::Topic(id),
@@ -131,9 +124,4 @@ fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<
         let data = || payload::topic(&topic, kind == "topic.deleted");
         notify(context.state, &context.tenant, context.now(), kind, None, data);
     }
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
-    let id = context.id("a topic")?;
-    context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
 }

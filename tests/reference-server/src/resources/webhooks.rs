@@ -4,24 +4,21 @@
 
 pub(crate) mod events;
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use url::Url;
 
 use crate::context::Context;
 use crate::delivery::webhooks::sign::PREFIX;
-use crate::model::webhook::{self, EVENTS, INBOX_EVENTS, Webhook};
-use crate::wire::answers;
+use crate::model::webhook::{EVENTS, INBOX_EVENTS, Webhook};
+use crate::wire::answers::{self, Answer};
 use crate::wire::change::replace;
 use crate::wire::fields::Field;
 use crate::wire::input::input;
-use crate::wire::paging::{Mode, Window, list};
-use crate::wire::problem::{Problem, json};
+use crate::wire::paging::Mode;
+use crate::wire::problem::json;
 use crate::wire::problems::Checked;
 use crate::wire::switch::SWITCH;
 
@@ -41,7 +38,7 @@ input! {
 }
 
 /// `POST /webhooks`. A new webhook is enabled.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let NewWebhook { endpoint, events } = context.body(NewWebhook::read)?;
     let id = context.state.next_id();
     let secret = secret(context);
@@ -68,20 +65,18 @@ pub(crate) fn secret(context: &Context<'_>) -> String {
 }
 
 /// `GET /webhooks`, mode B. The items exclude the secrets.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.webhooks.page(&window)?;
-    Ok(list(&page.show(webhook::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.webhooks, Mode::B)
 }
 
 /// `GET /webhooks/{webhook_id}`, with the secret.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &webhook::Detail(&*named(context)?)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.webhooks)
 }
 
 /// `PATCH /webhooks/{webhook_id}`. All fields are optional; `events` replaces the whole set.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.webhooks)?.id;
     let patch = context.body(WebhookPatch::read)?;
     let changed = context.tenant.webhooks.try_change(id, |webhook| {
         replace(&mut webhook.endpoint, patch.endpoint);
@@ -94,8 +89,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /webhooks/{webhook_id}`.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.webhooks)?.id;
     context.tenant.webhooks.remove(id);
     context.state.tenants.forget_events(&context.tenant.deliveries.forget(id));
     Ok(answers::deleted("webhook", id))
@@ -103,16 +98,11 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// `POST /webhooks/{webhook_id}/signing-secret/rotate`: replaces the secret. The previous one still signs for 24 hours. (The specification
 /// doesn't define this.)
-pub(crate) fn rotate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn rotate(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.webhooks)?.id;
     let secret = secret(context);
     context.tenant.webhooks.change(id, |webhook| webhook.rotate(secret.clone(), context.now()));
     Ok(json(StatusCode::OK, &Created { object: "webhook", id: id.to_string(), signing_secret: secret }))
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<Webhook>, Problem> {
-    let id = context.id("a webhook")?;
-    context.tenant.webhooks.get(id).ok_or_else(|| Problem::not_found("Webhook not found."))
 }
 
 /// An absolute http or https URL.

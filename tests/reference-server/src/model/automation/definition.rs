@@ -18,6 +18,7 @@ use crate::wire::fields::Fields;
 use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 use crate::wire::readers::non_empty;
+use crate::wire::words::words;
 
 pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
@@ -56,29 +57,19 @@ heap_size!(Step { key, kind, config, action });
 heap_size!(Connection { from, to, kind });
 no_heap!(BranchKind);
 
-/// The type of a connection: the outcome that it is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-pub(crate) enum BranchKind {
-    Default,
-    ConditionMet,
-    ConditionNotMet,
-    Timeout,
-    EventReceived,
+words! {
+    /// The type of a connection: the outcome that it is taken for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+    pub(crate) enum BranchKind {
+        Default = "default",
+        ConditionMet = "condition_met",
+        ConditionNotMet = "condition_not_met",
+        Timeout = "timeout",
+        EventReceived = "event_received",
+    }
 }
 
-const BRANCHES: [(&str, BranchKind); 5] = [
-    ("default", BranchKind::Default),
-    ("condition_met", BranchKind::ConditionMet),
-    ("condition_not_met", BranchKind::ConditionNotMet),
-    ("timeout", BranchKind::Timeout),
-    ("event_received", BranchKind::EventReceived),
-];
-
 impl BranchKind {
-    pub(crate) fn as_str(self) -> &'static str {
-        BRANCHES.iter().find(|(_, branch)| *branch == self).map_or("default", |(name, _)| name)
-    }
-
     /// The type of the steps that have this outcome; `None` if all have.
     fn belongs_to(self) -> Option<&'static str> {
         match self {
@@ -192,7 +183,7 @@ impl Connection {
     fn read(fields: &mut Fields<'_>) -> Checked<Self> {
         let from = fields.required("from", non_empty);
         let to = fields.required("to", non_empty);
-        let kind = fields.optional("type", |field| field.one_of(&BRANCHES));
+        let kind = fields.optional("type", |field| field.one_of(BranchKind::WORDS));
         Ok(Self { from: from?, to: to?, kind: kind?.unwrap_or(BranchKind::Default) })
     }
 }

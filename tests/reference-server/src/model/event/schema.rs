@@ -9,17 +9,20 @@ use crate::store::size::{Size, no_heap};
 use crate::wire::fields::Field;
 use crate::wire::json::kind;
 use crate::wire::problems::{Checked, Report};
+use crate::wire::words::words;
 
 /// Fields with their types, in the given order.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(Vec<(String, Type)>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    String,
-    Number,
-    Boolean,
-    Date,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Type {
+        String = "string",
+        Number = "number",
+        Boolean = "boolean",
+        Date = "date",
+    }
 }
 
 impl Size for Schema {
@@ -29,9 +32,6 @@ impl Size for Schema {
 }
 
 no_heap!(Type);
-
-const TYPES: [(&str, Type); 4] =
-    [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];
 
 impl Schema {
     /// Reads an object of field names and types.
@@ -43,7 +43,7 @@ impl Schema {
                 } else {
                     Ok(key.to_owned())
                 };
-                let holds = field.one_of(&TYPES)?;
+                let holds = field.one_of(Type::WORDS)?;
                 Ok((named?, holds))
             })
         });
@@ -93,16 +93,15 @@ fn is_date(text: &str) -> bool {
 
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name =
-            |holds: Type| TYPES.iter().find(|(_, one)| *one == holds).map_or("string", |(name, _)| name);
-        serializer.collect_map(self.0.iter().map(|(key, holds)| (key, name(*holds))))
+        serializer.collect_map(self.0.iter().map(|(key, holds)| (key, holds.as_str())))
     }
 }
 
 impl<'de> Deserialize<'de> for Schema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Map::deserialize(deserializer)?;
-        let holds = |value: &Value| TYPES.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
+        let holds =
+            |value: &Value| Type::WORDS.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
         Ok(Self(
             fields.iter().map(|(key, value)| (key.clone(), holds(value).unwrap_or(Type::String))).collect(),
         ))

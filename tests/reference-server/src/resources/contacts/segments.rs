@@ -1,14 +1,16 @@
 //! The segments of a contact: `/contacts/{id_or_email}/segments`.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
+use crate::model::contact::Contact;
 use crate::resources::contacts::named;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
@@ -23,7 +25,7 @@ pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid
 }
 
 /// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let window = context.window(Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
@@ -32,15 +34,15 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
-pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn add(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let added = context.contacts().change(contact, |contact| contact.join(segment));
-    added.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    added.ok_or_else(Contact::not_found)??;
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
-pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn remove(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let removed = context.contacts().change(contact, |contact| contact.leave(segment));
     if !removed.unwrap_or(Ok(false))? {
@@ -51,9 +53,8 @@ pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
     let contact = named(context, 0)?;
-    let segment = context.id_at(1, "a segment")?;
-    context.tenant.segments.get(segment).ok_or_else(|| Problem::not_found("Segment not found."))?;
-    Ok((contact.id, segment))
+    let segment = context.find_at(1, &context.tenant.segments)?;
+    Ok((contact.id, segment.id))
 }
 
 /// Clients disagree about the names of these IDs, so the response has all of them.

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use http::Response;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::contact::Subscription;
+use crate::model::contact::{Contact, Subscription};
 use crate::resources::contacts::named;
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
 use crate::wire::fields::{self, Field};
 use crate::wire::json::{Body, well_formed};
 use crate::wire::paging::{Mode, list};
-use crate::wire::problem::Problem;
 use crate::wire::problems::Checked;
 use crate::wire::timestamp::database;
 
@@ -30,7 +28,7 @@ pub(super) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid,
 }
 
 /// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's choice, or else the topic's default.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let window = context.window(Mode::B)?;
     let page = context.tenant.topics.page(&window)?;
@@ -44,7 +42,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are accepted.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let body = well_formed(context.request.body())?;
     let wrapped = format!(r#"{{"topics":{}}}"#, body.get());
@@ -53,7 +51,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         fields.required("topics", |field| read(field, &context.tenant))
     })?;
     let changed = context.contacts().change(contact.id, |contact| contact.topics.extend(topics));
-    changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    changed.ok_or_else(Contact::not_found)??;
     Ok(answers::reference("contact_topics", contact.id))
 }
 

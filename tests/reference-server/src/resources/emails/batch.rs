@@ -3,8 +3,7 @@
 //! The specification doesn't define a batch with an invalid email. By default it is rejected as a whole, nothing is sent, and the error
 //! names the index. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -14,6 +13,7 @@ use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
+use crate::wire::answers::Answer;
 use crate::wire::fields;
 use crate::wire::json::{kind, well_formed};
 use crate::wire::paging::quoted;
@@ -22,7 +22,7 @@ use crate::wire::problem::{Problem, json};
 /// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MAX_EMAILS: usize = 100;
 
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn send(context: &Context<'_>) -> Answer {
     let permissive = read_mode(context)?;
     let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MAX_EMAILS {
@@ -62,7 +62,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
-    Ok(json(StatusCode::OK, &Answer { data, errors }))
+    Ok(json(StatusCode::OK, &BatchResult { data, errors }))
 }
 
 fn read_items(body: &[u8]) -> Result<Vec<&RawValue>, Problem> {
@@ -84,7 +84,7 @@ fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct BatchResult {
     data: Vec<Sent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Vec<Refused>>,

@@ -14,11 +14,12 @@ use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::{Email, Event};
 use crate::state::event_bus::BusEventKind;
+use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: reschedules an email.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let now = context.now();
     let due = context.body(|fields| {
@@ -33,7 +34,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `POST /emails/{id}/cancel`.
-pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn cancel(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);

@@ -93,7 +93,7 @@ fn check_values(
                 check_number(&number, reject)
             }
             (r#type, value) if !r#type.fits(value) => {
-                let (wanted, found) = (r#type.name(), value.kind());
+                let (wanted, found) = (r#type.as_str(), value.kind());
                 reject(format_args!("must be a {wanted}, as the template says; found a {found}"))
             }
             _ => Ok(()),
