@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, StatusCode};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
 use url::form_urlencoded;
@@ -16,10 +15,16 @@ use crate::delivery::contacts::ContactService;
 use crate::model::credential::CreatedKey;
 use crate::state::State;
 use crate::state::tenant::Tenant;
-use crate::wire::paging::quoted;
+use crate::store::table::{Record, Table};
+use crate::wire::answers::Answer;
+use crate::wire::fields::{self, Fields};
+use crate::wire::ignored::Ignored;
+use crate::wire::json::Body;
+use crate::wire::paging::{Mode, Window, list, quoted};
 use crate::wire::pattern::segments;
-use crate::wire::problem::Problem;
-use crate::wire::validation::{Body, Fields, Ignored, Problems};
+use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+use crate::wire::view::{Listed, Shown};
 
 /// The context of a handler: the service's state, the request and its tenant.
 pub(crate) struct Context<'a> {
@@ -30,7 +35,8 @@ pub(crate) struct Context<'a> {
     pub(crate) key: Option<CreatedKey>,
     /// The route's path pattern, with its parameters in braces.
     pattern: &'static str,
-    ignored: &'a RefCell<Ignored>,
+    /// The names of the body's ignored fields.
+    pub(crate) ignored: &'a RefCell<Ignored>,
 }
 
 impl<'a> Context<'a> {
@@ -66,6 +72,26 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// Finds the record of the first path parameter, an ID.
+    pub(crate) fn find<T: Record>(&self, table: &Table<T>) -> Result<Arc<T>, Problem> {
+        self.find_at(0, table)
+    }
+
+    /// Finds the record of a path parameter by its index.
+    pub(crate) fn find_at<T: Record>(&self, index: usize, table: &Table<T>) -> Result<Arc<T>, Problem> {
+        table.get(self.id_at(index, T::NOUN)?).ok_or_else(T::not_found)
+    }
+
+    /// Responds with a page of the records of a table.
+    pub(crate) fn list<T: Record + Listed>(&self, table: &Table<T>, mode: Mode) -> Answer {
+        Ok(list(&table.page(&self.window(mode)?)?.show(T::item)))
+    }
+
+    /// Responds with the record of the first path parameter.
+    pub(crate) fn show<T: Record + Shown>(&self, table: &Table<T>) -> Answer {
+        Ok(json(StatusCode::OK, &self.find(table)?.detail()))
+    }
+
     /// The service's current time.
     pub(crate) fn now(&self) -> Timestamp {
         self.state.clock.now()
@@ -76,23 +102,14 @@ impl<'a> Context<'a> {
         ContactService { state: self.state, tenant: &self.tenant, at: self.now() }
     }
 
-    /// Reads the body with `read`, which collects problems. Returns the input, or all problems at once.
-    pub(crate) fn body<T>(
-        &self,
-        read: impl FnOnce(&mut Fields<'_>, &mut Problems, &mut Ignored) -> Option<T>,
-    ) -> Result<T, Problem> {
-        let body = Body::read(self.request.body())?;
-        let (mut problems, mut ignored) = (Problems::default(), self.ignored());
-        let input = Fields::read_body(body, &mut problems).and_then(|mut fields| {
-            let input = read(&mut fields, &mut problems, &mut ignored);
-            fields.report_ignored(&mut ignored);
-            input
-        });
-        match (input, problems.into_problem()) {
-            (_, Some(problem)) => Err(problem),
-            (Some(input), None) => Ok(input),
-            (None, None) => Err(Problem::application("A request was refused without a reason.")),
-        }
+    /// Reads the body with `read`. Returns the input, or all problems at once.
+    pub(crate) fn body<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, Problem> {
+        Ok(fields::read(Body::parse(self.request.body())?, self.ignored, read)?)
+    }
+
+    /// The page that the query selects.
+    pub(crate) fn window(&self, mode: Mode) -> Result<Window, Problem> {
+        Window::read(self.request.uri().query(), mode)
     }
 
     /// A query parameter; of repeated ones the last counts.
@@ -100,27 +117,5 @@ impl<'a> Context<'a> {
         let query = self.request.uri().query().unwrap_or_default();
         let pairs = form_urlencoded::parse(query.as_bytes());
         pairs.filter(|(found, _)| found == name).last().map(|(_, value)| value.into_owned())
-    }
-
-    /// Collects the names of ignored fields.
-    pub(crate) fn ignored(&self) -> IgnoredGuard<'_> {
-        IgnoredGuard(self.ignored.borrow_mut())
-    }
-}
-
-/// The names of ignored fields while a body is read.
-pub(crate) struct IgnoredGuard<'a>(std::cell::RefMut<'a, Ignored>);
-
-impl Deref for IgnoredGuard<'_> {
-    type Target = Ignored;
-
-    fn deref(&self) -> &Ignored {
-        &self.0
-    }
-}
-
-impl DerefMut for IgnoredGuard<'_> {
-    fn deref_mut(&mut self) -> &mut Ignored {
-        &mut self.0
     }
 }

@@ -52,6 +52,7 @@ use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::{self, Problem};
@@ -112,8 +113,6 @@ fn filtered<T: filter::Mail>(
     canceled.check().map(|()| page)
 }
 
-type Outcome = Result<Response<Bytes>, Problem>;
-
 /// The name of the tenant whose key or account ID the request contains. Send-only keys are accepted: there is nothing here to protect.
 fn name_of(state: &State, request: &Request<Bytes>) -> Result<String, Problem> {
     let account = account::bearer(request.headers()).and_then(|token| account::named(state, token));
@@ -134,7 +133,7 @@ fn ready(state: &State) -> Response<Bytes> {
 }
 
 /// `POST /_/reset`: deletes everything of the tenant.
-fn reset(state: &State, request: &Request<Bytes>) -> Outcome {
+fn reset(state: &State, request: &Request<Bytes>) -> Answer {
     let name = name_of(state, request)?;
     state.tenants.reset_tenant(&name);
     state.oauth.forget(&name);

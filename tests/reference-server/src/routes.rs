@@ -13,14 +13,13 @@ use crate::resources::{
     segments, templates, topics, webhooks,
 };
 use crate::state::State;
-use crate::wire::problem::Problem;
 
 pub(crate) use crate::context::Context;
 pub(crate) use crate::routes::find::{Found, find, find_open, is_open};
-pub(crate) use crate::wire::answers::{no_such_route, wrong_method};
+pub(crate) use crate::wire::answers::{Answer, no_such_route, wrong_method};
 
 /// Handles one request of a tenant.
-pub(crate) type Handler = fn(&Context<'_>) -> Result<Response<Bytes>, Problem>;
+pub(crate) type Handler = fn(&Context<'_>) -> Answer;
 
 /// A route.
 pub(crate) struct Route {
@@ -33,12 +32,30 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
-const fn route(method: Method, path: &'static str, scope: Scope, handler: Handler) -> Route {
-    Route { method, path, scope, keyed: false, handler }
+/// A route that needs full access.
+const fn route(method: Method, path: &'static str, handler: Handler) -> Route {
+    Route { method, path, scope: Scope::Full, keyed: false, handler }
 }
 
-const fn keyed(method: Method, path: &'static str, scope: Scope, handler: Handler) -> Route {
-    Route { method, path, scope, keyed: true, handler }
+const fn get(path: &'static str, handler: Handler) -> Route {
+    route(Method::GET, path, handler)
+}
+
+const fn post(path: &'static str, handler: Handler) -> Route {
+    route(Method::POST, path, handler)
+}
+
+const fn patch(path: &'static str, handler: Handler) -> Route {
+    route(Method::PATCH, path, handler)
+}
+
+const fn delete(path: &'static str, handler: Handler) -> Route {
+    route(Method::DELETE, path, handler)
+}
+
+/// A route that sends emails, and supports `Idempotency-Key`.
+const fn keyed(path: &'static str, scope: Scope, handler: Handler) -> Route {
+    Route { method: Method::POST, path, scope, keyed: true, handler }
 }
 
 /// Lists every route as method and path.
@@ -74,171 +91,127 @@ pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
 
 /// All other routes.
 pub(crate) const ROUTES: &[Route] = &[
-    keyed(Method::POST, "/emails", Scope::Send, emails::send),
-    keyed(Method::POST, "/email", Scope::Send, emails::send),
-    keyed(Method::POST, "/emails/sending", Scope::Send, emails::send),
-    keyed(Method::POST, "/email/sending", Scope::Send, emails::send),
-    keyed(Method::POST, "/emails/batch", Scope::Full, emails::batch::send),
-    route(Method::GET, "/emails", Scope::Full, emails::index),
+    keyed("/emails", Scope::Send, emails::send),
+    keyed("/email", Scope::Send, emails::send),
+    keyed("/emails/sending", Scope::Send, emails::send),
+    keyed("/email/sending", Scope::Send, emails::send),
+    keyed("/emails/batch", Scope::Full, emails::batch::send),
+    get("/emails", emails::index),
     // Received emails. Listed before the sent ones, so that `receiving` isn't matched as an ID.
-    route(Method::GET, "/emails/receiving", Scope::Full, received::index),
-    route(Method::GET, "/emails/receiving/{email_id}", Scope::Full, received::show),
-    route(Method::GET, "/emails/receiving/{email_id}/attachments", Scope::Full, received::attachments::index),
-    route(
-        Method::GET,
-        "/emails/receiving/{email_id}/attachments/{attachment_id}",
-        Scope::Full,
-        received::attachments::show,
-    ),
+    get("/emails/receiving", received::index),
+    get("/emails/receiving/{email_id}", received::show),
+    get("/emails/receiving/{email_id}/attachments", received::attachments::index),
+    get("/emails/receiving/{email_id}/attachments/{attachment_id}", received::attachments::show),
     // Sent emails, by ID
-    route(Method::GET, "/emails/{email_id}", Scope::Full, emails::show),
-    route(Method::PATCH, "/emails/{email_id}", Scope::Full, emails::schedule::update),
-    route(Method::POST, "/emails/{email_id}/cancel", Scope::Full, emails::schedule::cancel),
+    get("/emails/{email_id}", emails::show),
+    patch("/emails/{email_id}", emails::schedule::update),
+    post("/emails/{email_id}/cancel", emails::schedule::cancel),
     // Broadcasts
-    route(Method::POST, "/broadcasts", Scope::Full, broadcasts::create),
-    route(Method::GET, "/broadcasts", Scope::Full, broadcasts::index),
-    route(Method::GET, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::show),
-    route(Method::PATCH, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::update),
-    route(Method::DELETE, "/broadcasts/{broadcast_id}", Scope::Full, broadcasts::delete),
-    route(Method::POST, "/broadcasts/{broadcast_id}/send", Scope::Send, broadcasts::send),
-    route(Method::POST, "/broadcasts/{broadcast_id}/cancel", Scope::Full, broadcasts::cancel),
-    route(Method::POST, "/broadcasts/{broadcast_id}/duplicate", Scope::Full, broadcasts::duplicate),
+    post("/broadcasts", broadcasts::create),
+    get("/broadcasts", broadcasts::index),
+    get("/broadcasts/{broadcast_id}", broadcasts::show),
+    patch("/broadcasts/{broadcast_id}", broadcasts::update),
+    delete("/broadcasts/{broadcast_id}", broadcasts::delete),
+    Route {
+        method: Method::POST,
+        path: "/broadcasts/{broadcast_id}/send",
+        scope: Scope::Send,
+        keyed: false,
+        handler: broadcasts::send,
+    },
+    post("/broadcasts/{broadcast_id}/cancel", broadcasts::cancel),
+    post("/broadcasts/{broadcast_id}/duplicate", broadcasts::duplicate),
     // Templates
-    route(Method::POST, "/templates", Scope::Full, templates::create),
-    route(Method::GET, "/templates", Scope::Full, templates::index),
-    route(Method::GET, "/templates/{id_or_alias}", Scope::Full, templates::show),
-    route(Method::PATCH, "/templates/{id_or_alias}", Scope::Full, templates::update),
-    route(Method::DELETE, "/templates/{id_or_alias}", Scope::Full, templates::delete),
-    route(Method::POST, "/templates/{id_or_alias}/publish", Scope::Full, templates::publish),
-    route(Method::POST, "/templates/{id_or_alias}/duplicate", Scope::Full, templates::duplicate),
+    post("/templates", templates::create),
+    get("/templates", templates::index),
+    get("/templates/{id_or_alias}", templates::show),
+    patch("/templates/{id_or_alias}", templates::update),
+    delete("/templates/{id_or_alias}", templates::delete),
+    post("/templates/{id_or_alias}/publish", templates::publish),
+    post("/templates/{id_or_alias}/duplicate", templates::duplicate),
     // Domains
-    route(Method::POST, "/domains", Scope::Full, domains::create),
-    route(Method::GET, "/domains", Scope::Full, domains::index),
-    route(Method::GET, "/domains/{domain_id}", Scope::Full, domains::show),
-    route(Method::PATCH, "/domains/{domain_id}", Scope::Full, domains::update),
-    route(Method::DELETE, "/domains/{domain_id}", Scope::Full, domains::delete),
-    route(Method::POST, "/domains/{domain_id}/verify", Scope::Full, domains::verify),
+    post("/domains", domains::create),
+    get("/domains", domains::index),
+    get("/domains/{domain_id}", domains::show),
+    patch("/domains/{domain_id}", domains::update),
+    delete("/domains/{domain_id}", domains::delete),
+    post("/domains/{domain_id}/verify", domains::verify),
     // Contacts
-    route(Method::POST, "/contacts", Scope::Full, contacts::create),
-    route(Method::GET, "/contacts", Scope::Full, contacts::index),
-    route(Method::GET, "/contacts/{id_or_email}", Scope::Full, contacts::show),
-    route(Method::PATCH, "/contacts/{id_or_email}", Scope::Full, contacts::update),
-    route(Method::DELETE, "/contacts/{id_or_email}", Scope::Full, contacts::delete),
-    route(Method::GET, "/contacts/{id_or_email}/segments", Scope::Full, contacts::segments::index),
-    route(
-        Method::POST,
-        "/contacts/{id_or_email}/segments/{segment_id}",
-        Scope::Full,
-        contacts::segments::add,
-    ),
-    route(
-        Method::DELETE,
-        "/contacts/{id_or_email}/segments/{segment_id}",
-        Scope::Full,
-        contacts::segments::remove,
-    ),
-    route(Method::GET, "/contacts/{id_or_email}/topics", Scope::Full, contacts::topics::index),
-    route(Method::PATCH, "/contacts/{id_or_email}/topics", Scope::Full, contacts::topics::update),
+    post("/contacts", contacts::create),
+    get("/contacts", contacts::index),
+    get("/contacts/{id_or_email}", contacts::show),
+    patch("/contacts/{id_or_email}", contacts::update),
+    delete("/contacts/{id_or_email}", contacts::delete),
+    get("/contacts/{id_or_email}/segments", contacts::segments::index),
+    post("/contacts/{id_or_email}/segments/{segment_id}", contacts::segments::add),
+    delete("/contacts/{id_or_email}/segments/{segment_id}", contacts::segments::remove),
+    get("/contacts/{id_or_email}/topics", contacts::topics::index),
+    patch("/contacts/{id_or_email}/topics", contacts::topics::update),
     // Contact properties
-    route(Method::POST, "/contact-properties", Scope::Full, contact_properties::create),
-    route(Method::GET, "/contact-properties", Scope::Full, contact_properties::index),
-    route(Method::GET, "/contact-properties/{contact_property_id}", Scope::Full, contact_properties::show),
-    route(
-        Method::PATCH,
-        "/contact-properties/{contact_property_id}",
-        Scope::Full,
-        contact_properties::update,
-    ),
-    route(
-        Method::DELETE,
-        "/contact-properties/{contact_property_id}",
-        Scope::Full,
-        contact_properties::delete,
-    ),
+    post("/contact-properties", contact_properties::create),
+    get("/contact-properties", contact_properties::index),
+    get("/contact-properties/{contact_property_id}", contact_properties::show),
+    patch("/contact-properties/{contact_property_id}", contact_properties::update),
+    delete("/contact-properties/{contact_property_id}", contact_properties::delete),
     // Segments, and their deprecated name, audiences
-    route(Method::POST, "/segments", Scope::Full, segments::create),
-    route(Method::GET, "/segments", Scope::Full, segments::index),
-    route(Method::GET, "/segments/{segment_id}", Scope::Full, segments::show),
-    route(Method::PATCH, "/segments/{segment_id}", Scope::Full, segments::update),
-    route(Method::DELETE, "/segments/{segment_id}", Scope::Full, segments::delete),
-    route(Method::GET, "/segments/{segment_id}/contacts", Scope::Full, segments::members),
-    route(Method::POST, "/audiences", Scope::Full, segments::create),
-    route(Method::GET, "/audiences", Scope::Full, segments::index),
-    route(Method::GET, "/audiences/{audience_id}", Scope::Full, segments::show),
-    route(Method::DELETE, "/audiences/{audience_id}", Scope::Full, segments::delete),
-    route(Method::GET, "/audiences/{audience_id}/contacts", Scope::Full, segments::members),
-    route(Method::POST, "/audiences/{audience_id}/contacts", Scope::Full, contacts::audience::create),
-    route(
-        Method::GET,
-        "/audiences/{audience_id}/contacts/{id_or_email}",
-        Scope::Full,
-        contacts::audience::show,
-    ),
-    route(
-        Method::PATCH,
-        "/audiences/{audience_id}/contacts/{id_or_email}",
-        Scope::Full,
-        contacts::audience::update,
-    ),
-    route(
-        Method::DELETE,
-        "/audiences/{audience_id}/contacts/{id_or_email}",
-        Scope::Full,
-        contacts::audience::delete,
-    ),
+    post("/segments", segments::create),
+    get("/segments", segments::index),
+    get("/segments/{segment_id}", segments::show),
+    patch("/segments/{segment_id}", segments::update),
+    delete("/segments/{segment_id}", segments::delete),
+    get("/segments/{segment_id}/contacts", segments::members),
+    post("/audiences", segments::create),
+    get("/audiences", segments::index),
+    get("/audiences/{audience_id}", segments::show),
+    delete("/audiences/{audience_id}", segments::delete),
+    get("/audiences/{audience_id}/contacts", segments::members),
+    post("/audiences/{audience_id}/contacts", contacts::audience::create),
+    get("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::show),
+    patch("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::update),
+    delete("/audiences/{audience_id}/contacts/{id_or_email}", contacts::audience::delete),
     // Topics
-    route(Method::POST, "/topics", Scope::Full, topics::create),
-    route(Method::GET, "/topics", Scope::Full, topics::index),
-    route(Method::GET, "/topics/{topic_id}", Scope::Full, topics::show),
-    route(Method::PATCH, "/topics/{topic_id}", Scope::Full, topics::update),
-    route(Method::DELETE, "/topics/{topic_id}", Scope::Full, topics::delete),
+    post("/topics", topics::create),
+    get("/topics", topics::index),
+    get("/topics/{topic_id}", topics::show),
+    patch("/topics/{topic_id}", topics::update),
+    delete("/topics/{topic_id}", topics::delete),
     // Automations
-    route(Method::POST, "/automations", Scope::Full, automations::create),
-    route(Method::GET, "/automations", Scope::Full, automations::index),
-    route(Method::GET, "/automations/{automation_id}", Scope::Full, automations::show),
-    route(Method::PATCH, "/automations/{automation_id}", Scope::Full, automations::update),
-    route(Method::DELETE, "/automations/{automation_id}", Scope::Full, automations::delete),
-    route(Method::POST, "/automations/{automation_id}/duplicate", Scope::Full, automations::duplicate),
-    route(Method::POST, "/automations/{automation_id}/stop", Scope::Full, automations::stop),
-    route(Method::GET, "/automations/{automation_id}/runs", Scope::Full, automations::run::index),
-    route(Method::GET, "/automations/{automation_id}/runs/{run_id}", Scope::Full, automations::run::show),
+    post("/automations", automations::create),
+    get("/automations", automations::index),
+    get("/automations/{automation_id}", automations::show),
+    patch("/automations/{automation_id}", automations::update),
+    delete("/automations/{automation_id}", automations::delete),
+    post("/automations/{automation_id}/duplicate", automations::duplicate),
+    post("/automations/{automation_id}/stop", automations::stop),
+    get("/automations/{automation_id}/runs", automations::run::index),
+    get("/automations/{automation_id}/runs/{run_id}", automations::run::show),
     // Events
-    route(Method::POST, "/events", Scope::Full, events::create),
-    route(Method::GET, "/events", Scope::Full, events::index),
-    route(Method::POST, "/events/send", Scope::Full, events::send),
-    route(Method::GET, "/events/{id_or_name}", Scope::Full, events::show),
-    route(Method::PATCH, "/events/{id_or_name}", Scope::Full, events::update),
-    route(Method::DELETE, "/events/{id_or_name}", Scope::Full, events::delete),
+    post("/events", events::create),
+    get("/events", events::index),
+    post("/events/send", events::send),
+    get("/events/{id_or_name}", events::show),
+    patch("/events/{id_or_name}", events::update),
+    delete("/events/{id_or_name}", events::delete),
     // Webhooks
-    route(Method::POST, "/webhooks", Scope::Full, webhooks::create),
-    route(Method::GET, "/webhooks", Scope::Full, webhooks::index),
-    route(Method::GET, "/webhooks/{webhook_id}", Scope::Full, webhooks::show),
-    route(Method::PATCH, "/webhooks/{webhook_id}", Scope::Full, webhooks::update),
-    route(Method::DELETE, "/webhooks/{webhook_id}", Scope::Full, webhooks::delete),
-    route(Method::GET, "/webhooks/{webhook_id}/events", Scope::Full, webhooks::events::index),
-    route(Method::GET, "/webhooks/{webhook_id}/events/{event_id}", Scope::Full, webhooks::events::show),
-    route(
-        Method::GET,
-        "/webhooks/{webhook_id}/events/{event_id}/attempts",
-        Scope::Full,
-        webhooks::events::attempts,
-    ),
-    route(
-        Method::POST,
-        "/webhooks/{webhook_id}/events/{event_id}/replay",
-        Scope::Full,
-        webhooks::events::replay,
-    ),
-    route(Method::POST, "/webhooks/{webhook_id}/signing-secret/rotate", Scope::Full, webhooks::rotate),
+    post("/webhooks", webhooks::create),
+    get("/webhooks", webhooks::index),
+    get("/webhooks/{webhook_id}", webhooks::show),
+    patch("/webhooks/{webhook_id}", webhooks::update),
+    delete("/webhooks/{webhook_id}", webhooks::delete),
+    get("/webhooks/{webhook_id}/events", webhooks::events::index),
+    get("/webhooks/{webhook_id}/events/{event_id}", webhooks::events::show),
+    get("/webhooks/{webhook_id}/events/{event_id}/attempts", webhooks::events::attempts),
+    post("/webhooks/{webhook_id}/events/{event_id}/replay", webhooks::events::replay),
+    post("/webhooks/{webhook_id}/signing-secret/rotate", webhooks::rotate),
     // Logs
-    route(Method::GET, "/logs", Scope::Full, logs::index),
-    route(Method::GET, "/logs/{log_id}", Scope::Full, logs::show),
+    get("/logs", logs::index),
+    get("/logs/{log_id}", logs::show),
     // API keys
-    route(Method::POST, "/api-keys", Scope::Full, api_keys::create),
-    route(Method::GET, "/api-keys", Scope::Full, api_keys::index),
-    route(Method::PATCH, "/api-keys/{api_key_id}", Scope::Full, api_keys::update),
-    route(Method::DELETE, "/api-keys/{api_key_id}", Scope::Full, api_keys::delete),
+    post("/api-keys", api_keys::create),
+    get("/api-keys", api_keys::index),
+    patch("/api-keys/{api_key_id}", api_keys::update),
+    delete("/api-keys/{api_key_id}", api_keys::delete),
     // OAuth grants
-    route(Method::GET, "/oauth/grants", Scope::Full, grants::index),
-    route(Method::DELETE, "/oauth/grants/{oauth_grant_id}", Scope::Full, grants::revoke),
+    get("/oauth/grants", grants::index),
+    delete("/oauth/grants/{oauth_grant_id}", grants::revoke),
 ];

@@ -36,8 +36,8 @@ use crate::state::ratelimit::Allowance;
 use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
+use crate::wire::ignored::Ignored;
 use crate::wire::problem::Problem;
-use crate::wire::validation::Ignored;
 use crate::{guard, inbox};
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;

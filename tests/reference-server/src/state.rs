@@ -52,7 +52,7 @@ pub(crate) struct State {
     ids: Ids,
     request_ids: Ids,
     secrets: Ids,
-    pub(crate) links: Links,
+    pub(crate) links: Arc<Links>,
     pub(crate) tenants: Tenants,
     pub(crate) oauth: OAuthStore,
     pub(crate) fetches: FetchQueue,
@@ -72,6 +72,7 @@ impl State {
         if let Some(address) = &settings.public_url {
             links.listens_at(address);
         }
+        let links = Arc::new(links);
         Self {
             clock: Clock::new(settings.clock),
             scheduler: Scheduler::new(Job::is_needed),
@@ -79,8 +80,8 @@ impl State {
             ids: Ids::new(settings.seed, 0),
             request_ids: Ids::new(settings.seed, 1),
             secrets: Ids::new(settings.seed, 2),
+            tenants: Tenants::new(&settings, Arc::clone(&links)),
             links,
-            tenants: Tenants::new(&settings),
             oauth,
             fetches: FetchQueue::new(settings.fetch_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::delivery::contacts::ContactService;
 use crate::model::contact::Subscription;
 use crate::state::State;
+use crate::state::links::TagPurpose;
 use crate::state::tenant::Tenant;
 
 /// The value of the header `List-Unsubscribe-Post`, and the body that mail clients post (RFC 8058).
@@ -17,7 +18,6 @@ pub(crate) const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 /// The path of the links.
 pub(crate) const PATH: &str = "/_/unsubscribe/";
 const PURPOSE: &str = "unsubscribe";
-const TENANT: &str = "tenant of an unsubscribe link";
 
 /// An unsubscribe request, decoded from a link.
 pub(crate) struct UnsubscribeRequest {
@@ -30,7 +30,7 @@ pub(crate) struct UnsubscribeRequest {
 /// Creates the link for one contact: for the topic, or without one for all broadcasts.
 pub(crate) fn link(state: &State, tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> String {
     let mut bytes = Vec::with_capacity(48);
-    bytes.extend(tag(state, tenant));
+    bytes.extend(state.links.tag(TagPurpose::UnsubscribeLink, &tenant.name));
     bytes.extend(contact.into_bytes());
     bytes.extend(topic.unwrap_or_default().into_bytes());
     let links = &state.links;
@@ -42,15 +42,10 @@ pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let bytes = state.links.open(PURPOSE, token)?;
     let (tenant, rest) = bytes.split_at_checked(16)?;
     let (contact, topic) = rest.split_at_checked(16)?;
-    let tenant = state.tenants.find_by(|one| tag(state, one) == tenant)?;
+    let tenant = state.tenants.by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
     let contact = Uuid::from_slice(contact).ok()?;
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
     Some(UnsubscribeRequest { tenant, contact, topic })
-}
-
-/// Identifies a tenant without revealing its key.
-fn tag(state: &State, tenant: &Tenant) -> Vec<u8> {
-    state.links.sign(TENANT, tenant.name.as_bytes())[..16].to_vec()
 }
 
 impl UnsubscribeRequest {

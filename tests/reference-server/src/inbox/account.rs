@@ -11,6 +11,7 @@ use http::header;
 
 use crate::state::State;
 use crate::state::keys::DEFAULT_KEY;
+use crate::state::links::TagPurpose;
 use crate::state::tenant::Tenant;
 use crate::wire::problem::Problem;
 
@@ -21,8 +22,7 @@ const LABEL_LENGTH: usize = 6;
 
 /// The ID of a tenant's account, constant during the life of the sandbox's state.
 pub(super) fn id(state: &State, tenant: &str) -> String {
-    let signed = state.links.sign("account", tenant.as_bytes());
-    format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&signed[..16]))
+    format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(state.links.tag(TagPurpose::Account, tenant)))
 }
 
 /// The beginning of a tenant's key. The sandbox's default key is no secret and is shown completely.
@@ -35,11 +35,9 @@ pub(super) fn label(tenant: &str) -> String {
 
 /// Finds the account with this ID. `None` if the text isn't an ID, but possibly a key.
 pub(super) fn named(state: &State, text: &str) -> Option<Result<Arc<Tenant>, Problem>> {
-    if !text.starts_with(PREFIX) {
-        return None;
-    }
-    let mut tenants = state.tenants.all().into_iter();
-    let tenant = tenants.find(|tenant| id(state, &tenant.name) == text);
+    let encoded = text.strip_prefix(PREFIX)?;
+    let tag = URL_SAFE_NO_PAD.decode(encoded).ok().and_then(|tag| tag.try_into().ok());
+    let tenant = tag.and_then(|tag| state.tenants.by_tag(TagPurpose::Account, tag));
     Some(tenant.ok_or_else(|| Problem::not_found("The account does not exist (any more).")))
 }
 

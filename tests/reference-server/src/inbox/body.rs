@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::wire::json::well_formed;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
-use crate::wire::validation::well_formed;
 
 /// The maximum number of reported problems.
 const MAX_PROBLEMS: usize = 20;

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::inbox::body::Body;
 use crate::state::State;
+use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
-use crate::wire::problem::{self, Problem};
+use crate::wire::problem;
 use crate::wire::timestamp::iso;
 
 const FIELDS: &str = "`set`, `advance`, `scale`, `freeze`, `run`";
@@ -28,7 +29,7 @@ pub(super) fn show(state: &State) -> Response<Bytes> {
 }
 
 /// Applies all requested changes in a sensible order: first the time, then the speed and whether the clock runs.
-pub(super) fn change(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+pub(super) fn change(state: &State, body: &[u8]) -> Answer {
     let mut body = Body::read(body)?;
     let clock = &state.clock;
     let both = body.has("set") && body.has("advance");

@@ -19,6 +19,7 @@ use crate::lock::lock;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
@@ -34,11 +35,7 @@ enum Format {
     Json,
 }
 
-pub(super) fn answer(
-    tenant: &Tenant,
-    query: Option<&str>,
-    canceled: &Cancellation,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn answer(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let query = query.unwrap_or_default();
     let format = format(query)?;
     let mails = mails(tenant, query, canceled)?;

@@ -16,6 +16,7 @@ use crate::inbox::body::Body;
 use crate::routes;
 use crate::state::State;
 use crate::state::faults::{Action, Rule, Scripted, Share};
+use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
@@ -32,7 +33,7 @@ pub(super) fn index(state: &State) -> Response<Bytes> {
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-pub(super) fn add(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem> {
+pub(super) fn add(state: &State, body: &[u8]) -> Answer {
     let rule = read(body)?;
     if state.faults.pending() >= MAX_RULES {
         return Err(Problem::validation(format!(
@@ -43,12 +44,12 @@ pub(super) fn add(state: &State, body: &[u8]) -> Result<Response<Bytes>, Problem
     Ok(problem::json(StatusCode::CREATED, &shown(&Scripted::new(id, rule))))
 }
 
-pub(super) fn show(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn show(state: &State, id: &str) -> Answer {
     let found = state.faults.list().into_iter().find(|one| one.id.to_string() == id);
     found.map(|one| problem::json(StatusCode::OK, &shown(&one))).ok_or_else(|| unknown(id))
 }
 
-pub(super) fn remove(state: &State, id: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn remove(state: &State, id: &str) -> Answer {
     let taken = id.parse().ok().and_then(|id| state.faults.take_back(id)).ok_or_else(|| unknown(id))?;
     Ok(problem::json(
         StatusCode::OK,

@@ -18,6 +18,7 @@ use crate::model::email::Email;
 use crate::model::mail::Mail;
 use crate::model::received::{Attachment, Received, attachments, content_of, contents};
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
@@ -96,7 +97,7 @@ impl MailView {
     }
 
     /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
-    pub(super) fn html_page(&self, canceled: &Cancellation) -> Result<Response<Bytes>, Problem> {
+    pub(super) fn html_page(&self, canceled: &Cancellation) -> Answer {
         let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
         let page = sanitized::document(&html, || self.pictures(), canceled);
         page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
@@ -117,7 +118,7 @@ impl MailView {
     }
 
     /// The text body.
-    pub(super) fn text_page(&self) -> Result<Response<Bytes>, Problem> {
+    pub(super) fn text_page(&self) -> Answer {
         let text = self.text().ok_or_else(|| Problem::not_found("The mail has no text body."))?;
         Ok(inert(
             Bytes::copy_from_slice(text.as_bytes()),
@@ -126,12 +127,12 @@ impl MailView {
     }
 
     /// The raw message, as a download.
-    pub(super) fn download(&self) -> Result<Response<Bytes>, Problem> {
+    pub(super) fn download(&self) -> Answer {
         Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
     /// One of its files, as a download.
-    pub(super) fn file(&self, place: &str) -> Result<Response<Bytes>, Problem> {
+    pub(super) fn file(&self, place: &str) -> Answer {
         let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));

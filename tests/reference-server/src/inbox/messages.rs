@@ -17,16 +17,13 @@ use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Window, list};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-pub(super) fn index(
-    tenant: &Tenant,
-    query: Option<&str>,
-    canceled: &Cancellation,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let query = query.unwrap_or_default();
     if let Some(wanted) = Selection::read(query)? {
         return unsent::index(tenant, wanted, query, canceled);
@@ -39,7 +36,7 @@ pub(super) fn index(
     Ok(list(&crate::wire::paging::Page { items, has_more: page.has_more }))
 }
 
-pub(super) fn show(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
     let mail = find(tenant, id)?;
     Ok(problem::json(StatusCode::OK, &detail(tenant, &mail)))
 }
@@ -65,7 +62,7 @@ pub(super) fn unfolded(value: &str) -> String {
     value.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-pub(super) fn raw(tenant: &Tenant, id: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn raw(tenant: &Tenant, id: &str) -> Answer {
     let mail = find(tenant, id)?;
     let mut response = Response::new(mail.mime());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("message/rfc822"));

@@ -6,6 +6,7 @@
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 
+use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
@@ -52,7 +53,7 @@ pub(super) fn show() -> Response<Bytes> {
 }
 
 /// `GET /_/assets/{name}`.
-pub(super) fn asset(name: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn asset(name: &str) -> Answer {
     let asset = ASSETS.iter().find(|(known, _, _)| *known == name);
     let (_, kind, text) = asset.ok_or_else(|| Problem::not_found("The page has no such file."))?;
     Ok(file(kind, text))

@@ -14,20 +14,15 @@ use crate::model::email::attachments::Content;
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
-use crate::resources::emails::draft::Form;
 use crate::resources::received::{self, NotReceived, attachments};
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::problem::{self, Problem};
-use crate::wire::validation::{Ignored, Problems, well_formed};
 
 /// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
 /// by default they are those of the message's headers.
-pub(super) fn arrive(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    request: &Request<Bytes>,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let (raw, named) = if content_type.to_ascii_lowercase().starts_with(b"application/json") {
@@ -50,15 +45,8 @@ pub(super) fn arrive(
 
 /// Renders the message that a JSON body describes, and returns its recipients.
 fn written(state: &State, tenant: &Tenant, body: &[u8]) -> Result<(Bytes, Vec<String>), Problem> {
-    let body = well_formed(body)?;
-    let (mut problems, mut ignored) = (Problems::default(), Ignored::default());
     let now = state.clock.now();
-    let draft = Draft::read(body.get(), &Form::single(tenant, now), &mut problems, &mut ignored);
-    let draft = match (draft, problems.into_problem()) {
-        (Some(draft), None) => draft,
-        (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("A mail was rejected without a reason.")),
-    };
+    let draft = Draft::parse(body, tenant, now)?;
     if draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_))) {
         return Err(Problem::validation("A received mail contains its files; send their `content`."));
     }
@@ -78,7 +66,7 @@ fn named(raw: &[u8]) -> Vec<String> {
 }
 
 /// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-pub(super) fn download(state: &State, word: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn download(state: &State, word: &str) -> Answer {
     let file = attachments::open(state, word)?;
     let mut response = Response::new(file.bytes);
     let headers = response.headers_mut();

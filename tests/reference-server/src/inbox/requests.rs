@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::model::log;
 use crate::state::State;
 use crate::state::requests::RecordedRequest;
+use crate::wire::answers::Answer;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
@@ -30,7 +31,7 @@ const HIDDEN: &str = "[hidden]";
 const CREDENTIALS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
 
 /// `GET /_/requests?method=&path=&status=&before=NUMBER`, newest first. `status` is complete or its first digits.
-pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Answer {
     let filter = Filter::read(query.unwrap_or_default())?;
     let mut whose = OwnerFilter::new(state, tenant);
     let all = state.tenants.requests.shared();
@@ -41,7 +42,7 @@ pub(super) fn index(state: &State, tenant: &str, query: Option<&str>) -> Result<
 }
 
 /// `GET /_/requests/{number}`.
-pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response<Bytes>, Problem> {
+pub(super) fn show(state: &State, tenant: &str, number: &str) -> Answer {
     let request = number.parse().ok().and_then(|number| state.tenants.requests.get(number));
     let request = request.filter(|request| OwnerFilter::new(state, tenant).is(request));
     let request = request.ok_or_else(|| Problem::not_found("The request does not exist (any more)."))?;
@@ -49,7 +50,7 @@ pub(super) fn show(state: &State, tenant: &str, number: &str) -> Result<Response
 }
 
 /// `GET /_/messages/{id}/request`: the request that created this email.
-pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Result<Response<Bytes>, Problem> {
+pub(super) fn of_email(state: &State, tenant: &str, email: Uuid) -> Answer {
     let mut whose = OwnerFilter::new(state, tenant);
     let id = email.to_string();
     let id = id.as_bytes();

@@ -8,12 +8,13 @@ use self::Flag::{AnyContentType, Link, MovesClock};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
-    Outcome, clock, export, faults, live, messages, name_of, page, ready, received, requests, reset,
-    templates, tenant, timeline, trigger, unsubscribe, view,
+    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, templates,
+    tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 
 /// A route.
@@ -37,15 +38,15 @@ pub(super) enum Flag {
 
 /// The handler of a request, by the access that it requires.
 enum Handler {
-    Open(fn(Call<'_>) -> Outcome),
+    Open(fn(Call<'_>) -> Answer),
     /// Any valid key: clock and faults belong to the whole service.
-    AnyKey(fn(Call<'_>) -> Outcome),
+    AnyKey(fn(Call<'_>) -> Answer),
     /// The viewer's account, which isn't created.
-    Viewer(fn(Call<'_>, &Tenant) -> Outcome),
+    Viewer(fn(Call<'_>, &Tenant) -> Answer),
     /// The account to change; created if it doesn't exist.
-    Account(fn(Call<'_>, &std::sync::Arc<Tenant>) -> Outcome),
+    Account(fn(Call<'_>, &std::sync::Arc<Tenant>) -> Answer),
     /// The email of the path, and the viewer's account.
-    MailView(fn(Call<'_>, &Tenant, &mail::MailView) -> Outcome),
+    MailView(fn(Call<'_>, &Tenant, &mail::MailView) -> Answer),
 }
 
 /// A request.
@@ -125,7 +126,7 @@ impl Route {
         self.flags.contains(&flag)
     }
 
-    pub(super) fn answer(&self, state: &State, request: &Request<Bytes>) -> Outcome {
+    pub(super) fn answer(&self, state: &State, request: &Request<Bytes>) -> Answer {
         let call = Call { state, request };
         match self.handler {
             Open(handler) => handler(call),

@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,12 +19,14 @@ use crate::model::template::version::{Rendered, Version};
 use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates;
 use crate::state::tenant::Tenant;
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Page, Window, list, quoted};
 use crate::wire::problem::{self, Problem};
 
 /// `GET /_/templates`, mode A.
-pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Answer {
     let window = Window::read(query, Mode::A)?;
     let page = tenant.templates.page(&window)?;
     let data = page.items.iter().map(|template| Item::of(template)).collect();
@@ -33,7 +34,7 @@ pub(super) fn index(tenant: &Tenant, query: Option<&str>) -> Result<Response<Byt
 }
 
 /// `GET /_/templates/{id_or_alias}/preview`: everything except the HTML.
-pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<Response<Bytes>, Problem> {
+pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer {
     let (version, input) = asked(tenant, id, query)?;
     let missing = version.missing(&input.variables);
     let rendered = input.render(tenant, &version)?;
@@ -49,12 +50,7 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<
 }
 
 /// `GET /_/templates/{id_or_alias}/preview.html`: the HTML, as an isolated document.
-pub(super) fn html(
-    tenant: &Tenant,
-    id: &str,
-    query: Option<&str>,
-    canceled: &Cancellation,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let (version, input) = asked(tenant, id, query)?;
     let rendered = input.render(tenant, &version)?;
     let page =
@@ -65,7 +61,7 @@ pub(super) fn html(
 fn asked(tenant: &Tenant, id: &str, query: Option<&str>) -> Result<(Arc<Version>, PreviewInput), Problem> {
     let input = PreviewInput::read(query.unwrap_or_default())?;
     let id = percent_decode_str(id).decode_utf8_lossy();
-    let template = templates::find(tenant, &id).ok_or_else(|| Problem::not_found("Template not found."))?;
+    let template = templates::find(tenant, &id).ok_or_else(Template::not_found)?;
     let version = match (&template.published, input.published) {
         (Some(published), true) => published,
         (None, true) => return Err(Problem::not_found("The template was never published.")),

@@ -16,6 +16,7 @@ use crate::model::webhook::EVENTS;
 use crate::model::webhook_delivery::message_id;
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
@@ -37,11 +38,7 @@ pub(super) fn types() -> Response<Bytes> {
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
-pub(super) fn send_sample(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    request: &Request<Bytes>,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = state.clock.now();
@@ -60,12 +57,7 @@ pub(super) fn send_sample(
 
 /// Records an event of an email, found by its ID or its sent email's ID. `detail` is merged over the event's default content, such as
 /// `{"link": …}` for a click.
-pub(super) fn record(
-    state: &State,
-    tenant: &Arc<Tenant>,
-    id: &str,
-    request: &Request<Bytes>,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn record(state: &State, tenant: &Arc<Tenant>, id: &str, request: &Request<Bytes>) -> Answer {
     let email = messages::find(tenant, id)?.email_id;
     let email = lock(&tenant.emails).get(email).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;

@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::Response;
 use serde::Serialize;
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -16,6 +14,7 @@ use crate::model::email::tags::Tag;
 use crate::model::email::{Email, Event};
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Page, Window, list, quoted};
 use crate::wire::problem::Problem;
@@ -89,12 +88,7 @@ impl Selection {
 }
 
 /// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
-pub(super) fn index(
-    tenant: &Tenant,
-    wanted: Selection,
-    query: &str,
-    canceled: &Cancellation,
-) -> Result<Response<Bytes>, Problem> {
+pub(super) fn index(tenant: &Tenant, wanted: Selection, query: &str, canceled: &Cancellation) -> Answer {
     let filter = Filter::read(query)?;
     let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
     let page = walk.page_where(|email| {

@@ -12,10 +12,11 @@ use url::form_urlencoded;
 
 use crate::inbox::filter::{self, Filter};
 use crate::inbox::mail::{MailView, ReceivedItem};
-use crate::inbox::{Outcome, account, filtered, messages, name_of};
+use crate::inbox::{account, filtered, messages, name_of};
 use crate::lock::lock;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
+use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Page, Window, list};
 use crate::wire::problem::{self, Problem};
@@ -55,7 +56,7 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
 }
 
 /// `GET /_/received`, mode A: received emails, with the filters of `GET /_/messages`.
-pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Outcome {
+pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let query = query.unwrap_or_default();
     let filter = Filter::read(query)?;
     let query = filter::renamed(query);
@@ -65,7 +66,7 @@ pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancella
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
-pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Outcome {
+pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let filter = Filter::read(query.unwrap_or_default())?;
     let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
     let mail = page.items.into_iter().next();

@@ -39,6 +39,7 @@ impl ApiKey {
 }
 
 impl table::Record for ApiKey {
+    const NOUN: &'static str = "an API key";
     const PLURAL: &'static str = "API keys";
 
     type Group = NoGroup;

@@ -51,6 +51,7 @@ impl Size for Group {
 }
 
 impl table::Record for Automation {
+    const NOUN: &'static str = "an automation";
     const PLURAL: &'static str = "automations";
 
     type Group = Group;

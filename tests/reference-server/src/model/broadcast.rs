@@ -13,6 +13,7 @@ use crate::store::table::{self, NoGroup};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// One email to all contacts of a segment.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -30,6 +31,7 @@ heap_size!(Message { segment, from, subject, reply_to, preview_text, html, text,
 no_heap!(Status);
 
 impl table::Record for Broadcast {
+    const NOUN: &'static str = "a broadcast";
     const PLURAL: &'static str = "broadcasts";
 
     type Group = NoGroup;
@@ -58,27 +60,17 @@ impl Message {
     }
 }
 
-/// The status of a broadcast. The specification names `draft` and `sent`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Status {
-    Draft,
-    Scheduled,
-    /// Its emails are being sent.
-    Queued,
-    Sent,
-    /// It was canceled while its emails were being sent.
-    Canceled,
-}
-
-impl Status {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Scheduled => "scheduled",
-            Self::Queued => "queued",
-            Self::Sent => "sent",
-            Self::Canceled => "canceled",
-        }
+words! {
+    /// The status of a broadcast. The specification names `draft` and `sent`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum Status {
+        Draft = "draft",
+        Scheduled = "scheduled",
+        /// Its emails are being sent.
+        Queued = "queued",
+        Sent = "sent",
+        /// It was canceled while its emails were being sent.
+        Canceled = "canceled",
     }
 }
 

@@ -14,6 +14,7 @@ use crate::store::table::{self, lower_case};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A new contact with nothing but an address.
 pub(crate) fn blank(id: Uuid, email: String, now: Timestamp) -> Contact {
@@ -91,6 +92,7 @@ impl Size for Group {
 }
 
 impl table::Record for Contact {
+    const NOUN: &'static str = "a contact";
     const PLURAL: &'static str = "contacts";
 
     type Group = Group;
@@ -152,17 +154,14 @@ impl Contact {
     }
 }
 
-/// Whether a contact receives the emails of a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Subscription {
-    OptIn,
-    OptOut,
-}
-
-impl Subscription {
-    pub(crate) const WORDS: &'static [(&'static str, Self)] =
-        &[("opt_in", Self::OptIn), ("opt_out", Self::OptOut)];
+words! {
+    /// Whether a contact receives the emails of a topic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Subscription {
+        OptIn = "opt_in",
+        OptOut = "opt_out",
+    }
 }
 
 view! {

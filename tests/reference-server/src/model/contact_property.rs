@@ -25,6 +25,7 @@ pub(crate) struct ContactProperty {
 heap_size!(ContactProperty { id, key, r#type, fallback_value, created_at });
 
 impl table::Record for ContactProperty {
+    const NOUN: &'static str = "a contact property";
     const PLURAL: &'static str = "contact properties";
 
     type Group = NoGroup;

@@ -17,6 +17,7 @@ use crate::wire::problem::Problem;
 use crate::wire::switch::switch;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A domain of a tenant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -46,6 +47,7 @@ heap_size!(Setup {
 no_heap!(Status, Region, Tls, Capabilities);
 
 impl table::Record for Domain {
+    const NOUN: &'static str = "a domain";
     const PLURAL: &'static str = "domains";
 
     type Group = NoGroup;
@@ -93,60 +95,40 @@ impl Default for Capabilities {
     }
 }
 
-/// The behavior if the recipient's server doesn't offer TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Tls {
-    /// Send unencrypted.
-    #[default]
-    Opportunistic,
-    /// Don't send.
-    Enforced,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Region {
-    #[default]
-    UsEast1,
-    EuWest1,
-    SaEast1,
-    ApNortheast1,
-}
-
-impl Region {
-    pub(crate) const ALL: [Self; 4] = [Self::UsEast1, Self::EuWest1, Self::SaEast1, Self::ApNortheast1];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::UsEast1 => "us-east-1",
-            Self::EuWest1 => "eu-west-1",
-            Self::SaEast1 => "sa-east-1",
-            Self::ApNortheast1 => "ap-northeast-1",
-        }
+words! {
+    /// The behavior if the recipient's server doesn't offer TLS.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum Tls {
+        /// Send unencrypted.
+        #[default]
+        Opportunistic = "opportunistic",
+        /// Don't send.
+        Enforced = "enforced",
     }
 }
 
-/// The specification names the first two. Of the other known ones, `temporary_failure` doesn't occur here: no record of a sandbox disappears
-/// after it was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Status {
-    NotStarted,
-    Pending,
-    Verified,
-    PartiallyVerified,
-    PartiallyFailed,
-    Failed,
+words! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum Region {
+        #[default]
+        UsEast1 = "us-east-1",
+        EuWest1 = "eu-west-1",
+        SaEast1 = "sa-east-1",
+        ApNortheast1 = "ap-northeast-1",
+    }
 }
 
-impl Status {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStarted => "not_started",
-            Self::Pending => "pending",
-            Self::Verified => "verified",
-            Self::PartiallyVerified => "partially_verified",
-            Self::PartiallyFailed => "partially_failed",
-            Self::Failed => "failed",
-        }
+words! {
+    /// The specification names the first two. Of the other known ones, `temporary_failure` doesn't occur here: no record of a sandbox
+    /// disappears after it was found.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum Status {
+        NotStarted = "not_started",
+        Pending = "pending",
+        Verified = "verified",
+        PartiallyVerified = "partially_verified",
+        PartiallyFailed = "partially_failed",
+        Failed = "failed",
     }
 }
 

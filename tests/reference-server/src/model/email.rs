@@ -23,6 +23,7 @@ use crate::lock::lock;
 use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// The maximum number of events per email.
 const MAX_EVENTS: usize = 200;
@@ -109,39 +110,22 @@ struct Progress {
     failure: Option<Arc<str>>,
 }
 
-/// An event of an email. The specification names two of these twelve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub(crate) enum Event {
-    Queued,
-    Scheduled,
-    Canceled,
-    Failed,
-    Suppressed,
-    Sent,
-    DeliveryDelayed,
-    Bounced,
-    Delivered,
-    Opened,
-    Clicked,
-    Complained,
-}
-
-impl Event {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Scheduled => "scheduled",
-            Self::Canceled => "canceled",
-            Self::Failed => "failed",
-            Self::Suppressed => "suppressed",
-            Self::Sent => "sent",
-            Self::DeliveryDelayed => "delivery_delayed",
-            Self::Bounced => "bounced",
-            Self::Delivered => "delivered",
-            Self::Opened => "opened",
-            Self::Clicked => "clicked",
-            Self::Complained => "complained",
-        }
+words! {
+    /// An event of an email. The specification names two of these twelve.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    pub(crate) enum Event {
+        Queued = "queued",
+        Scheduled = "scheduled",
+        Canceled = "canceled",
+        Failed = "failed",
+        Suppressed = "suppressed",
+        Sent = "sent",
+        DeliveryDelayed = "delivery_delayed",
+        Bounced = "bounced",
+        Delivered = "delivered",
+        Opened = "opened",
+        Clicked = "clicked",
+        Complained = "complained",
     }
 }
 

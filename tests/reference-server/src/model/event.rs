@@ -27,6 +27,7 @@ pub(crate) struct Event {
 heap_size!(Event { id, name, schema, created_at, updated_at });
 
 impl table::Record for Event {
+    const NOUN: &'static str = "an event";
     const PLURAL: &'static str = "events";
 
     type Group = NoGroup;

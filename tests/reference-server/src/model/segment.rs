@@ -20,6 +20,7 @@ pub(crate) struct Segment {
 heap_size!(Segment { id, name, created_at });
 
 impl table::Record for Segment {
+    const NOUN: &'static str = "a segment";
     const PLURAL: &'static str = "segments";
 
     type Group = NoGroup;

@@ -44,6 +44,7 @@ impl Size for Template {
 }
 
 impl table::Record for Template {
+    const NOUN: &'static str = "a template";
     const PLURAL: &'static str = "templates";
 
     type Group = NoGroup;

@@ -9,6 +9,7 @@ use crate::store::size::{heap_size, no_heap};
 use crate::store::table::{self, NoGroup};
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A topic.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -27,17 +28,20 @@ heap_size!(Topic { id, name, description, default_subscription, visibility, crea
 no_heap!(Visibility);
 
 impl table::Record for Topic {
+    const NOUN: &'static str = "a topic";
     const PLURAL: &'static str = "topics";
 
     type Group = NoGroup;
 }
 
-/// Where a topic is shown to contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Visibility {
-    Public,
-    Private,
+words! {
+    /// Where a topic is shown to contacts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Visibility {
+        Public = "public",
+        Private = "private",
+    }
 }
 
 view! {

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::store::size::{Size, no_heap};
-use crate::wire::validation::{Fields, Problems};
+use crate::wire::fields::Field;
+use crate::wire::problems::Checked;
+use crate::wire::words::words;
 
 /// The value of a contact property or of a template variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,49 +46,32 @@ impl fmt::Display for PropertyValue {
     }
 }
 
-/// The type of a value. The specification names `string` for properties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ValueType {
-    String,
-    Number,
+words! {
+    /// The type of a value. The specification names `string` for properties.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum ValueType {
+        String = "string",
+        Number = "number",
+    }
 }
 
 no_heap!(ValueType);
 
 impl ValueType {
-    pub(crate) const WORDS: &'static [(&'static str, Self)] =
-        &[("string", Self::String), ("number", Self::Number)];
-
     pub(crate) fn fits(self, value: &PropertyValue) -> bool {
-        self.name() == value.kind()
+        self.as_str() == value.kind()
     }
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
-    }
-
-    /// Reads `fallback_value`, which must be of this type. `what` is what has the type: `property`.
-    pub(crate) fn take_fallback(
-        self,
-        fields: &mut Fields<'_>,
-        what: &str,
-        problems: &mut Problems,
-    ) -> Option<PropertyValue> {
-        let value = match fields.take_value("fallback_value")? {
-            Value::String(text) => Some(PropertyValue::Text(text)),
-            Value::Number(number) => Some(PropertyValue::Number(number)),
+    /// Reads a value that must be of this type. `what` is what has the type: `property`.
+    pub(crate) fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
+        let value = match field.value() {
+            Some(Value::String(text)) => Some(PropertyValue::Text(text)),
+            Some(Value::Number(number)) => Some(PropertyValue::Number(number)),
             _ => None,
         };
-        let fits = value.filter(|value| self.fits(value));
-        if fits.is_none() {
-            problems.wrong(|| {
-                format!("`{}` must be of the {what}'s type, {}.", fields.name("fallback_value"), self.name())
-            });
-        }
-        fits
+        value
+            .filter(|value| self.fits(value))
+            .ok_or_else(|| field.reject(format_args!("must be of the {what}'s type, {}", self.as_str())))
     }
 }

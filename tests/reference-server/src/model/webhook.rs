@@ -86,6 +86,7 @@ impl Size for Subscribed {
 }
 
 impl table::Record for Webhook {
+    const NOUN: &'static str = "a webhook";
     const PLURAL: &'static str = "webhooks";
 
     type Group = Subscribed;

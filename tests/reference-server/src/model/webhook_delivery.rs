@@ -17,6 +17,7 @@ use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// The delays of the retries, each counted from the previous failed attempt.
 pub(crate) const RETRY_DELAYS: [SignedDuration; 7] = [
@@ -73,16 +74,18 @@ pub(crate) struct Progress {
     pub(crate) next_attempt_at: Option<Timestamp>,
 }
 
-/// The status of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) enum Status {
-    /// It waits for its first or next attempt.
-    Pending,
-    /// An attempt is in flight.
-    Attempting,
-    Success,
-    /// No further attempt will be made.
-    Failed,
+words! {
+    /// The status of an event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum Status {
+        /// It waits for its first or next attempt.
+        Pending = "pending",
+        /// An attempt is in flight.
+        Attempting = "attempting",
+        Success = "success",
+        /// No further attempt will be made.
+        Failed = "failed",
+    }
 }
 
 /// A delivery attempt.
@@ -94,17 +97,6 @@ pub(crate) struct Attempt {
     /// The beginning of the response's body, or the reason why there was none.
     pub(crate) response: String,
     pub(crate) sent_at: Timestamp,
-}
-
-impl Status {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Attempting => "attempting",
-            Self::Success => "success",
-            Self::Failed => "failed",
-        }
-    }
 }
 
 impl Progress {
@@ -250,6 +242,7 @@ impl Size for WebhookDelivery {
 }
 
 impl table::Record for WebhookDelivery {
+    const NOUN: &'static str = "a webhook event";
     const PLURAL: &'static str = "webhook events";
 
     type Group = Group;

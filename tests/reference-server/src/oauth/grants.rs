@@ -3,23 +3,23 @@
 //! The specification doesn't define them; they follow the public service. Without `limit` the list is complete, and it includes revoked
 //! grants.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::model::oauth::grant;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::iso;
 
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     let page = context.state.oauth.page(&window, &context.tenant.name)?;
     Ok(list(&page.show(grant::Item)))
 }
 
-pub(crate) fn revoke(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn revoke(context: &Context<'_>) -> Answer {
     let id = context.id("an OAuth grant")?;
     let (at, why) = context
         .state

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use crate::persistence::PersistenceError;
 use crate::persistence::job::StoredJob;
 use crate::persistence::snapshot::Snapshot;
-use crate::persistence::tables::{self, JOBS, KEYS, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
 use crate::service::Service;
 use crate::state::tenant::Tenant;
 use crate::store::ledger::Persist;
@@ -37,6 +37,7 @@ pub(super) struct Batch {
     pub(super) emptied: BTreeSet<(String, u8)>,
     /// Records to write, or to delete.
     pub(super) records: BTreeMap<Key, Option<Box<dyn Encode>>>,
+    /// The key of OAuth tokens, and the clients.
     pub(super) logins: Option<Box<dyn Encode>>,
     pub(super) clock: Option<Vec<u8>>,
 }
@@ -64,7 +65,15 @@ impl Batch {
             let stored = job.and_then(StoredJob::of).map(|job| Box::new((key.0, job)) as Box<dyn Encode>);
             batch.records.insert((String::new(), JOBS, key.1), stored);
         });
-        batch.logins = service.state().oauth.changes().map(|stored| Box::new(stored) as Box<dyn Encode>);
+        let oauth = &service.state().oauth;
+        batch.logins = oauth.changed_clients().map(|stored| Box::new(stored) as Box<dyn Encode>);
+        let first = oauth.changed_grants(|position, stored| {
+            let stored = stored.map(|stored| Box::new(stored) as Box<dyn Encode>);
+            batch.records.insert((String::new(), GRANTS, position), stored);
+        });
+        if first {
+            batch.emptied.insert((String::new(), GRANTS));
+        }
         batch
     }
 

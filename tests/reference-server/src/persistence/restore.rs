@@ -15,7 +15,7 @@ use crate::persistence::batch::decode;
 use crate::persistence::job::StoredJob;
 use crate::persistence::snapshot::Snapshot;
 use crate::persistence::store::Store;
-use crate::persistence::tables::{self, JOBS, KEYS, Visit};
+use crate::persistence::tables::{self, GRANTS, JOBS, KEYS, Visit};
 use crate::scheduler::JobKey;
 use crate::service::Service;
 use crate::settings::Settings;
@@ -73,6 +73,10 @@ fn tenants(service: &Service, store: &Store) -> Result<Vec<(JobKey, StoredJob)>,
         if table == JOBS {
             let (due, job): (Timestamp, StoredJob) = decode(bytes)?;
             jobs.push(((due, position), job));
+            return Ok(());
+        }
+        if table == GRANTS {
+            service.state().oauth.restore_grant(position, decode(bytes)?);
             return Ok(());
         }
         if current.as_ref().is_none_or(|(name, _)| name != tenant)

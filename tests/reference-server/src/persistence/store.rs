@@ -16,8 +16,10 @@ use crate::persistence::PersistenceError;
 use crate::persistence::batch::Batch;
 use crate::persistence::overlay::Overlay;
 
-/// The format that this version writes.
-const FORMAT: u64 = 3;
+/// The format that this version writes: since 4 each OAuth grant is a record.
+const FORMAT: u64 = 4;
+/// The oldest format that this version reads.
+const OLDEST_FORMAT: u64 = 3;
 /// The timeout for opening a folder that is in use, and the delay between two attempts.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
@@ -73,7 +75,7 @@ impl Store {
                 if found > FORMAT {
                     return Err(PersistenceError::Newer { found, known: FORMAT });
                 }
-                if found < FORMAT {
+                if found < OLDEST_FORMAT {
                     return Err(PersistenceError::Older { found, known: FORMAT });
                 }
             }
@@ -151,6 +153,8 @@ impl Store {
                 }
             }
             let mut metadata = writing.open_table(METADATA)?;
+            // The first write of a run includes the logins, and converts the file to this format.
+            metadata.insert("format", FORMAT.to_be_bytes().as_slice())?;
             if let Some(logins) = &batch.logins {
                 metadata.insert("logins", logins.encode()?.as_slice())?;
             }

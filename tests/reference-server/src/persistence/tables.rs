@@ -14,6 +14,9 @@ pub(super) const KEYS: u8 = 100;
 /// Scheduled jobs of all tenants.
 pub(super) const JOBS: u8 = 101;
 
+/// OAuth grants of all tenants.
+pub(super) const GRANTS: u8 = 102;
+
 /// Visits tables.
 pub(super) trait Visit {
     fn table<T>(&mut self, number: u8, records: &mut impl Persist<T>) -> Result<(), PersistenceError>

@@ -2,33 +2,41 @@
 //!
 //! The specification doesn't define them (`SPEC.md`, Authentication, 6); they have the shapes of the public service.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
 use crate::delivery;
-use crate::model::api_key::{self, ApiKey};
+use crate::model::api_key::ApiKey;
 use crate::model::credential::Permission;
 use crate::model::email::recipients::Mailbox;
 use crate::state::keys::CREATED_PREFIX;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::state::tenant::Tenant;
+use crate::wire::answers::{self, Answer};
+use crate::wire::input::input;
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Fields, Problems};
+use crate::wire::readers::non_empty;
+
+/// The wire values of the permissions.
+const PERMISSIONS: [(&str, Permission); 2] =
+    [("full_access", Permission::FullAccess), ("sending_access", Permission::SendOnly)];
+
+input! {
+    struct NewKey(fields, tenant: &Tenant) {
+        name: String = fields.required("name", non_empty),
+        permission: Option<Permission> = fields.optional("permission", |field| field.one_of(&PERMISSIONS)),
+        domain: Option<Uuid> = fields.optional("domain_id", |field| {
+            field.parsed(|text| tenant.domains.known_id(text).ok_or("must be the id of a domain"))
+        }),
+    }
+}
 
 /// `POST /api-keys`. Only this response contains the token. `domain_id` applies only to `sending_access`, as with the public service.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (name, permission, domain) = context.body(|fields, problems, _| {
-        let name = take_name(fields, problems);
-        let words = [("full_access", Permission::FullAccess), ("sending_access", Permission::SendOnly)];
-        let permission = fields.take_word("permission", &words, problems).unwrap_or(Permission::FullAccess);
-        let domain = take_domain(context, fields, problems);
-        Some((name?, permission, domain))
-    })?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let NewKey { name, permission, domain } = context.body(|fields| NewKey::read(fields, &context.tenant))?;
+    let permission = permission.unwrap_or(Permission::FullAccess);
     let id = context.state.next_id();
     let secret = || context.state.next_secret().simple().to_string();
     let token = format!("{CREATED_PREFIX}{}{}", secret(), secret());
@@ -42,16 +50,14 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /api-keys`; mode B. Without the tokens.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.api_keys.page(&window)?;
-    Ok(list(&page.show(api_key::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.api_keys, Mode::B)
 }
 
 /// `PATCH /api-keys/{api_key_id}`: renames the key.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
-    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.api_keys)?.id;
+    let name = context.body(|fields| fields.required("name", non_empty))?;
     let rename = |key: &mut ApiKey| {
         key.name = name;
         Ok(())
@@ -61,8 +67,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /api-keys/{api_key_id}`. Further requests with the key are rejected; a key may delete itself.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let key = named(context)?;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let key = context.find(&context.tenant.api_keys)?;
     context.state.tenants.api_key_index.remove(&key.token);
     context.tenant.api_keys.remove(key.id);
     Ok(answers::deleted("api_key", key.id))
@@ -90,24 +96,6 @@ fn check_domain(context: &Context<'_>, from: &Mailbox) -> Result<(), Problem> {
         "invalid_permission",
         format!("This API key may only send from {allowed}; found {}.", quoted(from.domain())),
     ))
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<ApiKey>, Problem> {
-    let id = context.id("an API key")?;
-    context.tenant.api_keys.get(id).ok_or_else(|| Problem::not_found("API key not found."))
-}
-
-fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    fields.require_text("name", problems)
-}
-
-fn take_domain(context: &Context<'_>, fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Uuid> {
-    let text = fields.take_text("domain_id", problems)?;
-    let known = Uuid::try_parse(&text).ok().filter(|id| context.tenant.domains.get(*id).is_some());
-    if known.is_none() {
-        problems.wrong(|| format!("`domain_id` must be the id of a domain; found {}.", quoted(&text)));
-    }
-    known
 }
 
 #[derive(Serialize)]

@@ -9,44 +9,56 @@ mod step;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::automation::definition::Definition;
 use crate::model::automation::{self, Automation, Group};
-use crate::wire::answers::{self, Reference};
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer, Reference};
+use crate::wire::change::replace;
+use crate::wire::fields::Fields;
+use crate::wire::input::input;
+use crate::wire::paging::{Mode, list, quoted};
 use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+use crate::wire::readers::non_empty;
 use crate::wire::switch::SWITCH;
-use crate::wire::validation::{Fields, Ignored, Problems};
+
+input! {
+    struct NewAutomation(fields) {
+        name: String = fields.required("name", non_empty),
+        enabled: Option<bool> = fields.optional("status", |field| field.one_of(&SWITCH)),
+        definition: Definition = Definition::read(fields),
+    }
+}
+
+input! {
+    struct AutomationPatch(fields) {
+        name: Option<String> = fields.optional("name", non_empty),
+        enabled: Option<bool> = fields.optional("status", |field| field.one_of(&SWITCH)),
+        definition: Option<Definition> =
+            (fields.has("steps") || fields.has("connections")).then(|| Definition::read(fields)).transpose(),
+    }
+}
 
 /// `POST /automations`, 201.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (name, enabled, definition) = context.body(|fields, problems, ignored| {
-        let name = fields.require_text("name", problems);
-        let enabled = fields.take_word("status", &SWITCH, problems);
-        let definition = Definition::take(fields, problems, ignored);
-        Some((name?, enabled.unwrap_or(false), definition?))
-    })?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let NewAutomation { name, enabled, definition } = context.body(NewAutomation::read)?;
+    let enabled = enabled.unwrap_or(false);
     add(context, name, enabled, Arc::new(definition))
 }
 
 /// `POST /automations/{id}/duplicate`, 201: a disabled copy of the definition, without runs. (The specification doesn't define its name: it
 /// stays the same.)
-pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let automation = find(context)?;
+pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
+    let automation = context.find(&context.tenant.automations)?;
     add(context, automation.name.clone(), false, Arc::clone(&automation.definition))
 }
 
-fn add(
-    context: &Context<'_>,
-    name: String,
-    enabled: bool,
-    definition: Arc<Definition>,
-) -> Result<Response<Bytes>, Problem> {
+fn add(context: &Context<'_>, name: String, enabled: bool, definition: Arc<Definition>) -> Answer {
     let (id, now) = (context.state.next_id(), context.now());
     let automation = Automation { id, name, enabled, created_at: now, updated_at: now, definition };
     context.tenant.automations.add(id, automation)?;
@@ -54,8 +66,8 @@ fn add(
 }
 
 /// `GET /automations`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::A)?;
     let enabled = match context.query("status") {
         None => None,
         Some(word) => Some(SWITCH.iter().find(|(status, _)| *status == word).ok_or_else(|| {
@@ -71,8 +83,8 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /automations/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let automation = find(context)?;
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    let automation = context.find(&context.tenant.automations)?;
     let Definition { steps, connections } = &*automation.definition;
     let steps = steps.iter().map(|step| StepShown { key: &step.key, kind: step.kind, config: &step.config });
     let connections = connections.iter().map(|one| ConnectionShown {
@@ -91,31 +103,25 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 
 /// `PATCH /automations/{id}`: at least one field is required, and steps and connections only together. Existing runs continue with the
 /// definition that they started with, even if the automation is disabled.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = find(context)?.id;
-    let change = context.body(|fields, problems, ignored| Some(Change::read(fields, problems, ignored)))?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.automations)?.id;
+    let patch = context.body(read_patch)?;
     let now = context.now();
     let changed = context.tenant.automations.try_change(id, |automation| {
-        if let Some(name) = change.name {
-            automation.name = name;
-        }
-        if let Some(enabled) = change.enabled {
-            automation.enabled = enabled;
-        }
-        if let Some(definition) = change.definition {
-            automation.definition = Arc::new(definition);
-        }
+        replace(&mut automation.name, patch.name);
+        replace(&mut automation.enabled, patch.enabled);
+        replace(&mut automation.definition, patch.definition.map(Arc::new));
         automation.updated_at = now;
         Ok(())
     });
-    changed.ok_or_else(not_found)??;
+    changed.ok_or_else(Automation::not_found)??;
     Ok(answers::reference("automation", id))
 }
 
 /// `DELETE /automations/{id}`. Its runs are deleted with it.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("an automation")?;
-    context.tenant.automations.remove(id).ok_or_else(not_found)?;
+    context.tenant.automations.remove(id).ok_or_else(Automation::not_found)?;
     for run in context.tenant.runs.members(&run::Group::Of(id)) {
         context.tenant.runs.remove(run.id);
     }
@@ -123,7 +129,7 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `POST /automations/{id}/stop`: disables it and cancels its runs. Repeating it has no effect.
-pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn stop(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Stopped {
         #[serde(flatten)]
@@ -137,44 +143,20 @@ pub(crate) fn stop(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
             automation.updated_at = now;
         }
     });
-    stopped.ok_or_else(not_found)?;
+    stopped.ok_or_else(Automation::not_found)?;
     for run in context.tenant.runs.members(&run::Group::WithStatus(id, run::Status::Running)) {
         context.tenant.runs.change(run.id, |run| run.cancel(now));
     }
     Ok(json(StatusCode::OK, &Stopped { reference: Reference::to("automation", id), status: "disabled" }))
 }
 
-/// Finds the automation of the path.
-fn find(context: &Context<'_>) -> Result<Arc<Automation>, Problem> {
-    context.tenant.automations.get(context.id("an automation")?).ok_or_else(not_found)
-}
-
-fn not_found() -> Problem {
-    Problem::not_found("Automation not found.")
-}
-
-/// The fields of an update.
-struct Change {
-    name: Option<String>,
-    enabled: Option<bool>,
-    definition: Option<Definition>,
-}
-
-impl Change {
-    fn read(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Self {
-        const ALL: [&str; 4] = ["name", "status", "steps", "connections"];
-        if !ALL.iter().any(|name| fields.has(name)) {
-            problems.wrong(|| {
-                "The body must change something: `name`, `status`, or `steps` with `connections`.".into()
-            });
-        }
-        let name = if fields.has("name") { fields.require_text("name", problems) } else { None };
-        let enabled = fields.take_word("status", &SWITCH, problems);
-        let definition = (fields.has("steps") || fields.has("connections"))
-            .then(|| Definition::take(fields, problems, ignored))
-            .flatten();
-        Self { name, enabled, definition }
+fn read_patch(fields: &mut Fields<'_>) -> Checked<AutomationPatch> {
+    if !["name", "status", "steps", "connections"].iter().any(|name| fields.has(name)) {
+        fields
+            .report()
+            .wrong("The body must change something: `name`, `status`, or `steps` with `connections`.");
     }
+    AutomationPatch::read(fields)
 }
 
 #[derive(Serialize)]

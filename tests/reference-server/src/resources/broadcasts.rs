@@ -5,35 +5,36 @@
 
 mod message;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::message::Changes;
 use crate::context::Context;
 use crate::delivery::broadcast;
-use crate::model::broadcast::{Broadcast, Detail, Item, Message};
+use crate::model::broadcast::{Broadcast, Message};
 use crate::resources::api_keys::check_sender;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list};
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
+use crate::wire::readers::boolean;
 
 /// The maximum length of a copy's name, in characters.
 const MAX_COPY_NAME: usize = 70;
 
 /// `POST /broadcasts`: creates a draft, or with `send` a broadcast to be sent.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let now = context.now();
-    let (message, send, due) = context.body(|fields, problems, _| {
-        let message = message::read(context, fields, problems);
-        let send = fields.take_bool("send", problems).unwrap_or(false);
+    let (message, send, due) = context.body(|fields| {
+        let message = message::read(fields, &context.tenant);
+        let send = fields.optional("send", boolean);
         let scheduled = fields.has("scheduled_at");
-        let due = message::take_schedule(now, fields, problems);
+        let due = message::read_schedule(fields, now);
+        let send = send?.unwrap_or(false);
         if scheduled && !send {
-            problems.wrong(|| "`scheduled_at` needs `send` to be true; a draft has no schedule.".to_owned());
+            fields.report().wrong("`scheduled_at` needs `send` to be true; a draft has no schedule.");
         }
-        Some((message?, send, due))
+        Ok((message?, send, due?))
     })?;
     check_sender(context, &message.from)?;
     let id = context.state.next_id();
@@ -45,25 +46,21 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /broadcasts`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.broadcasts.page(&window)?;
-    Ok(list(&page.show(Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.broadcasts, Mode::B)
 }
 
 /// `GET /broadcasts/{id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.id("a broadcast")?;
-    let broadcast = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
-    Ok(json(StatusCode::OK, &Detail(&broadcast)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.broadcasts)
 }
 
 /// `PATCH /broadcasts/{id}`: only before it is sent. A scheduled broadcast stays scheduled.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.id("a broadcast")?;
-    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let found = context.find(&context.tenant.broadcasts)?;
+    let id = found.id;
     found.check_open("updated")?;
-    let changes = context.body(|fields, problems, _| Some(Changes::read(context, fields, problems)))?;
+    let changes = context.body(|fields| message::read_patch(fields, &context.tenant))?;
     change(context, id, |broadcast| {
         // It may have been sent since it was read.
         broadcast.check_open("updated")?;
@@ -76,40 +73,39 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /broadcasts/{id}`: only before it is sent.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     let mut broadcasts = context.tenant.broadcasts.lock();
-    broadcasts.get(id).ok_or_else(not_found)?.check_open("deleted")?;
+    broadcasts.get(id).ok_or_else(Broadcast::not_found)?.check_open("deleted")?;
     broadcasts.remove(id);
     Ok(answers::deleted(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/send`: only a draft. The body is optional.
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn send(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     let now = context.now();
     let due = if context.request.body().is_empty() {
         None
     } else {
-        context.body(|fields, problems, _| Some(message::take_schedule(now, fields, problems)))?
+        context.body(|fields| message::read_schedule(fields, now))?
     };
-    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+    let found = context.tenant.broadcasts.get(id).ok_or_else(Broadcast::not_found)?;
     check_sender(context, &found.message.from)?;
     broadcast::send(context.state, &context.tenant, id, due, now)?;
     Ok(json(StatusCode::OK, &Sent { id }))
 }
 
 /// `POST /broadcasts/{id}/cancel`: a scheduled broadcast becomes a draft, a queued one stops.
-pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn cancel(context: &Context<'_>) -> Answer {
     let id = context.id("a broadcast")?;
     change(context, id, Broadcast::cancel)?;
     Ok(answers::reference(OBJECT, id))
 }
 
 /// `POST /broadcasts/{id}/duplicate`: a draft with the same message.
-pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.id("a broadcast")?;
-    let found = context.tenant.broadcasts.get(id).ok_or_else(not_found)?;
+pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
+    let found = context.find(&context.tenant.broadcasts)?;
     let name = found.message.name.as_ref().map(|name| {
         let name = format!("{name} (copy)");
         name.chars().take(MAX_COPY_NAME).collect()
@@ -125,11 +121,7 @@ fn change(
     id: Uuid,
     change: impl FnOnce(&mut Broadcast) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    context.tenant.broadcasts.try_change(id, change).ok_or_else(not_found)?
-}
-
-fn not_found() -> Problem {
-    Problem::not_found("Broadcast not found.")
+    context.tenant.broadcasts.try_change(id, change).ok_or_else(Broadcast::not_found)?
 }
 
 const OBJECT: &str = "broadcast";

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
-
 use crate::context::Context;
 use crate::model::contact::Group;
-use crate::model::contact_property::{self, ContactProperty};
+use crate::model::contact_property::ContactProperty;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list, quoted};
-use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Change, Fields, Problems};
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::variable::check_key;
 
 /// Finds the property with this key.
@@ -28,71 +23,59 @@ pub(crate) fn check_value(tenant: &Tenant, key: &str, value: Option<&PropertyVal
     };
     match value {
         Some(value) if !property.r#type.fits(value) => {
-            Err(format!("must be a {}; found a {}", property.r#type.name(), value.kind()))
+            Err(format!("must be a {}; found a {}", property.r#type.as_str(), value.kind()))
         }
         _ => Ok(()),
     }
 }
 
 /// `POST /contact-properties`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let id = context.state.next_id();
-    let property = context.body(|fields, problems, _| {
-        for field in ["key", "type"] {
-            if !fields.has(field) {
-                problems.missing(fields.name(field));
-            }
-        }
-        let key = take_key(fields, problems);
-        let r#type = fields.take_word(
-            "type",
-            &[("string", ValueType::String), ("number", ValueType::Number)],
-            problems,
-        );
-        let fallback_value = r#type.and_then(|r#type| r#type.take_fallback(fields, "property", problems));
-        Some(ContactProperty { id, key: key?, r#type: r#type?, fallback_value, created_at: context.now() })
+    let property = context.body(|fields| {
+        fields.require(&["key", "type"]);
+        let key = fields.required("key", |field| {
+            let key = field.text()?;
+            check_key(field.name(), &key, field.report())?;
+            Ok(key.into_owned())
+        });
+        let r#type = fields.required("type", |field| field.one_of(ValueType::WORDS));
+        let fallback_value = r#type.and_then(|r#type| {
+            fields.optional("fallback_value", |field| r#type.read_fallback(field, "property"))
+        });
+        Ok(ContactProperty {
+            id,
+            key: key?,
+            r#type: r#type?,
+            fallback_value: fallback_value?,
+            created_at: context.now(),
+        })
     })?;
     context.tenant.contact_properties.add(id, property)?;
     Ok(answers::created("contact_property", id))
 }
 
-fn take_key(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let key = fields.take_text("key", problems)?;
-    let before = problems.count();
-    check_key(&fields.name("key"), &key, problems);
-    (problems.count() == before).then(|| key.into_owned())
-}
-
 /// `GET /contact-properties`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.contact_properties.page(&window)?.show(contact_property::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.contact_properties, Mode::A)
 }
 
 /// `GET /contact-properties/{contact_property_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &contact_property::Detail(&*named(context)?)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.contact_properties)
 }
 
 /// `PATCH /contact-properties/{contact_property_id}`: changes the fallback; `null` removes it.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let property = named(context)?;
-    let fallback = context.body(|fields, problems, _| {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let property = context.find(&context.tenant.contact_properties)?;
+    let fallback = context.body(|fields| {
         for field in ["key", "type"] {
-            if fields.has(field) {
-                problems.wrong(|| format!("`{}` can't be changed.", fields.name(field)));
-            }
+            fields.refuse(field, "can't be changed");
         }
-        Some(fields.take_change("fallback_value", |fields| {
-            property.r#type.take_fallback(fields, "property", problems)
-        }))
+        fields.patch("fallback_value", |field| property.r#type.read_fallback(field, "property"))
     })?;
     let changed = context.tenant.contact_properties.try_change(property.id, |property| {
-        match fallback {
-            Change::Keep => {}
-            Change::Clear => property.fallback_value = None,
-            Change::Set(value) => property.fallback_value = Some(value),
-        }
+        fallback.apply(&mut property.fallback_value);
         Ok(())
     });
     changed.transpose()?;
@@ -100,8 +83,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /contact-properties/{contact_property_id}`: also deletes the contacts' values.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let property = named(context)?;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let property = context.find(&context.tenant.contact_properties)?;
     context.tenant.contact_properties.remove(property.id);
     let group = Group::Property(property.key.clone());
     context.tenant.contacts.change_all(
@@ -110,9 +93,4 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         |contact| drop(contact.properties.remove(&property.key)),
     );
     Ok(answers::deleted("contact_property", property.id))
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<ContactProperty>, Problem> {
-    let id = context.id("a contact property")?;
-    context.tenant.contact_properties.get(id).ok_or_else(|| Problem::not_found("Contact property not found."))
 }

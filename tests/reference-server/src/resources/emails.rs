@@ -6,8 +6,7 @@ pub(crate) mod draft;
 pub(crate) mod schedule;
 pub(crate) mod template;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -18,24 +17,14 @@ use crate::lock::lock;
 use crate::model::email;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Body, Fields, Problems};
 
 /// `POST /emails`, and its aliases `POST /email`, `/emails/sending`, `/email/sending`.
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let body = Body::read(context.request.body())?;
-    let mut problems = Problems::default();
-    let mut ignored = context.ignored();
-    let now = context.state.clock.now();
-    let draft = Fields::read_body(body, &mut problems).and_then(|fields| {
-        Draft::read_all(fields, &Form::single(&context.tenant, now), &mut problems, &mut ignored)
-    });
-    let draft = match (draft, problems.into_problem()) {
-        (Some(draft), None) => draft,
-        (_, Some(problem)) => return Err(problem),
-        (None, None) => return Err(Problem::application("An email was rejected without a reason.")),
-    };
+pub(crate) fn send(context: &Context<'_>) -> Answer {
+    let now = context.now();
+    let draft = context.body(|fields| Draft::read(fields, &Form::single(&context.tenant, now)))?;
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
     let id = delivery::accept(context.state, &context.tenant, draft, now);
@@ -43,14 +32,14 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /emails`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::A)?;
     let page = window.page_where(&lock(&context.tenant.emails), |_| true)?;
     Ok(list(&page.show(email::Item)))
 }
 
 /// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
     let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -18,51 +17,49 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::event::schema::Schema;
 use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::change::Change;
+use crate::wire::fields::{Field, Fields};
+use crate::wire::input::input;
+use crate::wire::paging::{Mode, quoted};
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Change, Fields, Problems};
+use crate::wire::problems::Checked;
+use crate::wire::readers::{non_empty, uuid};
+
+input! {
+    struct NewEvent(fields) {
+        name: String = fields.required("name", read_name),
+        schema: Option<Schema> = fields.optional("schema", Schema::read),
+    }
+}
 
 /// `POST /events`, 201. Names are unique.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let (name, schema) = context.body(|fields, problems, ignored| {
-        let name = take_name(fields, "name", problems);
-        let schema = fields.take_change("schema", |fields| Schema::take(fields, problems, ignored));
-        Some((name?, schema))
-    })?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let NewEvent { name, schema } = context.body(NewEvent::read)?;
     let (id, now) = (context.state.next_id(), context.now());
-    let schema = if let Change::Set(schema) = schema { Some(schema) } else { None };
     let event = Event { id, name, schema, created_at: now, updated_at: None };
     context.tenant.events.add(id, event)?;
     Ok(answers::created("event", id))
 }
 
 /// `GET /events`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
-    let page = context.tenant.events.page(&window)?;
-    Ok(list(&page.show(event::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.events, Mode::B)
 }
 
 /// `GET /events/{id_or_name}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &event::Detail(&*find(context)?)))
 }
 
 /// `PATCH /events/{id_or_name}`: replaces or removes the schema.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
-    let schema = context.body(|fields, problems, ignored| {
-        match fields.take_change("schema", |fields| Schema::take(fields, problems, ignored)) {
-            Change::Set(schema) => Some(Some(schema)),
-            Change::Clear => Some(None),
-            Change::Keep => {
-                if problems.is_empty() {
-                    problems.missing(fields.name("schema"));
-                }
-                None
-            }
-        }
+    let schema = context.body(|fields| match fields.patch("schema", Schema::read)? {
+        Change::Set(schema) => Ok(Some(schema)),
+        Change::Clear => Ok(None),
+        Change::Keep => Err(fields.report().missing("schema")),
     })?;
     let now = context.now();
     let changed = context.tenant.events.try_change(id, |event| {
@@ -70,36 +67,39 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         event.updated_at = Some(now);
         Ok(())
     });
-    changed.ok_or_else(not_found)??;
+    changed.ok_or_else(Event::not_found)??;
     Ok(answers::reference("event", id))
 }
 
 /// `DELETE /events/{id_or_name}`. Automations that it triggers stay: an event needn't be defined.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = find(context)?.id;
-    context.tenant.events.remove(id).ok_or_else(not_found)?;
+    context.tenant.events.remove(id).ok_or_else(Event::not_found)?;
     Ok(answers::deleted("event", id))
 }
 
 /// `POST /events/send`, 202: every enabled automation with a trigger of this name starts a run for the contact, and runs that wait for the
 /// event resume. An unknown address becomes a contact if a run starts for it.
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn send(context: &Context<'_>) -> Answer {
     #[derive(Serialize)]
     struct Sent<'a> {
         object: &'static str,
         event: &'a str,
     }
-    let (name, recipient, payload) = context.body(|fields, problems, _| {
-        let name = take_name(fields, "event", problems);
-        let recipient = Recipient::take(fields, problems);
-        let payload = take_payload(fields, problems);
-        if let (Some(name), Some(payload)) = (&name, &payload)
-            && let Some(event) = context.tenant.events.by_key(name)
+    let (name, recipient, payload) = context.body(|fields| {
+        let name = fields.required("event", read_name);
+        let recipient = Recipient::read(fields);
+        let payload = fields.optional("payload", |field| match field.value() {
+            Some(Value::Object(payload)) => Ok(payload),
+            _ => Err(field.reject("must be an object that is not nested too deeply")),
+        });
+        let (name, payload) = (name?, payload?.unwrap_or_default());
+        if let Some(event) = context.tenant.events.by_key(&name)
             && let Some(schema) = &event.schema
         {
-            schema.check(payload, problems);
+            schema.check(&payload, fields.report());
         }
-        Some((name?, recipient?, payload?))
+        Ok((name, recipient?, payload))
     })?;
     let payload = Arc::new(Value::Object(payload));
     let contact = match recipient {
@@ -134,70 +134,42 @@ enum Recipient {
 }
 
 impl Recipient {
-    fn take(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Self> {
+    fn read(fields: &mut Fields<'_>) -> Checked<Self> {
         match (fields.has("contact_id"), fields.has("email")) {
             (true, true) => {
-                problems.wrong(|| "Only one of `contact_id` and `email` may be given.".into());
-                fields.take("contact_id");
-                fields.take("email");
-                return None;
+                fields.skip("contact_id");
+                fields.skip("email");
+                Err(fields.report().wrong("Only one of `contact_id` and `email` may be given."))
             }
-            (false, false) => {
-                problems.missing("contact_id` or `email");
-                return None;
-            }
-            _ => {}
+            (false, false) => Err(fields.report().missing("contact_id` or `email")),
+            (true, false) => fields.required("contact_id", uuid).map(Self::Contact),
+            (false, true) => fields.required("email", read_email).map(Self::Email),
         }
-        if let Some(text) = fields.take_text("contact_id", problems) {
-            let id = Uuid::try_parse(&text).ok();
-            if id.is_none() {
-                problems.wrong(|| format!("`contact_id` must be a UUID; found {}.", quoted(&text)));
-            }
-            return id.map(Self::Contact);
-        }
-        let text = fields.take_text("email", problems)?;
-        let address = Mailbox::parse(&text).ok().filter(|mailbox| mailbox.address == text);
-        if address.is_none() {
-            problems.wrong(|| {
-                format!("`email` must be an email address without a name; found {}.", quoted(&text))
-            });
-        }
-        address.map(|_| Self::Email(text.into_owned()))
     }
 }
 
-fn take_payload(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Map<String, Value>> {
-    if !fields.has("payload") {
-        fields.take("payload");
-        return Some(Map::new());
-    }
-    let payload = fields.take_value("payload");
-    if let Some(Value::Object(payload)) = payload {
-        return Some(payload);
-    }
-    problems.wrong(|| "`payload` must be an object that is not nested too deeply.".into());
-    None
+fn read_email(field: &Field<'_>) -> Checked<String> {
+    field.parsed(|text| {
+        let address = Mailbox::parse(text).ok().filter(|mailbox| mailbox.address == text);
+        address.map(|mailbox| mailbox.address).ok_or("must be an email address without a name")
+    })
 }
 
 /// Reads the name of an event.
-fn take_name(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<String> {
-    let name = fields.require_text(field, problems)?;
+fn read_name(field: &Field<'_>) -> Checked<String> {
+    let name = non_empty(field)?;
     if name.starts_with(RESERVED_PREFIX) {
-        problems.wrong(|| {
-            format!("`{field}` must not begin with `{RESERVED_PREFIX}`, which is reserved for the service; found {}.", quoted(&name))
-        });
-        return None;
+        let found = quoted(&name);
+        return Err(field.reject(format_args!(
+            "must not begin with `{RESERVED_PREFIX}`, which is reserved for the service; found {found}"
+        )));
     }
-    Some(name)
+    Ok(name)
 }
 
 /// Finds the event definition of the path, by ID or name.
 fn find(context: &Context<'_>) -> Result<Arc<Event>, Problem> {
     let identifier = context.parameter(0);
     let by_id = Uuid::try_parse(&identifier).ok().and_then(|id| context.tenant.events.get(id));
-    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(not_found)
-}
-
-fn not_found() -> Problem {
-    Problem::not_found("Event not found.")
+    by_id.or_else(|| context.tenant.events.by_key(&identifier)).ok_or_else(Event::not_found)
 }

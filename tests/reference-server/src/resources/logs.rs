@@ -1,25 +1,26 @@
 //! The log of API requests: `GET /logs`, `GET /logs/{log_id}`.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::lock::lock;
 use crate::model::log;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 
 /// `GET /logs`, mode A. The request itself is logged after its response.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::A)?;
     let page = window.page_where(&lock(&context.tenant.logs), |_| true)?;
     Ok(list(&page.show(log::Item)))
 }
 
 /// `GET /logs/{log_id}`. The specification doesn't define it; it has the shape of the public service.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     let id = context.id("a log entry")?;
     let entry = lock(&context.tenant.logs).get(id).cloned();
     let entry = entry.ok_or_else(|| Problem::not_found("Log entry not found."))?;

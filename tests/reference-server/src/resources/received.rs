@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -22,7 +22,8 @@ use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
@@ -82,14 +83,14 @@ pub(crate) fn may_receive(state: &State, tenant: &Tenant, recipient: &str) -> bo
 }
 
 /// `GET /emails/receiving`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     let page = window.page_where(&lock(&context.tenant.received), |_| true)?;
     Ok(list(&page.show(record::Item)))
 }
 
 /// `GET /emails/receiving/{email_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
     let links = Links::now(context.state, &email);
     Ok(json(

@@ -12,34 +12,22 @@ use crate::context::Context;
 use crate::model::contact::Group;
 use crate::model::segment::{self, Segment};
 use crate::resources::contacts::view;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Page, Window, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Fields, Problems};
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::{Mode, Page, list};
+use crate::wire::problem::json;
+use crate::wire::readers::non_blank;
 
 /// `POST /segments`, and `POST /audiences`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let name = context.body(|fields| fields.required("name", non_blank))?;
     let id = context.state.next_id();
     context.tenant.segments.add(id, Segment { id, name: name.clone(), created_at: context.now() })?;
     Ok(json(StatusCode::CREATED, &Created { object: object(context), id: id.to_string(), name }))
 }
 
-fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    if !fields.has("name") {
-        problems.missing(fields.name("name"));
-    }
-    let name = fields.take_text("name", problems)?;
-    if name.trim().is_empty() {
-        problems.wrong(|| format!("`{}` must not be empty.", fields.name("name")));
-        return None;
-    }
-    Some(name.into_owned())
-}
-
 /// `GET /segments`, and `GET /audiences`; mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     Ok(items(&context.tenant.segments.page(&window)?))
 }
 
@@ -49,15 +37,15 @@ pub(crate) fn items(page: &Page<Arc<Segment>>) -> Response<Bytes> {
 }
 
 /// `GET /segments/{segment_id}`, and `GET /audiences/{audience_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let segment = named(context)?;
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    let segment = context.find(&context.tenant.segments)?;
     Ok(json(StatusCode::OK, &Record { object: object(context), item: segment::Item(&segment) }))
 }
 
 /// `PATCH /segments/{segment_id}`: renames the segment.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
-    let name = context.body(|fields, problems, _| take_name(fields, problems))?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.segments)?.id;
+    let name = context.body(|fields| fields.required("name", non_blank))?;
     let rename = |segment: &mut Segment| {
         segment.name = name;
         Ok(())
@@ -68,7 +56,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// `DELETE /segments/{segment_id}`, and `DELETE /audiences/{audience_id}`. The contacts stay. The response for an unknown segment is the
 /// same, as with the public service.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a segment")?;
     context.tenant.segments.remove(id);
     for group in [Group::Member(id), Group::FormerMember(id)] {
@@ -82,16 +70,10 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /segments/{segment_id}/contacts`, and `GET /audiences/{audience_id}/contacts`; mode B.
-pub(crate) fn members(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn members(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.segments)?.id;
+    let window = context.window(Mode::B)?;
     Ok(view::items(&view::members(context, &window, id)?))
-}
-
-/// Finds the segment of the path.
-pub(crate) fn named(context: &Context<'_>) -> Result<Arc<Segment>, Problem> {
-    let id = context.id("a segment")?;
-    context.tenant.segments.get(id).ok_or_else(|| Problem::not_found("Segment not found."))
 }
 
 fn object(context: &Context<'_>) -> &'static str {

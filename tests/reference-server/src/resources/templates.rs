@@ -7,8 +7,7 @@ pub(crate) mod input;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use uuid::Uuid;
 
 use self::input::TemplateInput;
@@ -16,8 +15,9 @@ use crate::context::Context;
 use crate::model::template::version::Version;
 use crate::model::template::{self, Template};
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list};
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
 
 /// The result of looking up a template to send.
@@ -47,11 +47,11 @@ pub(crate) fn find(tenant: &Tenant, id_or_alias: &str) -> Option<Arc<Template>> 
 
 /// Finds the template of the path.
 fn named(context: &Context<'_>) -> Result<Arc<Template>, Problem> {
-    find(&context.tenant, &context.parameter(0)).ok_or_else(|| Problem::not_found("Template not found."))
+    find(&context.tenant, &context.parameter(0)).ok_or_else(Template::not_found)
 }
 
 /// `POST /templates`: creates a draft.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn create(context: &Context<'_>) -> Answer {
     let (id, now) = (context.state.next_id(), context.now());
     let input = TemplateInput::to_create(context)?;
     let blank = Version {
@@ -79,18 +79,17 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /templates`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.templates.page(&window)?.show(template::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.templates, Mode::A)
 }
 
 /// `GET /templates/{id_or_alias}`: the latest version.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &template::Detail(&*named(context)?)))
 }
 
 /// `PATCH /templates/{id_or_alias}`.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     let input = TemplateInput::to_update(context)?;
     let (now, version) = (context.now(), context.state.next_id());
@@ -102,11 +101,11 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
         template.updated_at = now;
         Ok(answers::reference("template", id))
     });
-    changed.ok_or_else(|| Problem::not_found("Template not found."))?
+    changed.ok_or_else(Template::not_found)?
 }
 
 /// `POST /templates/{id_or_alias}/publish`: publishes the latest version. Repeating it has no effect.
-pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn publish(context: &Context<'_>) -> Answer {
     let (id, now) = (named(context)?.id, context.now());
     context.tenant.templates.change(id, |template| {
         if !template.has_unpublished_versions() {
@@ -120,7 +119,7 @@ pub(crate) fn publish(context: &Context<'_>) -> Result<Response<Bytes>, Problem>
 }
 
 /// `POST /templates/{id_or_alias}/duplicate`: a draft with the latest version, without the alias.
-pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn duplicate(context: &Context<'_>) -> Answer {
     let (original, id, now) = (named(context)?, context.state.next_id(), context.now());
     let copy = Template {
         id,
@@ -137,7 +136,7 @@ pub(crate) fn duplicate(context: &Context<'_>) -> Result<Response<Bytes>, Proble
 }
 
 /// `DELETE /templates/{id_or_alias}`.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = named(context)?.id;
     context.tenant.templates.remove(id);
     Ok(answers::deleted("template", id))

@@ -4,110 +4,98 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
-
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::model::contact::{Group, Subscription};
-use crate::model::topic::{self, Topic, Visibility};
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list};
-use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Change, Fields, Problems};
+use crate::model::topic::{Topic, Visibility};
+use crate::wire::answers::{self, Answer};
+use crate::wire::change::{Change, replace};
+use crate::wire::fields::Field;
+use crate::wire::input::input;
+use crate::wire::paging::Mode;
+use crate::wire::problems::Checked;
 
 /// The maximum length of a name, in characters.
 const MAX_NAME: usize = 50;
 /// The maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 200;
-const VISIBILITIES: &[(&str, Visibility)] =
-    &[("public", Visibility::Public), ("private", Visibility::Private)];
+
+input! {
+    struct NewTopic(fields; requires "name", "default_subscription") {
+        name: String = fields.required("name", name),
+        description: Option<String> = fields.optional("description", description),
+        default_subscription: Subscription =
+            fields.required("default_subscription", |field| field.one_of(Subscription::WORDS)),
+        visibility: Option<Visibility> = fields.optional("visibility", |field| field.one_of(Visibility::WORDS)),
+    }
+}
+
+input! {
+    struct TopicPatch(fields) {
+        name: Option<String> = fields.optional("name", name),
+        description: Change<String> = fields.patch("description", description),
+        visibility: Option<Visibility> = {
+            fields.refuse("default_subscription", "can't be changed");
+            fields.optional("visibility", |field| field.one_of(Visibility::WORDS))
+        },
+    }
+}
+
+fn name(field: &Field<'_>) -> Checked<String> {
+    let name = field.text()?;
+    let length = name.chars().count();
+    if name.trim().is_empty() || length > MAX_NAME {
+        return Err(field.reject(format_args!("must have 1 to {MAX_NAME} characters; found {length}")));
+    }
+    Ok(name.into_owned())
+}
+
+fn description(field: &Field<'_>) -> Checked<String> {
+    let description = field.text()?;
+    let length = description.chars().count();
+    if length > MAX_DESCRIPTION {
+        let rule = format_args!("must have at most {MAX_DESCRIPTION} characters; found {length}");
+        return Err(field.reject(rule));
+    }
+    Ok(description.into_owned())
+}
 
 /// `POST /topics`.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = context.state.next_id();
-    let topic = context.body(|fields, problems, _| {
-        for field in ["name", "default_subscription"] {
-            if !fields.has(field) {
-                problems.missing(fields.name(field));
-            }
-        }
-        let name = take_name(fields, problems);
-        let description = take_description(fields, problems);
-        let subscription = fields.take_word("default_subscription", Subscription::WORDS, problems);
-        let visibility = fields.take_word("visibility", VISIBILITIES, problems);
-        Some(Topic {
-            id,
-            name: name?,
-            description,
-            default_subscription: subscription?,
-            visibility: visibility.unwrap_or(Visibility::Private),
-            created_at: context.now(),
-            updated_at: context.now(),
-        })
-    })?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let (id, now) = (context.state.next_id(), context.now());
+    let input = context.body(NewTopic::read)?;
+    let topic = Topic {
+        id,
+        name: input.name,
+        description: input.description,
+        default_subscription: input.default_subscription,
+        visibility: input.visibility.unwrap_or(Visibility::Private),
+        created_at: now,
+        updated_at: now,
+    };
     context.tenant.topics.add(id, topic)?;
     notify_webhooks(context, "topic.created", context.tenant.topics.get(id));
     Ok(answers::created("topic", id))
 }
 
-fn take_name(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let name = fields.take_text("name", problems)?;
-    let length = name.chars().count();
-    if name.trim().is_empty() || length > MAX_NAME {
-        problems.wrong(|| {
-            format!("`{}` must have 1 to {MAX_NAME} characters; found {length}.", fields.name("name"))
-        });
-        return None;
-    }
-    Some(name.into_owned())
-}
-
-fn take_description(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<String> {
-    let description = fields.take_text("description", problems)?;
-    let length = description.chars().count();
-    if length > MAX_DESCRIPTION {
-        problems.wrong(|| {
-            format!(
-                "`{}` must have at most {MAX_DESCRIPTION} characters; found {length}.",
-                fields.name("description")
-            )
-        });
-        return None;
-    }
-    Some(description.into_owned())
-}
-
 /// `GET /topics`: 20 by default, as in mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::A)?;
-    Ok(list(&context.tenant.topics.page(&window)?.show(topic::Item)))
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.topics, Mode::A)
 }
 
 /// `GET /topics/{topic_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    Ok(json(StatusCode::OK, &topic::Detail(&*named(context)?)))
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.topics)
 }
 
 /// `PATCH /topics/{topic_id}`: name, description, visibility. The default subscription can't be changed.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
-    let (name, description, visibility) = context.body(|fields, problems, _| {
-        let name = take_name(fields, problems);
-        let description = fields.take_change("description", |fields| take_description(fields, problems));
-        if fields.has("default_subscription") {
-            problems.wrong(|| format!("`{}` can't be changed.", fields.name("default_subscription")));
-        }
-        Some((name, description, fields.take_word("visibility", VISIBILITIES, problems)))
-    })?;
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.topics)?.id;
+    let patch = context.body(TopicPatch::read)?;
     let changed = context.tenant.topics.try_change(id, |topic| {
-        topic.name = name.unwrap_or_else(|| std::mem::take(&mut topic.name));
-        match description {
-            Change::Keep => {}
-            Change::Clear => topic.description = None,
-            Change::Set(text) => topic.description = Some(text),
-        }
-        topic.visibility = visibility.unwrap_or(topic.visibility);
+        replace(&mut topic.name, patch.name);
+        patch.description.apply(&mut topic.description);
+        replace(&mut topic.visibility, patch.visibility);
         topic.updated_at = context.now();
         Ok(())
     });
@@ -117,8 +105,8 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `DELETE /topics/{topic_id}`: also deletes the contacts' choices.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let id = named(context)?.id;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = context.find(&context.tenant.topics)?.id;
     notify_webhooks(context, "topic.deleted", context.tenant.topics.remove(id));
     context.tenant.contacts.change_all(
         &Group::Topic(id),
@@ -136,9 +124,4 @@ fn notify_webhooks(context: &Context<'_>, kind: &'static str, topic: Option<Arc<
         let data = || payload::topic(&topic, kind == "topic.deleted");
         notify(context.state, &context.tenant, context.now(), kind, None, data);
     }
-}
-
-fn named(context: &Context<'_>) -> Result<Arc<Topic>, Problem> {
-    let id = context.id("a topic")?;
-    context.tenant.topics.get(id).ok_or_else(|| Problem::not_found("Topic not found."))
 }

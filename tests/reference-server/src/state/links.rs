@@ -15,7 +15,24 @@ use crate::state::names::Names;
 /// The base URL of links while no mount is listening: a reserved name that never resolves (RFC 2606).
 const UNREACHABLE: &str = "http://sandbox.invalid";
 
+/// What a tenant is identified for. The tag for one purpose says nothing about that for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum TagPurpose {
+    /// Unsubscribe links, which recipients see.
+    UnsubscribeLink,
+    /// The list of accounts.
+    Account,
+}
+
+impl TagPurpose {
+    pub(crate) const ALL: [Self; 2] = [Self::UnsubscribeLink, Self::Account];
+}
+
+/// Identifies a tenant without revealing its name, which is an API key.
+pub(crate) type Tag = [u8; 16];
+
 /// The service's base URL, and the key that signs its links.
+///
 ///
 /// The key is random, or derived from the seed. It is part of the state: links of an earlier run are invalid unless that run's state was
 /// persisted.
@@ -74,6 +91,15 @@ impl Links {
     /// Signs bytes for one purpose; the signature is invalid for every other.
     pub(crate) fn sign(&self, purpose: &str, bytes: &[u8]) -> [u8; 32] {
         self.mac(purpose, bytes).finalize().into_bytes().into()
+    }
+
+    /// The tag of a tenant, constant as long as the key is.
+    pub(crate) fn tag(&self, purpose: TagPurpose, tenant: &str) -> Tag {
+        let purpose = match purpose {
+            TagPurpose::UnsubscribeLink => "tenant of an unsubscribe link",
+            TagPurpose::Account => "account",
+        };
+        *self.sign(purpose, tenant.as_bytes()).first_chunk().unwrap_or(&[0; 16])
     }
 
     /// Encodes bytes and their signature as one path segment.

@@ -17,6 +17,7 @@ use crate::store::budget::Budget;
 use crate::store::counted::Counted;
 use crate::store::dirty::Dirty;
 use crate::store::expiring::Expiring;
+use crate::store::ledger::Persist as _;
 use crate::store::table::Rows;
 use crate::wire::paging::{Page, Window};
 use crate::wire::problem::Problem;
@@ -32,15 +33,24 @@ const MAX_REGISTRATIONS: usize = 20;
 /// expires uses 5,760 within the lifetime of a refresh token; older ones are rejected as unknown.
 const MAX_TOKENS: u64 = 6_000;
 
-/// The persisted part of the OAuth state.
+/// The key and the clients as persisted. Registrations are limited per hour, so they are written together.
 #[derive(Deserialize, Serialize)]
 pub(crate) struct StoredOAuth {
     pkcs8: Vec<u8>,
     key_id: String,
     clients: Vec<OAuthClient>,
-    /// Oldest first.
+    /// In files of earlier versions, oldest first; now each grant is a record.
+    #[serde(default, skip_serializing)]
     grants: Vec<Grant>,
+    #[serde(default, skip_serializing)]
     tokens: Vec<(String, (Uuid, u64))>,
+}
+
+/// A grant as persisted, with its refresh tokens and their generations.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct StoredGrant {
+    grant: Grant,
+    tokens: Vec<(String, u64)>,
 }
 
 /// All OAuth state under one lock, so that concurrent requests with the same code or token are ordered.
@@ -50,15 +60,16 @@ pub(crate) struct OAuthStore {
     seeds: Vec<OAuthClient>,
     max_records: usize,
     max_bytes: usize,
-    inner: Mutex<Dirty<Inner>>,
+    inner: Mutex<Inner>,
 }
 
 #[derive(Debug)]
 struct Inner {
-    clients: Counted<OAuthClient>,
+    clients: Dirty<Counted<OAuthClient>>,
     registered: VecDeque<Timestamp>,
     requests: Expiring<Request>,
     codes: Expiring<Code>,
+    /// Every change of a grant's tokens also changes the grant, which persistence relies on.
     grants: Rows<Grant>,
     /// Current and used refresh tokens, with their grant and generation.
     tokens: Counted<(Uuid, u64)>,
@@ -74,7 +85,7 @@ impl Inner {
             clients.insert(client.client_id.clone(), client.clone());
         }
         Self {
-            clients,
+            clients: Dirty::new(clients),
             registered: VecDeque::new(),
             requests: Expiring::new(),
             codes: Expiring::new(),
@@ -157,6 +168,13 @@ impl Inner {
         self.grants.change(id, |grant| *grant.revoked.get_or_insert((now, reason)))
     }
 
+    /// A grant with its tokens, oldest first.
+    fn stored(&self, grant: Grant) -> StoredGrant {
+        let known = self.generations.range((grant.id, 0)..=(grant.id, u64::MAX));
+        let tokens = known.map(|((_, generation), token)| (token.clone(), *generation)).collect();
+        StoredGrant { grant, tokens }
+    }
+
     /// Finds an enabled client.
     fn client(&self, id: &str) -> Option<&OAuthClient> {
         self.clients.get(id).filter(|client| !client.disabled)
@@ -172,7 +190,7 @@ pub(crate) struct Refreshed {
 
 impl OAuthStore {
     pub(crate) fn new(seeds: Vec<OAuthClient>, max_records: usize, max_bytes: usize) -> Self {
-        let inner = Mutex::new(Dirty::new(Inner::new(&seeds)));
+        let inner = Mutex::new(Inner::new(&seeds));
         Self { key: OnceLock::new(), seeds, max_records, max_bytes, inner }
     }
 
@@ -181,10 +199,10 @@ impl OAuthStore {
         self.key.get_or_init(SigningKey::make)
     }
 
-    /// Everything that is persisted, if it changed since the last call.
-    pub(crate) fn changes(&self) -> Option<StoredOAuth> {
+    /// The key and the clients, if they changed since the last call.
+    pub(crate) fn changed_clients(&self) -> Option<StoredOAuth> {
         let mut inner = lock(&self.inner);
-        if !inner.take() {
+        if !inner.clients.take() {
             return None;
         }
         let (pkcs8, key_id) = self.key().parts();
@@ -192,9 +210,25 @@ impl OAuthStore {
             pkcs8: pkcs8.to_vec(),
             key_id: key_id.to_owned(),
             clients: inner.clients.values().cloned().collect(),
-            grants: inner.grants.oldest_first().map(|grant| Grant::clone(grant)).collect(),
-            tokens: inner.tokens.iter().map(|(token, good)| (token.clone(), *good)).collect(),
+            grants: Vec::new(),
+            tokens: Vec::new(),
         })
+    }
+
+    /// Reports the grants that changed since the last call: a position, and the grant if it still exists. Returns whether these are all
+    /// grants, as on the first call.
+    pub(crate) fn changed_grants(&self, mut show: impl FnMut(u64, Option<StoredGrant>)) -> bool {
+        let mut inner = lock(&self.inner);
+        let changed = inner.grants.take_changed();
+        let is_first = changed.is_none();
+        let mut changed = changed.unwrap_or_else(|| inner.grants.positions());
+        changed.sort_unstable();
+        changed.dedup();
+        for position in changed {
+            let grant = inner.grants.at(position).map(|(_, grant)| Grant::clone(grant));
+            show(position, grant.map(|grant| inner.stored(grant)));
+        }
+        is_first
     }
 
     /// Restores the state of an earlier run. Codes and pending requests aren't persisted: they live for minutes. Returns `None` if the key
@@ -218,8 +252,19 @@ impl OAuthStore {
         Some(Self { key: key.into(), ..self })
     }
 
+    /// Restores a grant of an earlier run at its position.
+    pub(crate) fn restore_grant(&self, position: u64, stored: StoredGrant) {
+        let mut inner = lock(&self.inner);
+        let StoredGrant { grant, tokens } = stored;
+        let id = grant.id;
+        inner.grants.restore(position, id, Arc::new(grant));
+        for (token, generation) in tokens {
+            inner.add_token(token, id, generation);
+        }
+    }
+
     pub(crate) fn reset(&self) {
-        **lock(&self.inner) = Inner::new(&self.seeds);
+        *lock(&self.inner) = Inner::new(&self.seeds);
     }
 
     /// Removes the codes and grants of a tenant.
@@ -481,4 +526,38 @@ fn open(
     inner.record_event(now, grant.id, TokenEventKind::Issued);
     inner.fit(store.max_bytes, grant.id);
     Refreshed { scope: grant.scopes.join(" "), grant, refresh_token }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(store: &OAuthStore) -> Vec<(u64, Option<usize>)> {
+        let mut changed = Vec::new();
+        store.changed_grants(|position, stored| {
+            changed.push((position, stored.map(|stored| stored.tokens.len())));
+        });
+        changed
+    }
+
+    #[test]
+    fn only_changed_grants_are_written() {
+        let client = OAuthClient::new("app", "An app", "http://localhost/callback");
+        let store = OAuthStore::new(vec![client.clone()], 1_000, 1 << 20);
+        let now = Timestamp::UNIX_EPOCH;
+        let scopes = || vec!["full_access".to_owned()];
+        let ids: Vec<_> = (0..100).map(Uuid::from_u128).collect();
+        for id in &ids {
+            store.grant(&client, "tenant", scopes(), *id, format!("{id}-1"), now);
+        }
+        assert!(store.changed_clients().is_some());
+        assert_eq!(changed(&store).len(), 100);
+
+        assert!(store.rotate(&format!("{}-1", ids[7]), "app", None, "next".to_owned(), now).is_ok());
+        store.revoke(ids[9], "tenant", now).unwrap();
+        lock(&store.inner).remove_grant(ids[11]);
+        assert!(store.changed_clients().is_none());
+        assert_eq!(changed(&store), [(7, Some(2)), (9, Some(1)), (11, None)]);
+        assert_eq!(changed(&store), []);
+    }
 }

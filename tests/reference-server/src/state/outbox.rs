@@ -2,7 +2,8 @@
 //!
 //! Every webhook has a queue and a concurrency limit of its own, so an unresponsive endpoint doesn't delay the others.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, Weak};
 
 use uuid::Uuid;
@@ -15,6 +16,9 @@ use crate::state::tenant::Tenant;
 const MAX_PER_WEBHOOK: usize = 8;
 /// The maximum number of attempts in flight.
 const MAX_IN_FLIGHT: usize = 64;
+
+/// The number of waiting attempts that are checked for whether their event still exists, whenever one is added.
+const CHECKS: usize = 4;
 
 /// A delivery attempt to make.
 pub(crate) struct PendingAttempt {
@@ -56,21 +60,28 @@ impl Waiting {
     }
 }
 
+/// The webhook of a waiting attempt, and the attempt's number.
+type Place = (Uuid, u64);
+
 #[derive(Default)]
 struct Queues {
+    /// Of each webhook, in the order of their arrival.
+    waiting: BTreeMap<Place, Waiting>,
+    /// The number of the next attempt.
+    next: u64,
+    /// The last attempt that was checked for whether its event still exists.
+    checked: Place,
     by_webhook: HashMap<Uuid, Queue>,
-    /// The webhooks with waiting attempts, the next one first.
+    /// The listed webhooks, the next one first: those with waiting attempts, and some whose attempts were dropped.
     ready: VecDeque<Uuid>,
     running: usize,
-    /// The number of waiting attempts, and the threshold above which those of evicted events are dropped.
-    waiting: usize,
-    purge_above: usize,
 }
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: usize,
     running: usize,
+    listed: bool,
 }
 
 impl Outbox {
@@ -84,17 +95,16 @@ impl Outbox {
         let mut queues = lock(&self.queues);
         let webhook = job.delivery.webhook;
         let queues = &mut *queues;
+        queues.waiting.insert((webhook, queues.next), Waiting::new(&job));
+        queues.next += 1;
         let queue = queues.by_webhook.entry(webhook).or_default();
-        queue.waiting.push_back(Waiting::new(&job));
-        queues.waiting += 1;
-        if queue.waiting.len() == 1 {
+        queue.waiting += 1;
+        if !std::mem::replace(&mut queue.listed, true) {
             queues.ready.push_back(webhook);
         }
-        let displaced = (queue.waiting.len() > self.max_waiting).then(|| queue.waiting.pop_front()).flatten();
-        queues.waiting -= usize::from(displaced.is_some());
-        if queues.waiting > queues.purge_above {
-            queues.purge();
-        }
+        let is_full = queue.waiting > self.max_waiting;
+        let displaced = if is_full { queues.pop(webhook) } else { None };
+        queues.purge();
         displaced.and_then(Waiting::open)
     }
 
@@ -107,15 +117,14 @@ impl Outbox {
         }
         for _ in 0..queues.ready.len() {
             let webhook = queues.ready.pop_front()?;
-            let queue = queues.by_webhook.get_mut(&webhook)?;
-            if queue.running >= MAX_PER_WEBHOOK {
+            if queues.by_webhook.get(&webhook).is_some_and(|queue| queue.running >= MAX_PER_WEBHOOK) {
                 queues.ready.push_back(webhook);
                 continue;
             }
-            let before = queue.waiting.len();
-            let job = std::iter::from_fn(|| queue.waiting.pop_front()).find_map(Waiting::open);
-            queues.waiting -= before - queue.waiting.len();
-            if !queue.waiting.is_empty() {
+            let job = std::iter::from_fn(|| queues.pop(webhook)).find_map(Waiting::open);
+            let queue = queues.by_webhook.entry(webhook).or_default();
+            queue.listed = queue.waiting > 0;
+            if queue.listed {
                 queues.ready.push_back(webhook);
             }
             if job.is_some() {
@@ -123,9 +132,7 @@ impl Outbox {
                 queues.running += 1;
                 return job;
             }
-            if queue.running == 0 {
-                queues.by_webhook.remove(&webhook);
-            }
+            queues.forget_idle(webhook);
         }
         None
     }
@@ -137,35 +144,58 @@ impl Outbox {
         queues.running = queues.running.saturating_sub(1);
         if let Some(queue) = queues.by_webhook.get_mut(&webhook) {
             queue.running = queue.running.saturating_sub(1);
-            if queue.running == 0 && queue.waiting.is_empty() {
-                queues.by_webhook.remove(&webhook);
-            }
         }
+        queues.forget_idle(webhook);
     }
 
     /// Drops all waiting attempts. Those in flight end by themselves.
     pub(crate) fn clear(&self) {
         let mut queues = lock(&self.queues);
         queues.ready.clear();
-        for queue in queues.by_webhook.values_mut() {
-            queue.waiting.clear();
-        }
+        queues.waiting.clear();
         queues.by_webhook.retain(|_, queue| queue.running > 0);
-        queues.waiting = 0;
+        for queue in queues.by_webhook.values_mut() {
+            (queue.waiting, queue.listed) = (0, false);
+        }
     }
 }
 
 impl Queues {
-    /// Drops the attempts of evicted events, once they may be half of all.
-    fn purge(&mut self) {
-        for queue in self.by_webhook.values_mut() {
-            queue.waiting.retain(|waiting| waiting.delivery.strong_count() > 0);
+    /// Takes the oldest waiting attempt of a webhook.
+    fn pop(&mut self, webhook: Uuid) -> Option<Waiting> {
+        let (place, _) = self.waiting.range((webhook, 0)..=(webhook, u64::MAX)).next()?;
+        self.remove(*place)
+    }
+
+    fn remove(&mut self, place: Place) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&place)?;
+        if let Some(queue) = self.by_webhook.get_mut(&place.0) {
+            queue.waiting -= 1;
         }
-        self.by_webhook.retain(|_, queue| queue.running > 0 || !queue.waiting.is_empty());
-        self.ready
-            .retain(|webhook| self.by_webhook.get(webhook).is_some_and(|queue| !queue.waiting.is_empty()));
-        self.waiting = self.by_webhook.values().map(|queue| queue.waiting.len()).sum();
-        self.purge_above = 2 * self.waiting + 1_024;
+        Some(waiting)
+    }
+
+    /// Drops a queue with nothing in it.
+    fn forget_idle(&mut self, webhook: Uuid) {
+        let idle = |queue: &Queue| queue.waiting == 0 && queue.running == 0 && !queue.listed;
+        if self.by_webhook.get(&webhook).is_some_and(idle) {
+            self.by_webhook.remove(&webhook);
+        }
+    }
+
+    /// Drops attempts of evicted events, a few per call and in turn: all are checked before as many again are added.
+    fn purge(&mut self) {
+        for _ in 0..CHECKS {
+            let after = (Bound::Excluded(self.checked), Bound::Unbounded);
+            let Some((place, waiting)) = self.waiting.range(after).next() else {
+                self.checked = Place::default();
+                return;
+            };
+            self.checked = *place;
+            if waiting.delivery.strong_count() == 0 {
+                self.remove(self.checked);
+            }
+        }
     }
 }
 
@@ -201,17 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_evicted_events_are_dropped() {
+    fn attempts_of_evicted_events_are_dropped_a_few_at_a_time() {
         let outbox = Outbox::new(10_000);
         let kept = push_all(&outbox, std::iter::once(3));
-        for webhook in 0..100_000 {
-            outbox.push(job(webhook % 5));
+        let evicted = push_all(&outbox, (0..40_000).map(|number| number % 5));
+        let waiting = || lock(&outbox.queues).waiting.len();
+        assert_eq!(waiting(), 40_001);
+        drop(evicted);
+        for _ in 0..20_002 {
+            let before = waiting();
+            outbox.push(job(9));
+            assert!(waiting() + CHECKS > before, "a push checks at most {CHECKS} attempts");
         }
-        let queues = lock(&outbox.queues);
-        assert!(
-            queues.waiting < 3_000 && queues.by_webhook.values().all(|queue| queue.waiting.len() < 3_000)
-        );
-        drop(queues);
+        assert!(waiting() < 10, "{}", waiting());
         let taken: Vec<_> = std::iter::from_fn(|| outbox.next()).collect();
         assert!(matches!(&taken[..], [job] if Arc::ptr_eq(&job.delivery, &kept[0])));
     }

@@ -10,6 +10,7 @@ use crate::lock::{lock, read, write};
 use crate::model::log::Entry;
 use crate::settings::Settings;
 use crate::state::keys::ApiKeyIndex;
+use crate::state::links::{Links, Tag, TagPurpose};
 use crate::state::requests::Requests;
 use crate::state::retention::Retention;
 use crate::state::tenant::Tenant;
@@ -20,7 +21,8 @@ use crate::store::size::Size;
 /// The tenants by name, and the bounds on their memory.
 #[derive(Debug)]
 pub(crate) struct Tenants {
-    by_name: RwLock<HashMap<String, Arc<Tenant>>>,
+    index: RwLock<Index>,
+    links: Arc<Links>,
     uses: AtomicU64,
     tenant_limit: usize,
     record_limit: usize,
@@ -37,10 +39,34 @@ pub(crate) struct Tenants {
     pub(crate) api_key_index: ApiKeyIndex,
 }
 
+/// The tenants by name, and their names by tag.
+#[derive(Debug, Default)]
+struct Index {
+    by_name: HashMap<String, Arc<Tenant>>,
+    names: HashMap<(TagPurpose, Tag), String>,
+}
+
+impl Index {
+    fn insert(&mut self, tenant: &Arc<Tenant>, links: &Links) {
+        for purpose in TagPurpose::ALL {
+            self.names.insert((purpose, links.tag(purpose, &tenant.name)), tenant.name.clone());
+        }
+        self.by_name.insert(tenant.name.clone(), Arc::clone(tenant));
+    }
+
+    fn remove(&mut self, name: &str, links: &Links) -> Option<Arc<Tenant>> {
+        for purpose in TagPurpose::ALL {
+            self.names.remove(&(purpose, links.tag(purpose, name)));
+        }
+        self.by_name.remove(name)
+    }
+}
+
 impl Tenants {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, links: Arc<Links>) -> Self {
         Self {
-            by_name: RwLock::default(),
+            index: RwLock::default(),
+            links,
             uses: AtomicU64::new(0),
             tenant_limit: settings.keep_tenants.max(1),
             record_limit: settings.keep_records,
@@ -57,7 +83,7 @@ impl Tenants {
 
     /// Finds a tenant by name.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Tenant>> {
-        read(&self.by_name).get(name).cloned()
+        read(&self.index).by_name.get(name).cloned()
     }
 
     /// Finds a tenant by name, or returns an empty one that isn't stored.
@@ -67,14 +93,15 @@ impl Tenants {
 
     /// Lists all tenants, most recently used first.
     pub(crate) fn all(&self) -> Vec<Arc<Tenant>> {
-        let mut tenants: Vec<_> = read(&self.by_name).values().cloned().collect();
+        let mut tenants: Vec<_> = read(&self.index).by_name.values().cloned().collect();
         tenants.sort_by_key(|tenant| std::cmp::Reverse(tenant.last_used.load(Ordering::Relaxed)));
         tenants
     }
 
-    /// Finds the tenant that matches the predicate.
-    pub(crate) fn find_by(&self, wanted: impl Fn(&Tenant) -> bool) -> Option<Arc<Tenant>> {
-        read(&self.by_name).values().find(|tenant| wanted(tenant)).cloned()
+    /// Finds a tenant by its tag for a purpose.
+    pub(crate) fn by_tag(&self, purpose: TagPurpose, tag: Tag) -> Option<Arc<Tenant>> {
+        let index = read(&self.index);
+        index.by_name.get(index.names.get(&(purpose, tag))?).cloned()
     }
 
     /// Finds or creates the tenant of this name.
@@ -87,7 +114,8 @@ impl Tenants {
 
     fn create(&self, name: &str) -> Arc<Tenant> {
         let (tenant, evicted) = {
-            let mut tenants = write(&self.by_name);
+            let mut index = write(&self.index);
+            let tenants = &index.by_name;
             if let Some(tenant) = tenants.get(name) {
                 return Arc::clone(tenant);
             }
@@ -96,9 +124,9 @@ impl Tenants {
                 tenants.values().min_by_key(last_used).map(|tenant| tenant.name.clone())
             };
             let evicted = if tenants.len() >= self.tenant_limit { least_recent() } else { None };
-            let evicted = evicted.and_then(|name| tenants.remove(&name));
+            let evicted = evicted.and_then(|name| index.remove(&name, &self.links));
             let tenant = self.empty(name);
-            tenants.insert(name.to_owned(), Arc::clone(&tenant));
+            index.insert(&tenant, &self.links);
             (tenant, evicted)
         };
         // After the lock was released: a tenant can have many records.
@@ -115,7 +143,7 @@ impl Tenants {
 
     /// Deletes everything of one tenant.
     pub(crate) fn reset_tenant(&self, name: &str) {
-        let tenant = write(&self.by_name).remove(name);
+        let tenant = write(&self.index).remove(name, &self.links);
         if let Some(tenant) = tenant {
             self.forget(&tenant);
         }
@@ -123,7 +151,7 @@ impl Tenants {
 
     /// Deletes everything.
     pub(crate) fn reset(&self) {
-        write(&self.by_name).clear();
+        *write(&self.index) = Index::default();
         lock(&self.mails).clear();
         lock(&self.logs).clear();
         lock(&self.events).clear();
@@ -225,5 +253,32 @@ fn remove_events(evicted: Vec<(Uuid, Weak<Tenant>)>) {
         if let Some(tenant) = tenant.upgrade() {
             tenant.deliveries.remove(id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_find_existing_tenants_for_their_purpose_only() {
+        let links = Arc::new(Links::new(None));
+        let tenants = Tenants::new(&Settings { keep_tenants: 2, ..Settings::default() }, Arc::clone(&links));
+        let found = |name: &str| {
+            let by = |purpose| tenants.by_tag(purpose, links.tag(purpose, name)).map(|one| one.name.clone());
+            let [link, account] = TagPurpose::ALL.map(by);
+            assert_eq!(link, account);
+            link
+        };
+        for name in ["a", "b", "c"] {
+            tenants.tenant(name);
+        }
+        assert_eq!(["a", "b", "c"].map(found), [None, Some("b".to_owned()), Some("c".to_owned())]);
+        let seen_by_recipients = links.tag(TagPurpose::UnsubscribeLink, "b");
+        assert!(tenants.by_tag(TagPurpose::Account, seen_by_recipients).is_none());
+        tenants.reset_tenant("b");
+        assert_eq!(["b", "c"].map(found), [None, Some("c".to_owned())]);
+        tenants.reset();
+        assert!(read(&tenants.index).names.is_empty());
     }
 }

@@ -14,11 +14,17 @@ use crate::store::budget::Budget;
 use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
 use crate::store::size::{Size, no_heap};
-use crate::wire::paging::{Page, Window};
+use crate::wire::fields::Field;
+use crate::wire::paging::{Page, Window, quoted};
 use crate::wire::problem::Problem;
+use crate::wire::problems::Checked;
+use crate::wire::readers::uuid;
 
 /// A record of a table: its unique key, and the groups that it is looked up by.
 pub(crate) trait Record: Size {
+    /// The name with its article, for error messages: `a template`.
+    const NOUN: &'static str;
+
     /// The plural name for error messages: `templates`.
     const PLURAL: &'static str;
 
@@ -43,6 +49,17 @@ pub(crate) trait Record: Size {
     /// The groups that it belongs to.
     fn groups(&self) -> Vec<Self::Group> {
         Vec::new()
+    }
+
+    /// The name without an article.
+    fn noun() -> &'static str {
+        Self::NOUN.split_once(' ').map_or(Self::NOUN, |(_, noun)| noun)
+    }
+
+    /// The error when a request names no record.
+    fn not_found() -> Problem {
+        let (first, rest) = Self::noun().split_at(1);
+        Problem::not_found(format!("{}{rest} not found.", first.to_ascii_uppercase()))
     }
 }
 
@@ -138,6 +155,28 @@ impl<T: Record> Table<T> {
 
     pub(crate) fn get(&self, id: Uuid) -> Option<Arc<T>> {
         self.lock().get(id).cloned()
+    }
+
+    /// Parses the ID of one of the records.
+    pub(crate) fn known_id(&self, text: &str) -> Option<Uuid> {
+        Uuid::try_parse(text).ok().filter(|id| self.get(*id).is_some())
+    }
+
+    /// Reads the ID of one of the records.
+    pub(crate) fn read_id(&self, field: &Field<'_>) -> Checked<Uuid> {
+        let text = field.text()?;
+        self.known_id(&text).ok_or_else(|| {
+            let (one, noun, found) = (T::NOUN, T::noun(), quoted(&text));
+            field.reject(format_args!("must be the id of {one}; there is no {noun} {found}"))
+        })
+    }
+
+    /// Like [`read_id`](Self::read_id), with an error of its own for a malformed ID.
+    pub(crate) fn read_uuid(&self, field: &Field<'_>) -> Checked<Uuid> {
+        let id = uuid(field)?;
+        let (one, noun) = (T::NOUN, T::noun());
+        let known = self.get(id).map(|_| id);
+        known.ok_or_else(|| field.reject(format_args!("must be the id of {one}; there is no {noun} {id}")))
     }
 
     /// Finds the record with this key.

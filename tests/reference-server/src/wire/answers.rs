@@ -8,6 +8,9 @@ use uuid::Uuid;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
 
+/// The response of a handler, or its error.
+pub(crate) type Answer = Result<Response<Bytes>, Problem>;
+
 /// A resource's type and ID.
 #[derive(Serialize)]
 pub(crate) struct Reference {

@@ -1,7 +1,9 @@
 //! The names of variables and of contact properties.
 
+use std::fmt::{self, Display};
+
 use crate::wire::paging::quoted;
-use crate::wire::validation::Problems;
+use crate::wire::problems::{Checked, Report};
 
 /// The maximum length of a variable key in characters.
 const MAX_KEY: usize = 50;
@@ -10,21 +12,20 @@ const MAX_KEY: usize = 50;
 const RESERVED: [&str; 7] =
     ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL", "contact", "this"];
 
-/// Checks a key, both where a variable is defined and where a value is given.
-pub(crate) fn check_key(name: &str, key: &str, problems: &mut Problems) {
+/// Checks a key, both where a variable is defined and where a value is given. `name` names the field in messages.
+pub(crate) fn check_key(name: impl Display, key: &str, report: &Report<'_>) -> Checked<()> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let wrong = |rule: fmt::Arguments<'_>| Err(report.wrong(format_args!("`{name}` must {rule}.")));
     if key.is_empty() || !key.bytes().all(allowed) {
-        problems.wrong(|| {
-            format!(
-                "`{name}` must have keys of ASCII letters, digits and underscores; found {}.",
-                quoted(key)
-            )
-        });
-    } else if key.len() > MAX_KEY {
-        problems.wrong(|| {
-            format!("`{name}` must have keys of at most {MAX_KEY} characters; found one of {}.", key.len())
-        });
-    } else if RESERVED.contains(&key) {
-        problems.wrong(|| format!("`{name}` must not use the reserved key {key}."));
+        let found = quoted(key);
+        return wrong(format_args!("have keys of ASCII letters, digits and underscores; found {found}"));
     }
+    if key.len() > MAX_KEY {
+        let found = key.len();
+        return wrong(format_args!("have keys of at most {MAX_KEY} characters; found one of {found}"));
+    }
+    if RESERVED.contains(&key) {
+        return wrong(format_args!("not use the reserved key {key}"));
+    }
+    Ok(())
 }

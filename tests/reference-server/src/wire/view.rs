@@ -1,5 +1,6 @@
 //! Serialization of records as JSON objects.
 
+use serde::Serialize;
 use serde::ser::SerializeMap;
 
 /// A value that is serialized as a JSON object, or as a part of another.
@@ -8,7 +9,26 @@ pub(crate) trait View {
     fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
-/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view.
+/// A record with a view in lists.
+pub(crate) trait Listed {
+    type Item<'a>: Serialize
+    where
+        Self: 'a;
+
+    fn item(&self) -> Self::Item<'_>;
+}
+
+/// A record with a view of its own.
+pub(crate) trait Shown {
+    type Detail<'a>: Serialize
+    where
+        Self: 'a;
+
+    fn detail(&self) -> Self::Detail<'_>;
+}
+
+/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view. A view named
+/// `Item` is the one in lists, and one named `Detail` that of the record itself.
 macro_rules! view {
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
         $(#[$doc])*
@@ -29,7 +49,28 @@ macro_rules! view {
                 serde::ser::SerializeMap::end(map)
             }
         }
+
+        $crate::wire::view::view!(@trait $view $type);
     };
+    (@trait Item $type:ty) => {
+        impl $crate::wire::view::Listed for $type {
+            type Item<'a> = Item<'a>;
+
+            fn item(&self) -> Item<'_> {
+                Item(self)
+            }
+        }
+    };
+    (@trait Detail $type:ty) => {
+        impl $crate::wire::view::Shown for $type {
+            type Detail<'a> = Detail<'a>;
+
+            fn detail(&self) -> Detail<'_> {
+                Detail(self)
+            }
+        }
+    };
+    (@trait $other:ident $type:ty) => {};
     (@ $map:ident $record:ident) => {};
     (@ $map:ident $record:ident ..$other:ident, $($rest:tt)*) => {
         $crate::wire::view::View::fields(&$other($record), $map)?;

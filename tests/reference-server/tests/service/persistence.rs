@@ -326,7 +326,7 @@ fn a_file_of_another_version_is_rejected_and_left_unchanged() {
         let refused = persistence::open(folder.path(), Settings::default(), |_| {}).err().unwrap();
         let named = matches!(
             refused,
-            PersistenceError::Newer { found, known: 3 } | PersistenceError::Older { found, known: 3 } if found == format
+            PersistenceError::Newer { found, known: 4 } | PersistenceError::Older { found, known: 4 } if found == format
         );
         assert!(named && refused.to_string().contains(said), "{refused}");
         let database = redb::Database::open(&file).unwrap();

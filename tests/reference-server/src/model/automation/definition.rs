@@ -11,12 +11,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::store::interned::{Interned, word};
 use crate::store::size::{heap_size, no_heap};
+use crate::wire::fields::Fields;
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, Ignored, Problems};
+use crate::wire::problems::Checked;
+use crate::wire::readers::non_empty;
+use crate::wire::words::words;
 
 pub(crate) use crate::model::automation::definition::action::{Action, EmailAction, Part, ValueSource};
 
@@ -55,29 +57,19 @@ heap_size!(Step { key, kind, config, action });
 heap_size!(Connection { from, to, kind });
 no_heap!(BranchKind);
 
-/// The type of a connection: the outcome that it is taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-pub(crate) enum BranchKind {
-    Default,
-    ConditionMet,
-    ConditionNotMet,
-    Timeout,
-    EventReceived,
+words! {
+    /// The type of a connection: the outcome that it is taken for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+    pub(crate) enum BranchKind {
+        Default = "default",
+        ConditionMet = "condition_met",
+        ConditionNotMet = "condition_not_met",
+        Timeout = "timeout",
+        EventReceived = "event_received",
+    }
 }
 
-const BRANCHES: [(&str, BranchKind); 5] = [
-    ("default", BranchKind::Default),
-    ("condition_met", BranchKind::ConditionMet),
-    ("condition_not_met", BranchKind::ConditionNotMet),
-    ("timeout", BranchKind::Timeout),
-    ("event_received", BranchKind::EventReceived),
-];
-
 impl BranchKind {
-    pub(crate) fn as_str(self) -> &'static str {
-        BRANCHES.iter().find(|(_, branch)| *branch == self).map_or("default", |(name, _)| name)
-    }
-
     /// The type of the steps that have this outcome; `None` if all have.
     fn belongs_to(self) -> Option<&'static str> {
         match self {
@@ -122,30 +114,21 @@ impl<'a> EventName<'a> {
 }
 
 impl Definition {
-    /// Reads `steps` and `connections`, which are both present.
-    pub(crate) fn take(
-        fields: &mut Fields<'_>,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        let before = problems.count();
-        let steps = take_items(fields, "steps", problems).map(|items| {
-            if items.is_empty() || items.len() > MAX_STEPS {
-                problems
-                    .wrong(|| format!("`steps` must hold 1 to {MAX_STEPS} steps; found {}.", items.len()));
-            }
-            read_all(&items, "steps", |json, at, pointer| Step::read(json, at, pointer, problems, ignored))
+    /// Reads `steps` and `connections`, which are both required.
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+        let steps = fields.required("steps", |field| {
+            let steps = field.items()?;
+            let fits = match steps.len() {
+                1..=MAX_STEPS => Ok(()),
+                found => Err(field.reject(format_args!("must hold 1 to {MAX_STEPS} steps; found {found}"))),
+            };
+            let steps = steps.read(|_, step| step.object(Step::read));
+            fits.and(steps)
         });
-        let connections = take_items(fields, "connections", problems).map(|items| {
-            read_all(&items, "connections", |json, at, pointer| {
-                Connection::read(json, at, pointer, problems, ignored)
-            })
-        });
-        let definition = Self { steps: steps??, connections: connections?? };
-        if problems.count() == before {
-            graph::check(&definition, problems);
-        }
-        (problems.count() == before).then_some(definition)
+        let connections = fields.required("connections", |field| field.objects(Connection::read));
+        let definition = Self { steps: steps?, connections: connections? };
+        graph::check(&definition, fields.report());
+        Ok(definition)
     }
 
     /// The names of the events that trigger it.
@@ -173,78 +156,34 @@ impl Definition {
     }
 }
 
-fn take_items<'a>(fields: &mut Fields<'a>, name: &str, problems: &mut Problems) -> Option<Vec<&'a RawValue>> {
-    if !fields.has(name) {
-        fields.take(name);
-        problems.missing(fields.name(name));
-        return None;
-    }
-    fields.take_array(name, problems)
-}
-
-/// Reads all items, continuing after invalid ones.
-fn read_all<T>(
-    items: &[&RawValue],
-    name: &str,
-    mut read: impl FnMut(&str, &str, String) -> Option<T>,
-) -> Option<Vec<T>> {
-    let read = items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| read(item.get(), &format!("{name}[{index}]"), format!("/{name}/{index}")));
-    read.collect::<Vec<_>>().into_iter().collect()
-}
-
 impl Step {
-    fn read(
-        json: &str,
-        at: &str,
-        pointer: String,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
-        let key = fields.require_text("key", problems);
-        let kind = fields.require_text("type", problems);
-        let config = fields.take("config");
-        if config.is_none() {
-            problems.missing(fields.name("config"));
-        }
-        let (name, pointer) = (fields.name("config"), fields.pointer("config"));
-        let action = kind.zip(config).and_then(|(kind, config)| {
-            let Some(kind) = action::KINDS.iter().copied().find(|known| *known == kind) else {
-                problems.wrong(|| {
-                    let names = action::KINDS.map(|name| format!("`{name}`")).join(", ");
-                    format!("`{}` must be one of {names}; found {}.", fields.name("type"), quoted(&kind))
-                });
-                return None;
-            };
-            let action = Action::read(kind, config, &name, pointer, problems, ignored)?;
-            let Ok(config) = serde_json::from_str(config) else {
-                problems.wrong(|| format!("`{}` is nested too deeply.", fields.name("config")));
-                return None;
-            };
-            Some((kind, config, action))
+    fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+        let key = fields.required("key", non_empty);
+        let kind = fields.required("type", non_empty);
+        fields.require(&["config"]);
+        let kind = kind.and_then(|kind| {
+            action::KINDS.iter().copied().find(|known| *known == kind).ok_or_else(|| {
+                let (names, found) =
+                    (action::KINDS.map(|name| format!("`{name}`")).join(", "), quoted(&kind));
+                fields.reject("type", format_args!("must be one of {names}; found {found}"))
+            })
         });
-        fields.report_ignored(ignored);
-        let (kind, config, action) = action?;
-        Some(Self { key: key?, kind, config, action })
+        let step = fields.required("config", |config| {
+            let kind = kind?;
+            let action = Action::read(kind, config)?;
+            let config = config.value().ok_or_else(|| config.reject("is nested too deeply"))?;
+            Ok((kind, config, action))
+        });
+        let (key, (kind, config, action)) = (key?, step?);
+        Ok(Self { key, kind, config, action })
     }
 }
 
 impl Connection {
-    fn read(
-        json: &str,
-        at: &str,
-        pointer: String,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
-        let from = fields.require_text("from", problems);
-        let to = fields.require_text("to", problems);
-        let kind = fields.take_word("type", &BRANCHES, problems);
-        fields.report_ignored(ignored);
-        Some(Self { from: from?, to: to?, kind: kind.unwrap_or(BranchKind::Default) })
+    fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+        let from = fields.required("from", non_empty);
+        let to = fields.required("to", non_empty);
+        let kind = fields.optional("type", |field| field.one_of(BranchKind::WORDS));
+        Ok(Self { from: from?, to: to?, kind: kind?.unwrap_or(BranchKind::Default) })
     }
 }

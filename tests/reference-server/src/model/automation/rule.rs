@@ -4,8 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::store::size::Size;
+use crate::wire::change::Change;
+use crate::wire::fields::{Field, Fields};
+use crate::wire::json::kind;
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
+use crate::wire::problems::{Checked, Reported};
+use crate::wire::readers::non_empty;
 
 /// The maximum nesting depth of rules. The specification doesn't define one; readable rules aren't deeper.
 const MAX_DEPTH: usize = 16;
@@ -86,46 +90,23 @@ fn walk<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
 }
 
 impl Rule {
-    pub(crate) fn read(
-        json: &str,
-        at: &str,
-        pointer: String,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        Self::read_at(json, at, pointer, 1, problems, ignored)
+    pub(crate) fn read(field: &Field<'_>) -> Checked<Self> {
+        Self::read_at(field, 1)
     }
 
-    fn read_at(
-        json: &str,
-        at: &str,
-        pointer: String,
-        depth: usize,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
+    fn read_at(field: &Field<'_>, depth: usize) -> Checked<Self> {
         if depth > MAX_DEPTH {
-            problems.wrong(|| format!("`{at}` must not stand in more than {MAX_DEPTH} rules."));
-            return None;
+            return Err(field.reject(format_args!("must not stand in more than {MAX_DEPTH} rules")));
         }
-        let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
-        let form = fields.require_text("type", problems)?;
-        let rule = match form.as_str() {
-            "rule" => read_field(&mut fields, problems),
-            "and" | "or" => {
-                let rules = read_rules(&mut fields, depth, problems, ignored);
-                rules.map(if form == "and" { Self::All } else { Self::Any })
-            }
+        field.object(|fields| match fields.required("type", non_empty)?.as_str() {
+            "rule" => read_field(fields),
+            "and" => read_rules(fields, depth).map(Self::All),
+            "or" => read_rules(fields, depth).map(Self::Any),
             other => {
-                let name = fields.name("type");
-                problems.wrong(|| {
-                    format!("`{name}` must be one of `rule`, `and`, `or`; found {}.", quoted(other))
-                });
-                None
+                let found = quoted(other);
+                Err(fields.reject("type", format_args!("must be one of `rule`, `and`, `or`; found {found}")))
             }
-        };
-        fields.report_ignored(ignored);
-        rule
+        })
     }
 
     /// Evaluates the rule.
@@ -176,65 +157,41 @@ fn same(found: Option<&Value>, value: &Value) -> bool {
     }
 }
 
-fn read_rules(
-    fields: &mut Fields<'_>,
-    depth: usize,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Option<Vec<Rule>> {
-    if !fields.has("rules") {
-        fields.take("rules");
-        problems.missing(fields.name("rules"));
-        return None;
-    }
-    let items = fields.take_array("rules", problems)?;
-    let (name, pointer) = (fields.name("rules"), fields.pointer("rules"));
-    if items.is_empty() {
-        problems.wrong(|| format!("`{name}` must hold one rule at least; found none."));
-        return None;
-    }
-    let read = items.iter().enumerate().map(|(index, item)| {
-        let (at, pointer) = (format!("{name}[{index}]"), format!("{pointer}/{index}"));
-        Rule::read_at(item.get(), &at, pointer, depth + 1, problems, ignored)
-    });
-    read.collect::<Vec<_>>().into_iter().collect()
+fn read_rules(fields: &mut Fields<'_>, depth: usize) -> Checked<Vec<Rule>> {
+    fields.required("rules", |field| {
+        let rules = field.items()?;
+        if rules.is_empty() {
+            return Err(field.reject("must hold one rule at least; found none"));
+        }
+        rules.read(|_, rule| Rule::read_at(rule, depth + 1))
+    })
 }
 
-fn read_field(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Rule> {
-    let name = fields.require_text("field", problems);
-    if let Some(name) = &name {
-        check_origin(&fields.name("field"), name, problems);
-    }
-    let operator = fields.require_text("operator", problems);
-    let given = fields.take_change("value", |fields| fields.take_value("value"));
-    let condition = read_condition(fields, &operator?, given, problems);
-    Some(Rule::Field { name: name?, condition: condition? })
+fn read_field(fields: &mut Fields<'_>) -> Checked<Rule> {
+    let name = fields.required("field", read_variable);
+    let operator = fields.required("operator", non_empty);
+    let given =
+        fields.patch("value", |field| field.value().ok_or_else(|| field.reject("is nested too deeply")));
+    let condition = read_condition(fields, &operator?, given?)?;
+    Ok(Rule::Field { name: name?, condition })
 }
 
-/// Checks that a name starts with its origin.
-pub(crate) fn check_origin(field: &str, name: &str, problems: &mut Problems) {
+/// Reads the name of a variable, which starts with its origin.
+pub(crate) fn read_variable(field: &Field<'_>) -> Checked<String> {
+    let name = non_empty(field)?;
     let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
     if key.is_none_or(str::is_empty) {
-        problems.wrong(|| {
-            format!(
-                "`{field}` must begin with `event.` or `contact.` and name a field; found {}.",
-                quoted(name)
-            )
-        });
+        let found = quoted(&name);
+        return Err(field
+            .reject(format_args!("must begin with `event.` or `contact.` and name a field; found {found}")));
     }
+    Ok(name)
 }
 
-fn read_condition(
-    fields: &Fields<'_>,
-    operator: &str,
-    given: Change<Value>,
-    problems: &mut Problems,
-) -> Option<Condition> {
-    let mut wrong = |what: &str, found: &Value| {
+fn read_condition(fields: &Fields<'_>, operator: &str, given: Change<Value>) -> Checked<Condition> {
+    let wrong = |what: &str, found: &Value| {
         let found = found.to_string();
-        problems.wrong(|| {
-            format!("`{}` must be {what} for `{operator}`; found {}.", fields.name("value"), kind(&found))
-        });
+        Err(fields.reject("value", format_args!("must be {what} for `{operator}`; found {}", kind(&found))))
     };
     let value = match given {
         Change::Keep => None,
@@ -244,20 +201,14 @@ fn read_condition(
     let without = matches!(operator, "exists" | "is_empty");
     let Some(value) = value else {
         return match operator {
-            "exists" => Some(Condition::Exists),
-            "is_empty" => Some(Condition::IsEmpty),
-            operator if WITH_VALUE.contains(&operator) => {
-                problems.missing(fields.name("value"));
-                None
-            }
-            operator => unknown_operator(fields, operator, problems),
+            "exists" => Ok(Condition::Exists),
+            "is_empty" => Ok(Condition::IsEmpty),
+            operator if WITH_VALUE.contains(&operator) => Err(fields.report().missing(fields.name("value"))),
+            operator => Err(unknown_operator(fields, operator)),
         };
     };
     if without {
-        problems.wrong(|| {
-            format!("`{}` must be absent, since `{operator}` takes no value.", fields.name("value"))
-        });
-        return None;
+        return Err(fields.reject("value", format_args!("must be absent, since `{operator}` takes no value")));
     }
     let number: Option<fn(f64) -> Condition> = match operator {
         "gt" => Some(Condition::Above),
@@ -274,56 +225,50 @@ fn read_condition(
     };
     match (operator, number, text, value) {
         ("eq" | "neq", _, _, value @ (Value::Array(_) | Value::Object(_))) => {
-            wrong("a string, a number, a boolean or null", &value);
-            None
+            wrong("a string, a number, a boolean or null", &value)
         }
-        ("eq", _, _, value) => Some(Condition::Is(value)),
-        ("neq", _, _, value) => Some(Condition::IsNot(value)),
-        (_, Some(ask), _, Value::Number(number)) => number.as_f64().map(ask),
-        (_, Some(_), _, value) => {
-            wrong("a number", &value);
-            None
-        }
-        (_, _, Some(ask), Value::String(text)) => Some(ask(text)),
-        (_, _, Some(_), value) => {
-            wrong("a string", &value);
-            None
-        }
-        _ => unknown_operator(fields, operator, problems),
+        ("eq", _, _, value) => Ok(Condition::Is(value)),
+        ("neq", _, _, value) => Ok(Condition::IsNot(value)),
+        (_, Some(ask), _, Value::Number(number)) if let Some(number) = number.as_f64() => Ok(ask(number)),
+        (_, Some(_), _, value) => wrong("a number", &value),
+        (_, _, Some(ask), Value::String(text)) => Ok(ask(text)),
+        (_, _, Some(_), value) => wrong("a string", &value),
+        _ => Err(unknown_operator(fields, operator)),
     }
 }
 
 const WITH_VALUE: [&str; 9] = ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with"];
 
-fn unknown_operator(fields: &Fields<'_>, operator: &str, problems: &mut Problems) -> Option<Condition> {
-    problems.wrong(|| {
-        let names = WITH_VALUE.iter().chain(&["exists", "is_empty"]).map(|name| format!("`{name}`"));
-        let names = names.collect::<Vec<_>>().join(", ");
-        format!("`{}` must be one of {names}; found {}.", fields.name("operator"), quoted(operator))
-    });
-    None
+fn unknown_operator(fields: &Fields<'_>, operator: &str) -> Reported {
+    let names = WITH_VALUE.iter().chain(&["exists", "is_empty"]).map(|name| format!("`{name}`"));
+    let (names, found) = (names.collect::<Vec<_>>().join(", "), quoted(operator));
+    fields.reject("operator", format_args!("must be one of {names}; found {found}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use serde_json::json;
 
     use super::*;
+    use crate::wire::fields;
+    use crate::wire::json::Body;
+    use crate::wire::problem::Problem;
+
+    fn checked(rule: &Value) -> Result<Rule, Problem> {
+        let body = json!({ "rule": rule }).to_string();
+        let ignored = RefCell::default();
+        let body = Body::parse(body.as_bytes()).unwrap();
+        Ok(fields::read(body, &ignored, |fields| fields.required("rule", Rule::read))?)
+    }
 
     fn read(rule: &Value) -> Rule {
-        let mut problems = Problems::default();
-        let read =
-            Rule::read(&rule.to_string(), "rule", "/rule".into(), &mut problems, &mut Ignored::default());
-        assert!(problems.is_empty(), "{:?}", problems.into_problem());
-        read.unwrap()
+        checked(rule).unwrap()
     }
 
     fn refused(rule: &Value) -> String {
-        let mut problems = Problems::default();
-        let read =
-            Rule::read(&rule.to_string(), "rule", "/rule".into(), &mut problems, &mut Ignored::default());
-        assert!(read.is_none() || !problems.is_empty(), "{rule}");
-        problems.into_problem().unwrap().message
+        checked(rule).unwrap_err().message
     }
 
     #[test]

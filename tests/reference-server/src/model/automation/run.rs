@@ -13,6 +13,7 @@ use crate::store::size::{Size, heap_size, no_heap};
 use crate::store::table;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A run of an automation.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -57,12 +58,14 @@ struct Waiting {
     number: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub(crate) enum Status {
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    pub(crate) enum Status {
+        Running = "running",
+        Completed = "completed",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
 }
 
 /// The groups of runs.
@@ -88,6 +91,7 @@ impl Size for Group {
 }
 
 impl table::Record for Run {
+    const NOUN: &'static str = "an automation run";
     const PLURAL: &'static str = "automation runs";
 
     type Group = Group;
@@ -100,19 +104,6 @@ impl table::Record for Run {
             .chain(waits_for)
             .chain(ended)
             .collect()
-    }
-}
-
-pub(crate) const STATUSES: [(&str, Status); 4] = [
-    ("running", Status::Running),
-    ("completed", Status::Completed),
-    ("failed", Status::Failed),
-    ("cancelled", Status::Cancelled),
-];
-
-impl Status {
-    pub(crate) fn as_str(self) -> &'static str {
-        STATUSES.iter().find(|(_, status)| *status == self).map_or("running", |(name, _)| name)
     }
 }
 

@@ -1,20 +1,23 @@
 //! Attachments (`SPEC.md`, POST /emails, Attachment item fields).
 
-use std::borrow::Cow;
+use std::cell::Cell;
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use url::Url;
 
 use crate::mime::limits::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
 use crate::store::size::Size;
+use crate::wire::fields::{Field, Fields};
+use crate::wire::input::input;
+use crate::wire::json::{has_control, text};
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, Ignored, Problems, kind, text};
+use crate::wire::problems::Checked;
+use crate::wire::readers::line;
 
 /// The maximum number of Base64 characters over all attachments of an email. `SPEC.md` says 40 MB, which may mean 40,000,000 bytes or 40
 /// MiB; this is the larger reading.
@@ -54,38 +57,27 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-pub(crate) fn read(
-    fields: &Fields<'_>,
-    items: &[&RawValue],
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Vec<Attachment> {
-    let mut attachments = Vec::with_capacity(items.len());
-    let mut total = 0;
-    for (index, item) in items.iter().enumerate() {
-        let Some(mut item) = Fields::read_element(item.get(), fields, "attachments", index, problems) else {
-            continue;
-        };
-        if let Some(attachment) = read_one(&mut item, index, &mut total, problems) {
-            attachments.push(attachment);
-        }
-        item.report_ignored(ignored);
-    }
+/// Reads all attachments of an email.
+pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
+    let total = Cell::new(0);
+    let attachments = field.items()?.read(|index, item| {
+        let input = item.object(|fields| AttachmentInput::read(fields, &total))?;
+        Ok(input.attachment(index))
+    });
+    let total = total.get();
     if total > MAX_BASE64 {
-        problems.wrong(|| {
-            format!(
-                "`{}` must have at most {MAX_BASE64} characters of Base64 in all; found {total}.",
-                fields.name("attachments")
-            )
-        });
+        return Err(field.reject(format_args!(
+            "must have at most {MAX_BASE64} characters of Base64 in all; found {total}"
+        )));
     }
-    if let Err((index, reason)) = check(&attachments) {
-        problems.wrong(|| {
-            let content = format!("{}[{index}].content", fields.name("attachments"));
-            format!("`{content}` must be a file that can be read inside a mail; with it the mail {reason}.")
-        });
-    }
-    attachments
+    let attachments = attachments?;
+    check(&attachments).map_err(|(index, reason)| {
+        field.report().wrong(format_args!(
+            "`{}[{index}].content` must be a file that can be read inside a mail; with it the mail {reason}.",
+            field.name()
+        ))
+    })?;
+    Ok(attachments)
 }
 
 /// The length of `bytes` bytes in Base64, in characters.
@@ -113,130 +105,122 @@ pub(crate) fn check(attachments: &[Attachment]) -> Result<(), (usize, NotParsed)
     }))
 }
 
-fn read_one(
-    item: &mut Fields<'_>,
-    index: usize,
-    total: &mut usize,
-    problems: &mut Problems,
-) -> Option<Attachment> {
-    let filename = item.take_line("filename", problems);
-    let filename = filename.map(|name| base_name(&name).to_owned());
-    if filename.as_deref() == Some("") {
-        problems.wrong(|| format!("`{}` must not be empty.", item.name("filename")));
+input! {
+    struct AttachmentInput(fields, total: &Cell<usize>) {
+        filename: Option<String> = fields.optional("filename", filename),
+        content_type: Option<String> = content_type(fields),
+        content_id: Option<String> = fields.optional("content_id", content_id),
+        content: Content = content(fields, total),
     }
-    // Some clients write `contentType`.
-    let content_type = match item.take_line("content_type", problems) {
-        Some(given) => Some(given),
-        None => item.take_line("contentType", problems),
-    };
-    if let Some(given) = content_type.as_deref().filter(|given| !is_media_type(given)) {
-        problems.wrong(|| {
-            format!(
-                "`{}` must look like `type/subtype`, with words of at most {MAX_WORD} characters; found {}.",
-                item.name("content_type"),
-                quoted(given)
-            )
-        });
-    }
-    if let Some(given) = content_type.as_deref().filter(|given| is_multipart(given)) {
-        problems.wrong(|| {
-            format!(
-                "`{}` must not be a `multipart` type, since a file has no parts (RFC 2046); found {}.",
-                item.name("content_type"),
-                quoted(given)
-            )
-        });
-    }
-    let content_id = item.take_line("content_id", problems);
-    if let Some(id) = content_id.as_deref().filter(|id| !is_content_id(id)) {
-        problems.wrong(|| {
-            format!(
-                "`{}` must have at most {MAX_CONTENT_ID} characters, neither white space nor `<`, `>`; found {}.",
-                item.name("content_id"),
-                quoted(id)
-            )
-        });
-    }
-    let path = item.take_line("path", problems);
-    let content = item.take("content");
-    let content = match (content, path) {
-        (None, None) => {
-            problems.attachment(|| {
-                format!("`{}` must have `content` or `path`.", item.name("").trim_end_matches('.'))
-            });
-            None
-        }
-        (Some(_), Some(_)) => {
-            problems.wrong(|| {
-                format!("`{}` must have `content` or `path`, not both.", item.name("").trim_end_matches('.'))
-            });
-            None
-        }
-        (Some(json), None) => read_content(item, json, total, problems).map(Content::Bytes),
-        (None, Some(path)) => read_path(item, &path, problems).map(Content::Hosted),
-    }?;
+}
 
-    let filename = filename.unwrap_or_else(|| match &content {
-        Content::Hosted(url) => hosted_name(url).unwrap_or_else(|| unnamed(index)),
-        Content::Bytes(_) => unnamed(index),
-    });
-    let content_type = content_type.map_or_else(
-        || mime_guess::from_path(&filename).first_or_octet_stream().essence_str().to_owned(),
-        Cow::into_owned,
-    );
-    Some(Attachment { filename, content_type, content_id: content_id.map(Cow::into_owned), content })
+impl AttachmentInput {
+    fn attachment(self, index: usize) -> Attachment {
+        let Self { filename, content_type, content_id, content } = self;
+        let filename = filename.unwrap_or_else(|| match &content {
+            Content::Hosted(url) => hosted_name(url).unwrap_or_else(|| unnamed(index)),
+            Content::Bytes(_) => unnamed(index),
+        });
+        let content_type = content_type.unwrap_or_else(|| {
+            mime_guess::from_path(&filename).first_or_octet_stream().essence_str().to_owned()
+        });
+        Attachment { filename, content_type, content_id, content }
+    }
+}
+
+fn filename(field: &Field<'_>) -> Checked<String> {
+    let line = field.line()?;
+    match base_name(&line) {
+        "" => Err(field.reject("must not be empty")),
+        name => Ok(name.to_owned()),
+    }
+}
+
+fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
+    let given = match item.optional("content_type", line)? {
+        // Some clients write `contentType`.
+        None => item.optional("contentType", line)?,
+        given => given,
+    };
+    let reject = |rule: &str, found: &str| {
+        Err(item.reject("content_type", format_args!("must {rule}; found {}", quoted(found))))
+    };
+    match given {
+        Some(given) if !is_media_type(&given) => {
+            reject(&format!("look like `type/subtype`, with words of at most {MAX_WORD} characters"), &given)
+        }
+        Some(given) if is_multipart(&given) => {
+            reject("not be a `multipart` type, since a file has no parts (RFC 2046)", &given)
+        }
+        given => Ok(given),
+    }
+}
+
+fn content_id(field: &Field<'_>) -> Checked<String> {
+    let id = field.line()?;
+    if !is_content_id(&id) {
+        return Err(field.reject(format_args!(
+            "must have at most {MAX_CONTENT_ID} characters, neither white space nor `<`, `>`; found {}",
+            quoted(&id)
+        )));
+    }
+    Ok(id.into_owned())
+}
+
+/// Reads `content` or `path`, of which an attachment has one.
+fn content(item: &mut Fields<'_>, total: &Cell<usize>) -> Checked<Content> {
+    match (item.has("content"), item.has("path")) {
+        (false, false) => {
+            let name = item.own_name();
+            Err(item.report().attachment(format_args!("`{name}` must have `content` or `path`.")))
+        }
+        (true, true) => {
+            item.skip("content");
+            item.skip("path");
+            let name = item.own_name();
+            Err(item.report().wrong(format_args!("`{name}` must have `content` or `path`, not both.")))
+        }
+        (true, false) => item.required("content", |field| bytes(field, total)).map(Content::Bytes),
+        (false, true) => item.required("path", path).map(Content::Hosted),
+    }
 }
 
 /// A Base64 string, an array of bytes, or `{"type": "Buffer", "data": […]}`: the specification says "buffer or Base64 string", and clients
-/// serialize a buffer in both of the latter forms.
-fn read_content(item: &Fields<'_>, json: &str, total: &mut usize, problems: &mut Problems) -> Option<Bytes> {
+/// serialize a buffer in both of the latter forms. Adds its length in Base64 to `total`.
+fn bytes(field: &Field<'_>, total: &Cell<usize>) -> Checked<Bytes> {
     #[derive(Deserialize)]
     struct Buffer {
         #[serde(rename = "type")]
         kind: String,
         data: Vec<u8>,
     }
-    if let Some(base64) = text(json) {
-        *total = total.saturating_add(base64.len());
-        return match BASE64.decode(base64.as_bytes()) {
-            Ok(bytes) => Some(bytes.into()),
-            Err(error) => {
-                problems.wrong(|| format!("`{}` must be Base64: {error}.", item.name("content")));
-                None
-            }
-        };
+    let add = |length: usize| total.set(total.get().saturating_add(length));
+    if let Some(base64) = text(field.json()) {
+        add(base64.len());
+        let bytes = BASE64.decode(base64.as_bytes());
+        return bytes.map(Bytes::from).map_err(|error| field.reject(format_args!("must be Base64: {error}")));
     }
-    let bytes = serde_json::from_str::<Vec<u8>>(json).ok().or_else(|| {
-        serde_json::from_str::<Buffer>(json).ok().filter(|it| it.kind == "Buffer").map(|it| it.data)
-    });
-    let Some(bytes) = bytes else {
-        problems.wrong(|| {
-            format!(
-                "`{}` must be a Base64 string or an array of bytes; found {} that is neither.",
-                item.name("content"),
-                kind(json)
-            )
-        });
-        return None;
-    };
-    *total = total.saturating_add(base64_size(bytes.len()));
-    Some(bytes.into())
+    let buffer = || serde_json::from_str(field.json()).ok().filter(|buffer: &Buffer| buffer.kind == "Buffer");
+    let bytes = serde_json::from_str::<Vec<u8>>(field.json()).ok().or_else(|| Some(buffer()?.data));
+    let bytes = bytes.ok_or_else(|| {
+        let found = field.kind();
+        field.reject(format_args!(
+            "must be a Base64 string or an array of bytes; found {found} that is neither"
+        ))
+    })?;
+    add(base64_size(bytes.len()));
+    Ok(bytes.into())
 }
 
-fn read_path(item: &Fields<'_>, path: &str, problems: &mut Problems) -> Option<Url> {
-    let url = Url::parse(path).ok().filter(|url| {
+fn path(field: &Field<'_>) -> Checked<Url> {
+    let path = field.line()?;
+    let url = Url::parse(&path).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https") && url.username().is_empty() && url.password().is_none()
     });
-    if url.is_none() {
-        problems.wrong(|| {
-            format!(
-                "`{}` must be an http or https address without credentials; found {}.",
-                item.name("path"),
-                quoted(path)
-            )
-        });
-    }
-    url
+    url.ok_or_else(|| {
+        let found = quoted(&path);
+        field.reject(format_args!("must be an http or https address without credentials; found {found}"))
+    })
 }
 
 /// The file name without folders, for any operating system.
@@ -248,7 +232,7 @@ fn hosted_name(url: &Url) -> Option<String> {
     let last = url.path_segments()?.next_back().filter(|last| !last.is_empty())?;
     let name = percent_encoding::percent_decode_str(last).decode_utf8().ok()?;
     let name = base_name(&name);
-    (!name.is_empty() && !crate::wire::validation::has_control(name)).then(|| name.to_owned())
+    (!name.is_empty() && !has_control(name)).then(|| name.to_owned())
 }
 
 fn unnamed(index: usize) -> String {

@@ -10,6 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::email::html_and_text::{Derivation, HtmlAndText, Text};
 use crate::model::email::personalized::Personalized;
 
+/// Why `react`, a body of client libraries, is rejected.
+pub(crate) const REACT: &str = "exists only in client libraries, which render it; send the result as `html`";
+
 /// The HTML and text of one email. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) enum Bodies {

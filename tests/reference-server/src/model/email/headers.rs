@@ -1,8 +1,9 @@
 //! Custom headers (`SPEC.md`, POST /emails, `headers`).
 
 use crate::mime::limits::MAX_NAME;
+use crate::wire::fields::Field;
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, Ignored, Problems, has_control};
+use crate::wire::problems::Checked;
 
 /// Headers that the service writes itself. A custom one of the same name would make the message ambiguous, so it is ignored, and reported
 /// among the ignored fields; the specification doesn't define this.
@@ -22,41 +23,30 @@ const RESERVED: [&str; 13] = [
     "return-path",
 ];
 
-pub(crate) fn take(
-    fields: &mut Fields<'_>,
-    has_reply_to: bool,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Vec<(String, String)> {
-    let Some(json) = fields.take("headers") else { return Vec::new() };
-    let at = format!("{}.", fields.name("headers"));
-    let pointer = fields.pointer("headers");
-    let Some(mut given) = Fields::read(json, at, pointer, problems) else { return Vec::new() };
-
-    let mut headers = Vec::new();
-    for name in given.names() {
-        let Some(value) = given.take_text(&name, problems) else { continue };
-        if !is_field_name(&name) {
-            problems.wrong(|| {
-                format!(
-                    "`{}` must have header names of at most {MAX_NAME} characters of printable ASCII without `:`; found {}.",
-                    fields.name("headers"),
-                    quoted(&name)
-                )
-            });
-        } else if has_control(&value) {
-            problems.wrong(|| {
-                format!("`{}` must not hold control characters; found {}.", given.name(&name), quoted(&value))
-            });
-        } else if RESERVED.iter().any(|own| own.eq_ignore_ascii_case(&name))
-            || (has_reply_to && name.eq_ignore_ascii_case("reply-to"))
-        {
-            ignored.add(&given.pointer(&name));
-        } else {
-            headers.push((name, value.into_owned()));
-        }
-    }
-    headers
+/// Reads an object of headers. `null` counts as absent.
+pub(crate) fn read(field: &Field<'_>, has_reply_to: bool) -> Checked<Vec<(String, String)>> {
+    let headers = field.object(|headers| {
+        headers.each(|name, header| {
+            if header.is_null() {
+                return Ok(None);
+            }
+            let value = header.text()?;
+            if !is_field_name(name) {
+                return Err(field.reject(format_args!(
+                    "must have header names of at most {MAX_NAME} characters of printable ASCII without `:`; found {}",
+                    quoted(name)
+                )));
+            }
+            header.line()?;
+            let own = RESERVED.iter().any(|own| own.eq_ignore_ascii_case(name));
+            if own || (has_reply_to && name.eq_ignore_ascii_case("reply-to")) {
+                header.ignore();
+                return Ok(None);
+            }
+            Ok(Some((name.to_owned(), value.into_owned())))
+        })
+    })?;
+    Ok(headers.into_iter().flatten().collect())
 }
 
 /// RFC 5322, 3.6.8: printable ASCII except colon. (Space isn't printable there.)

@@ -4,8 +4,10 @@ use email_address::EmailAddress;
 use serde::{Deserialize, Serialize};
 
 use crate::store::size::Size;
+use crate::wire::fields::{Field, Fields, MAX_ENTRIES};
+use crate::wire::json::{has_control, text};
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, MAX_ENTRIES, Problems, has_control, kind, text};
+use crate::wire::problems::Checked;
 
 /// The maximum number of addresses in `to` (`SPEC.md`, Limits). The specification sets no limit for `cc`, `bcc` and `reply_to`.
 pub(crate) const MAX_TO: usize = 50;
@@ -56,6 +58,12 @@ impl Mailbox {
         Ok(Self { text: text.to_owned(), name, address: address.to_owned() })
     }
 
+    /// Reads `email` or `Name <email>`.
+    pub(crate) fn read(field: &Field<'_>) -> Checked<Self> {
+        let text = field.text()?;
+        Self::parse(&text).map_err(|reason| field.reject(format_args!("{reason}: {}", quoted(&text))))
+    }
+
     pub(crate) fn domain(&self) -> &str {
         self.address.rsplit_once('@').map_or("", |(_, domain)| domain)
     }
@@ -97,71 +105,33 @@ fn display_name(name: &str) -> Result<String, &'static str> {
     Ok(name.to_owned())
 }
 
-/// Reads a field with one address or several. Returns `None` if it is absent or invalid. The specification doesn't define an empty string;
-/// it means no address, like an empty array: published integrations send `"cc": ""` with every email.
-pub(crate) fn take(fields: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<Vec<Mailbox>> {
-    take_limited(MAX_ENTRIES, fields, field, problems)
+/// Reads one address or several. The specification doesn't define an empty string; it means no address, like an empty array: published
+/// integrations send `"cc": ""` with every email.
+pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
+    read_at_most(MAX_ENTRIES, field)
 }
 
-fn take_limited(
-    max: usize,
-    fields: &mut Fields<'_>,
-    field: &str,
-    problems: &mut Problems,
-) -> Option<Vec<Mailbox>> {
-    let json = fields.take(field)?;
-    let mut mailboxes = Vec::new();
-    if let Some(one) = text(json) {
-        if one.trim().is_empty() {
-            return Some(mailboxes);
-        }
-        match Mailbox::parse(&one) {
-            Ok(mailbox) => mailboxes = vec![mailbox],
-            Err(reason) => {
-                problems.wrong(|| format!("`{}` {reason}: {}.", fields.name(field), quoted(&one)));
-            }
-        }
-        return Some(mailboxes);
+/// Reads an optional field of addresses; `None` if there is none.
+pub(crate) fn read_optional(fields: &mut Fields<'_>, field: &str) -> Checked<Option<Vec<Mailbox>>> {
+    Ok(fields.optional(field, read)?.filter(|list| !list.is_empty()))
+}
+
+fn read_at_most(max: usize, field: &Field<'_>) -> Checked<Vec<Mailbox>> {
+    if let Some(one) = text(field.json()) {
+        return if one.trim().is_empty() { Ok(Vec::new()) } else { Ok(vec![Mailbox::read(field)?]) };
     }
-    let Ok(several) = serde_json::from_str::<Vec<&serde_json::value::RawValue>>(json) else {
-        problems.wrong(|| {
-            format!("`{}` must be a string or an array of strings; found {}.", fields.name(field), kind(json))
-        });
-        return Some(mailboxes);
-    };
+    let several = field.items_of("a string or an array of strings")?;
     if several.len() > max {
-        problems.wrong(|| {
-            format!("`{}` must name at most {max} addresses; found {}.", fields.name(field), several.len())
-        });
-        return Some(mailboxes);
+        return Err(field.reject(format_args!("must name at most {max} addresses; found {}", several.len())));
     }
-    mailboxes.reserve_exact(several.len());
-    for (index, json) in several.iter().enumerate() {
-        let Some(one) = text(json.get()) else {
-            problems.wrong(|| {
-                format!("`{}[{index}]` must be a string; found {}.", fields.name(field), kind(json.get()))
-            });
-            continue;
-        };
-        match Mailbox::parse(&one) {
-            Ok(mailbox) => mailboxes.push(mailbox),
-            Err(reason) => {
-                problems.wrong(|| format!("`{}[{index}]` {reason}: {}.", fields.name(field), quoted(&one)));
-            }
-        }
-    }
-    Some(mailboxes)
+    several.read(|_, one| Mailbox::read(one))
 }
 
 /// Reads `to`: 1 to 50 addresses. The specification doesn't define an empty array, which is rejected like a missing `to`.
-pub(crate) fn take_to(fields: &mut Fields<'_>, problems: &mut Problems) -> Vec<Mailbox> {
-    let before = problems.count();
-    let Some(to) = take_limited(MAX_TO, fields, "to", problems) else {
-        problems.missing(fields.name("to"));
-        return Vec::new();
-    };
-    if to.is_empty() && problems.count() == before {
-        problems.wrong(|| format!("`{}` must name at least one address; found none.", fields.name("to")));
+pub(crate) fn read_to(field: &Field<'_>) -> Checked<Vec<Mailbox>> {
+    let to = read_at_most(MAX_TO, field)?;
+    if to.is_empty() {
+        return Err(field.reject("must name at least one address; found none"));
     }
-    to
+    Ok(to)
 }

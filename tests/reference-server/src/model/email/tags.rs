@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-
 use crate::store::size::Size;
+use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, Ignored, Problems};
+use crate::wire::problems::Checked;
+use serde::{Deserialize, Serialize};
 
 /// The maximum length of a name or value, in characters.
 const MAX_LENGTH: usize = 256;
@@ -34,54 +33,25 @@ impl Size for Tag {
     }
 }
 
-pub(crate) fn read(
-    fields: &Fields<'_>,
-    items: &[&RawValue],
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Vec<Tag> {
-    let mut tags = Vec::with_capacity(items.len());
-    for (index, item) in items.iter().enumerate() {
-        let Some(mut tag) = Fields::read_element(item.get(), fields, "tags", index, problems) else {
-            continue;
-        };
-        let name = part(&mut tag, "name", problems);
-        let value = part(&mut tag, "value", problems);
-        tag.report_ignored(ignored);
-        if let (Some(name), Some(value)) = (name, value) {
-            tags.push(Tag { name, value });
-        }
+impl Tag {
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+        let (name, value) = (fields.required("name", part), fields.required("value", part));
+        Ok(Self { name: name?, value: value? })
     }
-    tags
 }
 
-fn part(tag: &mut Fields<'_>, field: &str, problems: &mut Problems) -> Option<String> {
-    let Some(json) = tag.take(field) else {
-        problems.missing(tag.name(field));
-        return None;
-    };
-    let Some(text) = crate::wire::validation::text(json) else {
-        problems.wrong(|| {
-            format!("`{}` must be a string; found {}.", tag.name(field), crate::wire::validation::kind(json))
-        });
-        return None;
-    };
+fn part(field: &Field<'_>) -> Checked<String> {
+    let text = field.text()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if text.is_empty() || !text.bytes().all(allowed) {
-        problems.wrong(|| {
-            format!(
-                "`{}` must hold only ASCII letters, digits, underscores and dashes; found {}.",
-                tag.name(field),
-                quoted(&text)
-            )
-        });
-        return None;
+        return Err(field.reject(format_args!(
+            "must hold only ASCII letters, digits, underscores and dashes; found {}",
+            quoted(&text)
+        )));
     }
     if text.len() > MAX_LENGTH {
-        problems.wrong(|| {
-            format!("`{}` must have at most {MAX_LENGTH} characters; found {}.", tag.name(field), text.len())
-        });
-        return None;
+        let rule = format_args!("must have at most {MAX_LENGTH} characters; found {}", text.len());
+        return Err(field.reject(rule));
     }
-    Some(text.into_owned())
+    Ok(text.into_owned())
 }

@@ -6,18 +6,23 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::store::size::{Size, no_heap};
-use crate::wire::validation::{Fields, Ignored, Problems, kind};
+use crate::wire::fields::Field;
+use crate::wire::json::kind;
+use crate::wire::problems::{Checked, Report};
+use crate::wire::words::words;
 
 /// Fields with their types, in the given order.
 #[derive(Clone, Debug)]
 pub(crate) struct Schema(Vec<(String, Type)>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    String,
-    Number,
-    Boolean,
-    Date,
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Type {
+        String = "string",
+        Number = "number",
+        Boolean = "boolean",
+        Date = "date",
+    }
 }
 
 impl Size for Schema {
@@ -28,43 +33,30 @@ impl Size for Schema {
 
 no_heap!(Type);
 
-const TYPES: [(&str, Type); 4] =
-    [("string", Type::String), ("number", Type::Number), ("boolean", Type::Boolean), ("date", Type::Date)];
-
 impl Schema {
-    /// Reads the field `schema`, which is present.
-    pub(crate) fn take(
-        fields: &mut Fields<'_>,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
-        let (name, pointer) = (fields.name("schema"), fields.pointer("schema"));
-        let json = fields.take("schema")?;
-        let mut fields = Fields::read(json, format!("{name}."), pointer, problems)?;
-        let mut schema = Vec::new();
-        for key in fields.names() {
-            if key.is_empty() {
-                problems.wrong(|| format!("`{name}` must not have a field without a name."));
-            }
-            if !fields.has(&key) {
-                problems.wrong(|| format!("`{}` must be a string; found null.", fields.name(&key)));
-            }
-            if let Some(holds) = fields.take_word(&key, &TYPES, problems) {
-                schema.push((key, holds));
-            }
-        }
-        fields.report_ignored(ignored);
-        Some(Self(schema))
+    /// Reads an object of field names and types.
+    pub(crate) fn read(schema: &Field<'_>) -> Checked<Self> {
+        let fields = schema.object(|fields| {
+            fields.each(|key, field| {
+                let named = if key.is_empty() {
+                    Err(schema.reject("must not have a field without a name"))
+                } else {
+                    Ok(key.to_owned())
+                };
+                let holds = field.one_of(Type::WORDS)?;
+                Ok((named?, holds))
+            })
+        });
+        fields.map(Self)
     }
 
     /// Reports the fields of a payload whose type doesn't match. Fields may be missing or null, and other fields are allowed.
-    pub(crate) fn check(&self, payload: &Map<String, Value>, problems: &mut Problems) {
+    pub(crate) fn check(&self, payload: &Map<String, Value>, report: &Report<'_>) {
         for (key, holds) in &self.0 {
             let Some(value) = payload.get(key).filter(|value| !value.is_null()) else { continue };
             if !holds.fits(value) {
-                let found = value.to_string();
-                problems
-                    .wrong(|| format!("`payload.{key}` must be {}; found {}.", holds.words(), kind(&found)));
+                let (found, words) = (value.to_string(), holds.words());
+                report.wrong(format_args!("`payload.{key}` must be {words}; found {}.", kind(&found)));
             }
         }
     }
@@ -101,16 +93,15 @@ fn is_date(text: &str) -> bool {
 
 impl Serialize for Schema {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name =
-            |holds: Type| TYPES.iter().find(|(_, one)| *one == holds).map_or("string", |(name, _)| name);
-        serializer.collect_map(self.0.iter().map(|(key, holds)| (key, name(*holds))))
+        serializer.collect_map(self.0.iter().map(|(key, holds)| (key, holds.as_str())))
     }
 }
 
 impl<'de> Deserialize<'de> for Schema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = Map::deserialize(deserializer)?;
-        let holds = |value: &Value| TYPES.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
+        let holds =
+            |value: &Value| Type::WORDS.iter().find(|(name, _)| value == name).map(|(_, holds)| *holds);
         Ok(Self(
             fields.iter().map(|(key, value)| (key.clone(), holds(value).unwrap_or(Type::String))).collect(),
         ))

@@ -82,6 +82,7 @@ impl Expires for Code {
 }
 
 impl table::Record for Grant {
+    const NOUN: &'static str = "an OAuth grant";
     const PLURAL: &'static str = "OAuth grants";
 
     /// The tenant.

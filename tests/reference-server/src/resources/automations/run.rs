@@ -3,24 +3,25 @@
 //! Every transition is made under the lock of the table of runs: whatever advances a run (the request with the event, the clock, another
 //! event) sees its current step, and a run that was canceled meanwhile goes no further.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::model::automation::run;
-use crate::wire::paging::{Mode, Window, list, quoted};
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list, quoted};
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-pub(crate) use crate::model::automation::run::{Group, STATUSES, Status};
+pub(crate) use crate::model::automation::run::{Group, Status};
 
 /// `GET /automations/{id}/runs`, mode B.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::B)?;
     let wanted = context.query("status").map(|words| read_statuses(&words)).transpose()?;
-    let automation = crate::resources::automations::find(context)?.id;
+    let automation = context.find(&context.tenant.automations)?.id;
     let with_status = |status| Group::WithStatus(automation, status);
     let groups = wanted
         .map_or_else(|| vec![Group::Of(automation)], |wanted| wanted.into_iter().map(with_status).collect());
@@ -29,11 +30,11 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /automations/{id}/runs/{run_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let automation = crate::resources::automations::find(context)?.id;
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    let automation = context.find(&context.tenant.automations)?.id;
     let run = context.tenant.runs.get(context.id_at(1, "a run")?);
     let run = run.filter(|run| run.automation == automation);
-    let run = run.ok_or_else(|| Problem::not_found("Automation run not found."))?;
+    let run = run.ok_or_else(run::Run::not_found)?;
     let steps = run.definition.steps.iter().zip(&run.steps).map(|(step, progress)| StepShown {
         key: &step.key,
         kind: step.kind,
@@ -51,7 +52,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 /// A comma-separated list of statuses. (The specification doesn't define empty entries; they are invalid.)
 fn read_statuses(words: &str) -> Result<Vec<Status>, Problem> {
     let read = words.split(',').map(|word| {
-        STATUSES.iter().find(|(name, _)| *name == word).map(|(_, status)| *status).ok_or_else(|| {
+        Status::WORDS.iter().find(|(name, _)| *name == word).map(|(_, status)| *status).ok_or_else(|| {
             Problem::validation(format!(
                 "`status` must be a comma-separated list of `running`, `completed`, `failed`, `cancelled`; found {}.",
                 quoted(word)

@@ -14,11 +14,10 @@ use crate::model::contact::Contact;
 use crate::model::email::draft::{Draft, Origin};
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
-use crate::resources::emails::draft::Form;
 use crate::state::State;
 use crate::state::tenant::Tenant;
+use crate::wire::json::has_control;
 use crate::wire::timestamp::database;
-use crate::wire::validation::{Ignored, Problems};
 
 type Done = Result<Option<Value>, String>;
 
@@ -89,14 +88,7 @@ pub(super) fn send_email(
             email[field] = Value::String(value.clone());
         }
     }
-    let mut problems = Problems::default();
-    let draft =
-        Draft::read(&email.to_string(), &Form::single(tenant, at), &mut problems, &mut Ignored::default());
-    let draft = match (draft, problems.into_problem()) {
-        (_, Some(problem)) => return Err(problem.message),
-        (Some(draft), None) => draft,
-        (None, None) => return Err("The email was rejected without a reason.".into()),
-    };
+    let draft = Draft::parse(email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
     let email = delivery::accept(state, tenant, draft, at);
@@ -142,7 +134,7 @@ pub(super) fn update_contact(
 fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> {
     let name = |value: Value| match value {
         Value::Null => Ok(None),
-        Value::String(name) if !crate::wire::validation::has_control(&name) => Ok(Some(name)),
+        Value::String(name) if !has_control(&name) => Ok(Some(name)),
         other => Err(format!("A name must be a line of text or null; found {other}.")),
     };
     match part {

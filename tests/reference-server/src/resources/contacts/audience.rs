@@ -3,20 +3,19 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 
 use crate::context::Context;
 use crate::model::contact::Detail;
 use crate::resources::contacts::{Contact, ContactInput, Deletion, change, named};
-use crate::resources::segments;
-use crate::wire::answers;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
 use crate::wire::problem::{Problem, json};
 
 /// `POST /audiences/{audience_id}/contacts`: `POST /contacts` that also adds the contact to the audience.
-pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let audience = segments::named(context)?.id;
-    let mut input = ContactInput::read(context, true)?;
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let audience = context.find(&context.tenant.segments)?.id;
+    let mut input = ContactInput::of(context, true)?;
     input.segments.push(audience);
     let email = input.email.clone().unwrap_or_default();
     let id = context.contacts().upsert(&email, |contact| input.apply(contact))?;
@@ -24,19 +23,19 @@ pub(crate) fn create(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `GET /audiences/{audience_id}/contacts/{id_or_email}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     Ok(json(StatusCode::OK, &Detail(&*member(context)?)))
 }
 
 /// `PATCH /audiences/{audience_id}/contacts/{id_or_email}`.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let member = member(context)?;
     change(context, &member)
 }
 
 /// `DELETE /audiences/{audience_id}/contacts/{id_or_email}` deletes the contact. The response for an unknown contact is the same.
-pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    segments::named(context)?;
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    context.find(&context.tenant.segments)?;
     if let Ok(contact) = member(context) {
         context.contacts().remove(contact.id);
     }
@@ -46,10 +45,10 @@ pub(crate) fn delete(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// Finds the contact of the path, if it is in the audience.
 fn member(context: &Context<'_>) -> Result<Arc<Contact>, Problem> {
-    let audience = segments::named(context)?.id;
+    let audience = context.find(&context.tenant.segments)?.id;
     let contact = named(context, 1)?;
     if !contact.segments.contains(&audience) {
-        return Err(Problem::not_found("Contact not found."));
+        return Err(Contact::not_found());
     }
     Ok(contact)
 }

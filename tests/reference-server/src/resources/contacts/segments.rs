@@ -1,66 +1,48 @@
 //! The segments of a contact: `/contacts/{id_or_email}/segments`.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::resources::contacts::{named, take_ids};
+use crate::model::contact::Contact;
+use crate::resources::contacts::named;
 use crate::resources::segments;
 use crate::state::tenant::Tenant;
-use crate::wire::paging::{Mode, Window};
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
+use crate::wire::fields::{Field, Fields};
+use crate::wire::paging::Mode;
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Fields, Ignored, Problems};
+use crate::wire::problems::Checked;
 
 /// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
-pub(super) fn take(
-    fields: &mut Fields<'_>,
-    tenant: &Tenant,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Vec<Uuid> {
-    let known = |id: Uuid, name: String, problems: &mut Problems| {
-        if tenant.segments.get(id).is_none() {
-            problems.wrong(|| format!("`{name}` must be the id of a segment; there is no segment {id}."));
-        }
-    };
-    let mut found = take_ids(fields, "segments", problems, ignored, |item, id, problems| {
-        known(id, item.name("id"), problems);
-        Some(id)
-    });
-    if let Some(text) = fields.take_text("audience_id", problems) {
-        match Uuid::try_parse(&text) {
-            Ok(id) => {
-                known(id, fields.name("audience_id"), problems);
-                found.push(id);
-            }
-            Err(_) => problems
-                .wrong(|| format!("`{}` must be a UUID; found {:?}.", fields.name("audience_id"), text)),
-        }
-    }
-    found
+pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
+    let known = |field: &Field<'_>| tenant.segments.read_uuid(field);
+    let several = fields.optional("segments", |field| field.objects(|item| item.required("id", known)));
+    let one = fields.optional("audience_id", known);
+    Ok(several?.into_iter().flatten().chain(one?).collect())
 }
 
 /// `GET /contacts/{id_or_email}/segments`, mode B: the segments, newest first, with their creation times.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let window = context.window(Mode::B)?;
     window.within(|id| contact.has_joined(id))?;
     let page = context.tenant.segments.page_with(&window, contact.segments.iter().copied())?;
     Ok(segments::items(&page))
 }
 
 /// `POST /contacts/{id_or_email}/segments/{segment_id}`. Adding a member again has no effect.
-pub(crate) fn add(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn add(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let added = context.contacts().change(contact, |contact| contact.join(segment));
-    added.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    added.ok_or_else(Contact::not_found)??;
     Ok(json(StatusCode::OK, &Membership::of(contact, segment, None)))
 }
 
 /// `DELETE /contacts/{id_or_email}/segments/{segment_id}`. Responds with 404 if the contact isn't a member.
-pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn remove(context: &Context<'_>) -> Answer {
     let (contact, segment) = both(context)?;
     let removed = context.contacts().change(contact, |contact| contact.leave(segment));
     if !removed.unwrap_or(Ok(false))? {
@@ -71,9 +53,8 @@ pub(crate) fn remove(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 fn both(context: &Context<'_>) -> Result<(Uuid, Uuid), Problem> {
     let contact = named(context, 0)?;
-    let segment = context.id_at(1, "a segment")?;
-    context.tenant.segments.get(segment).ok_or_else(|| Problem::not_found("Segment not found."))?;
-    Ok((contact.id, segment))
+    let segment = context.find_at(1, &context.tenant.segments)?;
+    Ok((contact.id, segment.id))
 }
 
 /// Clients disagree about the names of these IDs, so the response has all of them.

@@ -2,46 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
-use http::Response;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::context::Context;
-use crate::model::contact::Subscription;
-use crate::resources::contacts::{named, take_ids};
+use crate::model::contact::{Contact, Subscription};
+use crate::resources::contacts::named;
 use crate::state::tenant::Tenant;
-use crate::wire::answers;
-use crate::wire::paging::{Mode, Window, list};
-use crate::wire::problem::Problem;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::fields::{self, Field};
+use crate::wire::json::{Body, well_formed};
+use crate::wire::paging::{Mode, list};
+use crate::wire::problems::Checked;
 use crate::wire::timestamp::database;
-use crate::wire::validation::{Fields, Ignored, Problems, well_formed};
 
 /// Reads `[{id, subscription}]`.
-pub(super) fn take(
-    fields: &mut Fields<'_>,
-    field: &str,
-    tenant: &Tenant,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> BTreeMap<Uuid, Subscription> {
-    let taken = take_ids(fields, field, problems, ignored, |item, id, problems| {
-        if tenant.topics.get(id).is_none() {
-            let name = item.name("id");
-            problems.wrong(|| format!("`{name}` must be the id of a topic; there is no topic {id}."));
-        }
-        if !item.has("subscription") {
-            problems.missing(item.name("subscription"));
-        }
-        Some((id, item.take_word("subscription", Subscription::WORDS, problems)?))
+pub(super) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
+    let topics = field.objects(|item| {
+        let id = item.required("id", |field| tenant.topics.read_uuid(field));
+        let subscription = item.required("subscription", |field| field.one_of(Subscription::WORDS));
+        Ok((id?, subscription?))
     });
-    taken.into_iter().collect()
+    Ok(topics?.into_iter().collect())
 }
 
 /// `GET /contacts/{id_or_email}/topics`, mode B: every topic, with the contact's choice, or else the topic's default.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn index(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let window = context.window(Mode::B)?;
     let page = context.tenant.topics.page(&window)?;
     Ok(list(&page.map(|topic| Item {
         id: topic.id.to_string(),
@@ -53,25 +42,16 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `PATCH /contacts/{id_or_email}/topics`. Clients send `{topics: […]}` or the bare array; both are accepted.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let contact = named(context, 0)?;
     let body = well_formed(context.request.body())?;
     let wrapped = format!(r#"{{"topics":{}}}"#, body.get());
     let text = if body.get().trim_start().starts_with('[') { &wrapped } else { body.get() };
-    let (mut problems, mut ignored) = (Problems::default(), context.ignored());
-    let mut topics = BTreeMap::new();
-    if let Some(mut fields) = Fields::read(text, String::new(), String::new(), &mut problems) {
-        if !fields.has("topics") {
-            problems.missing(fields.name("topics"));
-        }
-        topics = take(&mut fields, "topics", &context.tenant, &mut problems, &mut ignored);
-        fields.report_ignored(&mut ignored);
-    }
-    if let Some(problem) = problems.into_problem() {
-        return Err(problem);
-    }
+    let topics = fields::read(Body::parse(text.as_bytes())?, context.ignored, |fields| {
+        fields.required("topics", |field| read(field, &context.tenant))
+    })?;
     let changed = context.contacts().change(contact.id, |contact| contact.topics.extend(topics));
-    changed.unwrap_or_else(|| Err(Problem::not_found("Contact not found.")))?;
+    changed.ok_or_else(Contact::not_found)??;
     Ok(answers::reference("contact_topics", contact.id))
 }
 

@@ -3,8 +3,7 @@
 //! The specification doesn't define a batch with an invalid email. By default it is rejected as a whole, nothing is sent, and the error
 //! names the index. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -14,14 +13,16 @@ use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
+use crate::wire::answers::Answer;
+use crate::wire::fields;
+use crate::wire::json::{kind, well_formed};
 use crate::wire::paging::quoted;
 use crate::wire::problem::{Problem, json};
-use crate::wire::validation::{Problems, kind, well_formed};
 
 /// The maximum number of emails in a batch (`SPEC.md`, Limits).
 const MAX_EMAILS: usize = 100;
 
-pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn send(context: &Context<'_>) -> Answer {
     let permissive = read_mode(context)?;
     let items = read_items(context.request.body())?;
     if items.is_empty() || items.len() > MAX_EMAILS {
@@ -31,23 +32,17 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         )));
     }
 
-    let now = context.state.clock.now();
-    let mut ignored = context.ignored();
+    let now = context.now();
+    let form = Form { in_batch: true, ..Form::single(&context.tenant, now) };
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let mut problems = Problems::default();
-        let draft = Draft::read(
-            item.get(),
-            &Form::in_batch(&context.tenant, now, index),
-            &mut problems,
-            &mut ignored,
-        );
-        let checked = match (draft, problems.into_problem()) {
-            (_, Some(problem)) => Err(problem),
-            (Some(draft), None) => api_keys::check_sender(context, &draft.from).map(|()| draft),
-            (None, None) => Err(Problem::application("An email was rejected without a reason.")),
-        };
+        let draft =
+            fields::read_item(item.get(), index, context.ignored, |fields| Draft::read(fields, &form));
+        let checked = draft.map_err(Problem::from).and_then(|draft| {
+            api_keys::check_sender(context, &draft.from)?;
+            Ok(draft)
+        });
         match checked {
             Ok(draft) => drafts.push(draft),
             Err(problem) if permissive => errors.push(Refused { index, message: problem.message }),
@@ -67,7 +62,7 @@ pub(crate) fn send(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
         .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
-    Ok(json(StatusCode::OK, &Answer { data, errors }))
+    Ok(json(StatusCode::OK, &BatchResult { data, errors }))
 }
 
 fn read_items(body: &[u8]) -> Result<Vec<&RawValue>, Problem> {
@@ -89,7 +84,7 @@ fn read_mode(context: &Context<'_>) -> Result<bool, Problem> {
 }
 
 #[derive(Serialize)]
-struct Answer {
+struct BatchResult {
     data: Vec<Sent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     errors: Option<Vec<Refused>>,

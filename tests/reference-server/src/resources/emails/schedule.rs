@@ -14,25 +14,16 @@ use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::{Email, Event};
 use crate::state::event_bus::BusEventKind;
-use crate::wire::paging::quoted;
+use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 use crate::wire::{answers, schedule};
 
 /// `PATCH /emails/{id}`: reschedules an email.
-pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn update(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     let now = context.now();
-    let due = context.body(|fields, problems, _| {
-        if !fields.has("scheduled_at") {
-            problems.missing(fields.name("scheduled_at"));
-        }
-        let text = fields.take_text("scheduled_at", problems)?;
-        let read = schedule::read(&text, now);
-        if let Err(reason) = read {
-            problems
-                .wrong(|| format!("`{}` {reason}; found {}.", fields.name("scheduled_at"), quoted(&text)));
-        }
-        read.ok()
+    let due = context.body(|fields| {
+        fields.required("scheduled_at", |field| field.parsed(|text| schedule::read(text, now)))
     })?;
     email.reschedule(due).map_err(|event| refused("rescheduled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);
@@ -43,7 +34,7 @@ pub(crate) fn update(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 }
 
 /// `POST /emails/{id}/cancel`.
-pub(crate) fn cancel(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn cancel(context: &Context<'_>) -> Answer {
     let email = find(context)?;
     email.cancel(context.now()).map_err(|event| refused("canceled", event))?;
     lock(&context.tenant.emails).mark_changed(email.id);

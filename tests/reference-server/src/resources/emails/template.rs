@@ -1,6 +1,7 @@
 //! Sending with a stored template (`SPEC.md`, POST /emails, Template rules).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Number, Value};
@@ -10,8 +11,9 @@ use crate::model::template::version::Version;
 use crate::model::value::{PropertyValue, ValueType};
 use crate::resources::templates::{self, Lookup};
 use crate::state::tenant::Tenant;
+use crate::wire::fields::{Field, Fields};
 use crate::wire::paging::quoted;
-use crate::wire::validation::{Fields, Ignored, Problems, kind};
+use crate::wire::problems::Checked;
 use crate::wire::variable::check_key;
 
 /// The maximum length of a string value in characters.
@@ -19,66 +21,47 @@ const MAX_VALUE: usize = 2_000;
 /// The maximum number: 2^53 - 1.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// The template of an email, with its variables.
+/// The published template of an email, with the values of its variables.
 pub(crate) struct Use {
     /// The template's ID, even if the request names its alias.
-    pub(crate) id: Option<Uuid>,
-    /// The version to send; `None` if it is invalid, which was reported.
-    pub(crate) version: Option<Arc<Version>>,
+    pub(crate) id: Uuid,
+    pub(crate) version: Arc<Version>,
     pub(crate) variables: BTreeMap<String, PropertyValue>,
 }
 
-/// Reads `template`. Returns `None` if the email has none.
-pub(crate) fn take(
-    fields: &mut Fields<'_>,
-    tenant: &Tenant,
-    problems: &mut Problems,
-    ignored: &mut Ignored,
-) -> Option<Use> {
-    let json = fields.take("template")?;
-    for field in ["html", "text"] {
-        if fields.take(field).is_some() {
-            problems.wrong(|| {
-                format!("`{}` and `{}` can't be sent together.", fields.name("template"), fields.name(field))
-            });
+impl Use {
+    /// Reads `template`, which replaces `html` and `text`.
+    pub(crate) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Option<Self>> {
+        if fields.has("template") {
+            let template = fields.name("template");
+            for body in ["html", "text"] {
+                if fields.has(body) {
+                    let body = fields.name(body);
+                    fields.report().wrong(format_args!("`{template}` and `{body}` can't be sent together."));
+                }
+                fields.skip(body);
+            }
         }
+        fields.optional("template", |template| template.object(|fields| Self::read_object(fields, tenant)))
     }
-    let at = format!("{}.", fields.name("template"));
-    let pointer = fields.pointer("template");
-    let mut used = Use { id: None, version: None, variables: BTreeMap::new() };
-    let Some(mut template) = Fields::read(json, at, pointer, problems) else { return Some(used) };
-    let before = problems.count();
-    if let Some(json) = template.take("variables") {
-        used.variables = take_variables(&template, json, problems);
+
+    fn read_object(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Self> {
+        let variables = fields.optional("variables", read_variables);
+        let found = fields.required("id", |field| look_up(field, tenant));
+        let (variables, (id, version)) = (variables?.unwrap_or_default(), found?);
+        check_values(fields, &version, &variables)?;
+        Ok(Self { id, version, variables })
     }
-    if !template.has("id") {
-        problems.missing(template.name("id"));
-    }
-    if let Some(id) = template.take_text("id", problems) {
-        (used.id, used.version) = look_up(&template, tenant, &id, problems).unzip();
-    }
-    if let Some(version) = used.version.as_ref().filter(|_| problems.count() == before) {
-        check_values(&template, version, &used.variables, problems);
-    }
-    template.report_ignored(ignored);
-    Some(used)
 }
 
-fn look_up(
-    template: &Fields<'_>,
-    tenant: &Tenant,
-    id: &str,
-    problems: &mut Problems,
-) -> Option<(Uuid, Arc<Version>)> {
-    let reason = match templates::look_up(tenant, id) {
-        Lookup::Published(id, version) => return Some((id, version)),
-        Lookup::Draft => format!("the template {} was not published yet", quoted(id)),
-        Lookup::Unknown => format!("there is no template {}", quoted(id)),
+fn look_up(field: &Field<'_>, tenant: &Tenant) -> Checked<(Uuid, Arc<Version>)> {
+    let id = field.text()?;
+    let reason = match templates::look_up(tenant, &id) {
+        Lookup::Published(id, version) => return Ok((id, version)),
+        Lookup::Draft => format!("the template {} was not published yet", quoted(&id)),
+        Lookup::Unknown => format!("there is no template {}", quoted(&id)),
     };
-    problems.wrong(|| {
-        format!("`{}` must be the id or alias of a published template; {reason}.", template.name("id"))
-    });
-    None
+    Err(field.reject(format_args!("must be the id or alias of a published template; {reason}")))
 }
 
 /// Checks that every variable has a value of its type, or a numeric string where the type is `number`. The specification doesn't define
@@ -87,68 +70,65 @@ fn check_values(
     template: &Fields<'_>,
     version: &Version,
     given: &BTreeMap<String, PropertyValue>,
-    problems: &mut Problems,
-) {
+) -> Checked<()> {
+    let mut checked = Ok(());
     let missing = version.missing(given);
     if !missing.is_empty() {
-        problems.wrong(|| {
-            format!(
-                "`{}` must have a value for every variable without a fallback; there is none for {}.",
-                template.name("variables"),
-                missing.join(", ")
-            )
-        });
+        let missing = missing.join(", ");
+        checked = Err(template.reject(
+            "variables",
+            format_args!(
+                "must have a value for every variable without a fallback; there is none for {missing}"
+            ),
+        ));
     }
     for variable in &version.variables {
         let Some(value) = given.get(&variable.key) else { continue };
-        let name = format!("{}.{}", template.name("variables"), variable.key);
-        match (variable.r#type, value) {
+        let reject = |rule: fmt::Arguments<'_>| {
+            let name = template.name("variables");
+            Err(template.report().wrong(format_args!("`{name}.{}` {rule}.", variable.key)))
+        };
+        let fits = match (variable.r#type, value) {
             (ValueType::Number, PropertyValue::Text(text)) if let Ok(number) = text.parse() => {
-                check_number(&name, &number, problems);
+                check_number(&number, reject)
             }
-            (r#type, value) if !r#type.fits(value) => problems.wrong(|| {
-                format!(
-                    "`{name}` must be a {}, as the template says; found a {}.",
-                    r#type.name(),
-                    value.kind()
-                )
-            }),
-            _ => {}
-        }
+            (r#type, value) if !r#type.fits(value) => {
+                let (wanted, found) = (r#type.as_str(), value.kind());
+                reject(format_args!("must be a {wanted}, as the template says; found a {found}"))
+            }
+            _ => Ok(()),
+        };
+        checked = checked.and(fits);
     }
+    checked
 }
 
-fn take_variables(
-    template: &Fields<'_>,
-    json: &str,
-    problems: &mut Problems,
-) -> BTreeMap<String, PropertyValue> {
-    let mut values = BTreeMap::new();
-    let at = format!("{}.", template.name("variables"));
-    let pointer = template.pointer("variables");
-    let Some(mut variables) = Fields::read(json, at, pointer, problems) else { return values };
-    for key in variables.names() {
-        check_key(&template.name("variables"), &key, problems);
-        let name = variables.name(&key);
-        match variables.take_value(&key) {
-            Some(Value::String(text)) if text.chars().count() > MAX_VALUE => problems.wrong(|| {
-                format!("`{name}` must have at most {MAX_VALUE} characters; found {}.", text.chars().count())
-            }),
-            Some(Value::String(text)) => drop(values.insert(key, PropertyValue::Text(text))),
-            Some(Value::Number(number)) => {
-                check_number(&name, &number, problems);
-                values.insert(key, PropertyValue::Number(number));
-            }
-            other => problems.wrong(|| {
-                let found = other.map_or("null", |value| kind(&value.to_string()));
-                format!("`{name}` must be a string or a number; found {found}.")
-            }),
-        }
-    }
-    values
+fn read_variables(field: &Field<'_>) -> Checked<BTreeMap<String, PropertyValue>> {
+    let variables = field.object(|variables| {
+        variables.each(|key, variable| {
+            let named = check_key(field.name(), key, field.report());
+            let value = match variable.value() {
+                Some(Value::String(text)) => {
+                    let length = text.chars().count();
+                    if length > MAX_VALUE {
+                        let rule = format_args!("must have at most {MAX_VALUE} characters; found {length}");
+                        return Err(variable.reject(rule));
+                    }
+                    PropertyValue::Text(text)
+                }
+                Some(Value::Number(number)) => {
+                    check_number(&number, |rule| Err(variable.reject(rule)))?;
+                    PropertyValue::Number(number)
+                }
+                _ => return Err(variable.mistyped("a string or a number")),
+            };
+            named.map(|()| (key.to_owned(), value))
+        })
+    });
+    Ok(variables?.into_iter().collect())
 }
 
-fn check_number(name: &str, number: &Number, problems: &mut Problems) {
+fn check_number(number: &Number, reject: impl FnOnce(fmt::Arguments<'_>) -> Checked<()>) -> Checked<()> {
     let exceeds = match (number.as_u64(), number.as_i64()) {
         (Some(integer), _) => integer > MAX_NUMBER,
         (None, Some(_)) => false,
@@ -156,6 +136,7 @@ fn check_number(name: &str, number: &Number, problems: &mut Problems) {
         (None, None) => number.as_f64().is_none_or(|float| float > MAX_NUMBER as f64),
     };
     if exceeds {
-        problems.wrong(|| format!("`{name}` must not be greater than {MAX_NUMBER}; found {number}."));
+        return reject(format_args!("must not be greater than {MAX_NUMBER}; found {number}"));
     }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! The attachments of received emails, and their signed download URLs, valid for an hour.
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use uuid::Uuid;
@@ -12,7 +12,8 @@ use crate::model::received::{Attachment, AttachmentItem, Received};
 use crate::resources::received::named;
 use crate::state::State;
 use crate::store::ledger::Ledger;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
@@ -21,9 +22,9 @@ const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 const PURPOSE: &str = "received";
 
 /// `GET /emails/receiving/{email_id}/attachments`, mode B: in the order of the message.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn index(context: &Context<'_>) -> Answer {
     let email = named(context)?;
-    let window = Window::read(context.request.uri().query(), Mode::B)?;
+    let window = context.window(Mode::B)?;
     let links = Links::now(context.state, &email);
     // A ledger lists the newest first; a message lists the first part first.
     let mut ledger = Ledger::new();
@@ -35,7 +36,7 @@ pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
     let id = context.id_at(1, "an attachment")?;
     let attachment = email.attachments.iter().find(|attachment| attachment.id == id);

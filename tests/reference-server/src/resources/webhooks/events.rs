@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use url::form_urlencoded;
@@ -14,22 +13,22 @@ use uuid::Uuid;
 use crate::context::Context;
 use crate::delivery::webhooks::replay as replay_delivery;
 use crate::model::webhook_delivery::{self, Attempt, WebhookDelivery};
-use crate::resources::webhooks::named;
 use crate::store::ledger::Ledger;
+use crate::wire::answers::Answer;
 use crate::wire::paging::{Mode, Page, Window, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
 /// `GET /webhooks/{webhook_id}/events`, mode A.
-pub(crate) fn index(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let webhook = named(context)?.id;
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let webhook = context.find(&context.tenant.webhooks)?.id;
     let window = window(context, "msg_")?;
     let page = context.tenant.deliveries.page(&window, webhook)?;
     Ok(list(&page.show(webhook_delivery::Item)))
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}`, with the payload.
-pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn show(context: &Context<'_>) -> Answer {
     let delivery = event(context)?;
     let payload = serde_json::from_slice::<&RawValue>(&delivery.payload)
         .map_err(|error| Problem::application(format!("A payload can't be read: {error}.")))?;
@@ -43,7 +42,7 @@ pub(crate) fn show(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
 }
 
 /// `GET /webhooks/{webhook_id}/events/{event_id}/attempts`, mode A.
-pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
+pub(crate) fn attempts(context: &Context<'_>) -> Answer {
     let delivery = event(context)?;
     let mut ledger = Ledger::new();
     for attempt in delivery.progress().attempts {
@@ -55,8 +54,8 @@ pub(crate) fn attempts(context: &Context<'_>) -> Result<Response<Bytes>, Problem
 
 /// `POST /webhooks/{webhook_id}/events/{event_id}/replay`: one more attempt, at once. A disabled webhook receives no events, so the replay
 /// is rejected.
-pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> {
-    let webhook = named(context)?;
+pub(crate) fn replay(context: &Context<'_>) -> Answer {
+    let webhook = context.find(&context.tenant.webhooks)?;
     let delivery = event(context)?;
     if !webhook.enabled {
         return Err(Problem::new(
@@ -71,7 +70,7 @@ pub(crate) fn replay(context: &Context<'_>) -> Result<Response<Bytes>, Problem> 
 
 /// Finds the event of the path.
 fn event(context: &Context<'_>) -> Result<Arc<WebhookDelivery>, Problem> {
-    let webhook = named(context)?.id;
+    let webhook = context.find(&context.tenant.webhooks)?.id;
     let text = context.parameter(1);
     let id = read(&text, "msg_").ok_or_else(|| {
         Problem::invalid_parameter(format!(

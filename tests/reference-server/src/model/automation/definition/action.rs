@@ -6,11 +6,12 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::model::automation::duration;
-use crate::model::automation::rule::{Rule, check_origin};
+use crate::model::automation::rule::{Rule, read_variable};
 use crate::model::email::recipients::Mailbox;
 use crate::store::size::{Size, heap_size};
-use crate::wire::paging::quoted;
-use crate::wire::validation::{Change, Fields, Ignored, Problems, kind};
+use crate::wire::fields::{Field, Fields};
+use crate::wire::problems::Checked;
+use crate::wire::readers::{line, non_empty, string, uuid};
 
 /// The step types.
 pub(crate) const KINDS: [&str; 8] = [
@@ -100,184 +101,107 @@ impl Size for ValueSource {
 }
 
 impl Action {
-    pub(crate) fn read(
-        kind: &str,
-        config: &str,
-        name: &str,
-        pointer: String,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
-    ) -> Option<Self> {
+    /// Reads the configuration of a step of this kind.
+    pub(crate) fn read(kind: &str, config: &Field<'_>) -> Checked<Self> {
         if kind == "condition" {
-            return Rule::read(config, name, pointer, problems, ignored).map(Self::Condition);
+            return Rule::read(config).map(Self::Condition);
         }
-        let mut fields = Fields::read(config, format!("{name}."), pointer, problems)?;
-        let action = match kind {
-            "trigger" => {
-                fields.require_text("event_name", problems).map(|event_name| Self::Trigger { event_name })
-            }
-            "send_email" => EmailAction::take(&mut fields, problems, ignored).map(Self::SendEmail),
-            "delay" => {
-                let text = fields.require_text("duration", problems);
-                text.and_then(|text| read_duration(&fields, "duration", &text, problems)).map(Self::Delay)
-            }
-            "wait_for_event" => take_wait(&mut fields, problems, ignored),
-            "contact_update" => take_update(&mut fields, problems, ignored),
-            "contact_delete" => Some(Self::ContactDelete),
-            _ => {
-                let text = fields.require_text("segment_id", problems);
-                text.and_then(|text| {
-                    let id = Uuid::try_parse(&text).ok();
-                    if id.is_none() {
-                        problems.wrong(|| {
-                            format!(
-                                "`{}` must be a UUID; found {}.",
-                                fields.name("segment_id"),
-                                quoted(&text)
-                            )
-                        });
-                    }
-                    id.map(Self::AddToSegment)
-                })
-            }
-        };
-        fields.report_ignored(ignored);
-        action
+        config.object(|fields| match kind {
+            "trigger" => Ok(Self::Trigger { event_name: fields.required("event_name", non_empty)? }),
+            "send_email" => EmailAction::read(fields).map(Self::SendEmail),
+            "delay" => fields.required("duration", read_duration).map(Self::Delay),
+            "wait_for_event" => read_wait(fields),
+            "contact_update" => read_update(fields).map(Self::ContactUpdate),
+            "contact_delete" => Ok(Self::ContactDelete),
+            _ => fields.required("segment_id", read_segment).map(Self::AddToSegment),
+        })
     }
 }
 
-fn read_duration(
-    fields: &Fields<'_>,
-    name: &str,
-    text: &str,
-    problems: &mut Problems,
-) -> Option<SignedDuration> {
-    match duration::read(text) {
-        Ok(duration) => Some(duration),
-        Err(rule) => {
-            problems.wrong(|| format!("`{}` {rule}; found {}.", fields.name(name), quoted(text)));
-            None
-        }
-    }
+fn read_duration(field: &Field<'_>) -> Checked<SignedDuration> {
+    non_empty(field)?;
+    field.parsed(duration::read)
 }
 
-fn take_wait(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Option<Action> {
-    let event_name = fields.require_text("event_name", problems);
-    let timeout = match fields.take_text("timeout", problems) {
-        Some(text) => Some(read_duration(fields, "timeout", &text, problems)?),
-        None => None,
+fn read_segment(field: &Field<'_>) -> Checked<Uuid> {
+    non_empty(field)?;
+    uuid(field)
+}
+
+fn read_wait(fields: &mut Fields<'_>) -> Checked<Action> {
+    let event_name = fields.required("event_name", non_empty);
+    let timeout = fields.optional("timeout", |field| field.parsed(duration::read));
+    let filter = fields.optional("filter_rule", Rule::read);
+    Ok(Action::WaitForEvent { event_name: event_name?, timeout: timeout?, filter: filter? })
+}
+
+fn read_update(fields: &mut Fields<'_>) -> Checked<Vec<(Part, ValueSource)>> {
+    let mut name = |field, part: Part| {
+        let given = fields.nullable(field, |field| {
+            ValueSource::read(field, "a string, null", |value| value.is_string() || value.is_null())
+        });
+        given.map(|given| Some((part, given?)))
     };
-    let (name, pointer) = (fields.name("filter_rule"), fields.pointer("filter_rule"));
-    let filter = match fields.take("filter_rule") {
-        Some(json) => Some(Rule::read(json, &name, pointer, problems, ignored)?),
-        None => None,
-    };
-    Some(Action::WaitForEvent { event_name: event_name?, timeout, filter })
-}
-
-fn take_update(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Option<Action> {
-    let before = problems.count();
-    let mut parts = Vec::new();
-    for (name, part) in [("first_name", Part::FirstName), ("last_name", Part::LastName)] {
-        if let Some(given) = ValueSource::take(fields, name, "a string, null", problems, ignored, |value| {
-            value.is_string() || value.is_null()
-        }) {
-            parts.push((part, given));
-        }
-    }
-    if let Some(given) =
-        ValueSource::take(fields, "unsubscribed", "a boolean", problems, ignored, Value::is_boolean)
-    {
-        parts.push((Part::Unsubscribed, given));
-    }
-    let (name, pointer) = (fields.name("properties"), fields.pointer("properties"));
-    if let Some(json) = fields.take("properties")
-        && let Some(mut properties) = Fields::read(json, format!("{name}."), pointer, problems)
-    {
-        for key in properties.names() {
-            let what = "a string, a number, a boolean, null";
-            let scalar = |value: &Value| !value.is_array() && !value.is_object();
-            if let Some(given) = ValueSource::take(&mut properties, &key, what, problems, ignored, scalar) {
-                parts.push((Part::Property(key), given));
-            }
-        }
-    }
-    (problems.count() == before).then_some(Action::ContactUpdate(parts))
+    let (first, last) = (name("first_name", Part::FirstName), name("last_name", Part::LastName));
+    let unsubscribed = fields.nullable("unsubscribed", |field| {
+        Ok((Part::Unsubscribed, ValueSource::read(field, "a boolean", Value::is_boolean)?))
+    });
+    let properties =
+        ValueSource::read_map(fields, "properties", "a string, a number, a boolean, null", |value| {
+            !value.is_array() && !value.is_object()
+        });
+    let parts = [first?, last?, unsubscribed?].into_iter().flatten();
+    let properties = properties?.into_iter().map(|(key, given)| (Part::Property(key), given));
+    Ok(parts.chain(properties).collect())
 }
 
 impl EmailAction {
-    fn take(fields: &mut Fields<'_>, problems: &mut Problems, ignored: &mut Ignored) -> Option<Self> {
-        let before = problems.count();
-        let subject = fields.take_line("subject", problems).map(Into::into);
-        let from = take_mailbox(fields, "from", problems);
-        let reply_to = take_mailbox(fields, "reply_to", problems);
-        let (name, pointer) = (fields.name("template"), fields.pointer("template"));
-        let Some(json) = fields.take("template") else {
-            problems.missing(name);
-            return None;
-        };
-        let mut template = Fields::read(json, format!("{name}."), pointer, problems)?;
-        let id = template.require_text("id", problems);
-        let mut variables = Vec::new();
-        let (name, pointer) = (template.name("variables"), template.pointer("variables"));
-        if let Some(json) = template.take("variables")
-            && let Some(mut given) = Fields::read(json, format!("{name}."), pointer, problems)
-        {
-            for key in given.names() {
-                let right = |value: &Value| value.is_string() || value.is_number();
-                if let Some(value) =
-                    ValueSource::take(&mut given, &key, "a string, a number", problems, ignored, right)
-                {
-                    variables.push((key, value));
-                }
-            }
-        }
-        template.report_ignored(ignored);
-        let template = id?;
-        (problems.count() == before).then_some(Self { template, variables, subject, from, reply_to })
+    fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+        let subject = fields.optional("subject", line);
+        let from = fields.optional("from", read_address);
+        let reply_to = fields.optional("reply_to", read_address);
+        let template = fields.required("template", |template| {
+            template.object(|fields| {
+                let id = fields.required("id", non_empty);
+                let variables = ValueSource::read_map(fields, "variables", "a string, a number", |value| {
+                    value.is_string() || value.is_number()
+                });
+                Ok((id?, variables?))
+            })
+        });
+        let (subject, from, reply_to, (template, variables)) = (subject?, from?, reply_to?, template?);
+        Ok(Self { template, variables, subject, from, reply_to })
     }
 }
 
-fn take_mailbox(fields: &mut Fields<'_>, name: &str, problems: &mut Problems) -> Option<String> {
-    let text = fields.take_text(name, problems)?;
-    match Mailbox::parse(&text) {
-        Ok(_) => Some(text.into_owned()),
-        Err(reason) => {
-            problems.wrong(|| format!("`{}` {reason}: {}.", fields.name(name), quoted(&text)));
-            None
-        }
-    }
+/// Reads an address, and keeps it as given.
+fn read_address(field: &Field<'_>) -> Checked<String> {
+    Mailbox::read(field)?;
+    string(field)
 }
 
 impl ValueSource {
     /// Reads a value that may be null or `{"var": …}`; `what` names the other accepted types.
-    fn take(
+    fn read(field: &Field<'_>, what: &str, right: impl Fn(&Value) -> bool) -> Checked<Self> {
+        if field.json().starts_with('{') {
+            return field.object(|fields| fields.required("var", read_variable)).map(Self::Var);
+        }
+        let value = field.value().filter(right).map(Self::Fixed);
+        value.ok_or_else(|| field.mistyped(format_args!("{what} or {{\"var\": …}}")))
+    }
+
+    /// Reads an optional object of such values.
+    fn read_map(
         fields: &mut Fields<'_>,
         name: &str,
         what: &str,
-        problems: &mut Problems,
-        ignored: &mut Ignored,
         right: impl Fn(&Value) -> bool,
-    ) -> Option<Self> {
-        let (at, pointer) = (fields.name(name), fields.pointer(name));
-        let json = match fields.take_change(name, |fields| fields.take(name)) {
-            Change::Keep => return None,
-            Change::Clear => "null",
-            Change::Set(json) => json,
-        };
-        if json.starts_with('{') {
-            let mut fields = Fields::read(json, format!("{at}."), pointer, problems)?;
-            let var = fields.require_text("var", problems);
-            if let Some(var) = &var {
-                check_origin(&fields.name("var"), var, problems);
-            }
-            fields.report_ignored(ignored);
-            return var.map(Self::Var);
-        }
-        let value = serde_json::from_str(json).ok().filter(|value| right(value));
-        if value.is_none() {
-            problems.wrong(|| format!("`{at}` must be {what} or {{\"var\": …}}; found {}.", kind(json)));
-        }
-        value.map(Self::Fixed)
+    ) -> Checked<Vec<(String, Self)>> {
+        let given = fields.optional(name, |field| {
+            field.object(|values| {
+                values.each(|key, value| Ok((key.to_owned(), Self::read(value, what, &right)?)))
+            })
+        });
+        Ok(given?.unwrap_or_default())
     }
 }

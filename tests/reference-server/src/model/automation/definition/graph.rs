@@ -4,24 +4,22 @@ use std::collections::{HashMap, HashSet};
 
 use crate::model::automation::definition::{Action, Definition};
 use crate::wire::paging::quoted;
-use crate::wire::validation::Problems;
+use crate::wire::problems::Report;
 
 /// Reports the problems of a definition.
-pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
+pub(crate) fn check(definition: &Definition, report: &Report<'_>) {
     let mut places = HashMap::new();
     for (index, step) in definition.steps.iter().enumerate() {
         if let Some(first) = places.insert(step.key.as_str(), index) {
-            problems.wrong(|| {
-                format!(
-                    "`steps[{index}].key` must name one step; steps[{first}] has the key {} too.",
-                    quoted(&step.key)
-                )
-            });
+            let key = quoted(&step.key);
+            report.wrong(format_args!(
+                "`steps[{index}].key` must name one step; steps[{first}] has the key {key} too."
+            ));
         }
     }
     let is_trigger = |index: &usize| matches!(definition.steps[*index].action, Action::Trigger { .. });
     if !(0..definition.steps.len()).any(|index| is_trigger(&index)) {
-        problems.wrong(|| "`steps` must hold one step of the type `trigger` at least; found none.".into());
+        report.wrong("`steps` must hold one step of the type `trigger` at least; found none.");
     }
     let mut ways = HashSet::new();
     let mut edges = Vec::new();
@@ -29,43 +27,37 @@ pub(crate) fn check(definition: &Definition, problems: &mut Problems) {
         let (from, to) = (places.get(connection.from.as_str()), places.get(connection.to.as_str()));
         for (name, key, index) in [("from", &connection.from, from), ("to", &connection.to, to)] {
             if index.is_none() {
-                problems.wrong(|| {
-                    format!(
-                        "`connections[{at}].{name}` must be the key of a step; there is no step {}.",
-                        quoted(key)
-                    )
-                });
+                let key = quoted(key);
+                report.wrong(format_args!(
+                    "`connections[{at}].{name}` must be the key of a step; there is no step {key}."
+                ));
             }
         }
         if to.is_some_and(is_trigger) {
-            problems.wrong(|| {
-                format!(
-                    "`connections[{at}].to` must not lead to a trigger; {} is one.",
-                    quoted(&connection.to)
-                )
-            });
+            let to = quoted(&connection.to);
+            report.wrong(format_args!("`connections[{at}].to` must not lead to a trigger; {to} is one."));
         }
         let step = from.map(|index| definition.steps[*index].kind);
         if let (Some(needed), Some(step)) = (connection.kind.belongs_to(), step)
             && needed != step
         {
-            problems.wrong(|| {
-                let kind = connection.kind.as_str();
-                format!("`connections[{at}].type` can be `{kind}` only from a `{needed}` step; found a `{step}` step.")
-            });
+            let kind = connection.kind.as_str();
+            report.wrong(format_args!(
+                "`connections[{at}].type` can be `{kind}` only from a `{needed}` step; found a `{step}` step."
+            ));
         }
         if !ways.insert((connection.from.as_str(), connection.kind)) {
-            problems.wrong(|| {
-                let (from, kind) = (quoted(&connection.from), connection.kind.as_str());
-                format!("`connections[{at}]` must be the only `{kind}` connection from the step {from}.")
-            });
+            let (from, kind) = (quoted(&connection.from), connection.kind.as_str());
+            report.wrong(format_args!(
+                "`connections[{at}]` must be the only `{kind}` connection from the step {from}."
+            ));
         }
         if let (Some(from), Some(to)) = (from, to) {
             edges.push((at, *from, *to));
         }
     }
     for at in closing(&edges, definition.steps.len()) {
-        problems.wrong(|| format!("`connections[{at}]` must not lead back to a step on the way to it."));
+        report.wrong(format_args!("`connections[{at}]` must not lead back to a step on the way to it."));
     }
 }
 

@@ -1,0 +1,479 @@
+//! Reads the fields of a JSON object.
+//!
+//! A body is parsed into a list of fields whose values stay raw JSON until a field is read: a large attachment isn't parsed twice, and the
+//! unread fields are known at the end. Those are ignored, for compatibility with newer clients, but their names are reported in the header
+//! `x-sandbox-ignored-fields`.
+//!
+//! Every method returns the value or evidence of a reported problem. A reader reads all of its fields before it uses the first, so that all
+//! problems are reported; `input!` declares such readers.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Display;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::wire::change::Change;
+use crate::wire::ignored::Ignored;
+use crate::wire::json::{self, Body, Entry, Object, has_control, kind};
+use crate::wire::location::Location;
+use crate::wire::paging::quoted;
+use crate::wire::problems::{Checked, Problems, Report, Reported};
+
+/// The maximum number of items of an array and of fields of an object, unless another rule is stricter. The specification doesn't define a
+/// limit; no real client comes near this one, and without it a small body could keep the service busy.
+pub(crate) const MAX_ENTRIES: usize = 1_000;
+
+/// Up to this number of fields, comparing names is faster than hashing them.
+const MAX_UNINDEXED: usize = 16;
+
+/// The fields of one JSON object, each of which can be read once.
+pub(crate) struct Fields<'a> {
+    location: Location<'a>,
+    report: &'a Report<'a>,
+    /// In the order of their first appearance; `None` once taken.
+    entries: Vec<Entry<'a>>,
+    /// The index of each name, if there are more than a few.
+    indexes: Option<HashMap<Cow<'a, str>, usize>>,
+    /// The fields that were reported as missing.
+    missing: Vec<(String, Reported)>,
+}
+
+/// Reads a body that must be an object: the input, or all of its problems.
+pub(crate) fn read<T>(
+    body: Body<'_>,
+    ignored: &RefCell<Ignored>,
+    read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
+) -> Result<T, Problems> {
+    let report = Report::new(ignored);
+    let input = match body {
+        Body::Object(object) => Fields::read(object.0, Location::Body, &report, read),
+        Body::Other(json) => Field::new(json.get(), Location::Body, &report).object(read),
+    };
+    report.finish(input)
+}
+
+/// Reads an object that is an item of the body, which is an array.
+pub(crate) fn read_item<T>(
+    json: &str,
+    index: usize,
+    ignored: &RefCell<Ignored>,
+    read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
+) -> Result<T, Problems> {
+    let report = Report::new(ignored);
+    let input = Field::new(json, Location::Item(&Location::Body, index), &report).object(read);
+    report.finish(input)
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn read<T>(
+        entries: Vec<Entry<'a>>,
+        location: Location<'a>,
+        report: &'a Report<'a>,
+        read: impl FnOnce(&mut Fields<'_>) -> Checked<T>,
+    ) -> Checked<T> {
+        if entries.len() > MAX_ENTRIES {
+            return Err(Field::new("", location, report).too_many("fields", entries.len()));
+        }
+        let mut fields = Self::new(entries, location, report);
+        let input = read(&mut fields);
+        for (name, _) in fields.entries.iter().flatten() {
+            report.ignore(&Location::Field(&location, name).pointer());
+        }
+        input
+    }
+
+    fn new(mut entries: Vec<Entry<'a>>, location: Location<'a>, report: &'a Report<'a>) -> Self {
+        let mut indexes = (entries.len() > MAX_UNINDEXED).then(|| HashMap::with_capacity(entries.len()));
+        for index in 0..entries.len() {
+            let Some((name, _)) = &entries[index] else { continue };
+            let first = match &mut indexes {
+                Some(indexes) => *indexes.entry(name.clone()).or_insert(index),
+                None => position(&entries[..index], name).unwrap_or(index),
+            };
+            // Of repeated keys the last counts.
+            if first < index {
+                entries[first] = entries[index].take();
+            }
+        }
+        Self { location, report, entries, indexes, missing: Vec::new() }
+    }
+
+    fn index(&self, field: &str) -> Option<usize> {
+        match &self.indexes {
+            Some(indexes) => indexes.get(field).copied(),
+            None => position(&self.entries, field),
+        }
+    }
+
+    fn peek(&self, field: &str) -> Option<&'a str> {
+        let (_, json) = self.entries[self.index(field)?].as_ref()?;
+        Some(json.get())
+    }
+
+    /// Whether a field is present and not `null`.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.peek(field).is_some_and(|json| json != "null")
+    }
+
+    /// Whether a field is present and `null`.
+    pub(crate) fn has_null(&self, field: &str) -> bool {
+        self.peek(field) == Some("null")
+    }
+
+    /// The name of a field in messages.
+    pub(crate) fn name(&self, field: &str) -> String {
+        Location::Field(&self.location, field).to_string()
+    }
+
+    /// The name of the object itself in messages.
+    pub(crate) fn own_name(&self) -> impl Display {
+        self.location
+    }
+
+    /// Where to report problems that don't concern a single field.
+    pub(crate) fn report(&self) -> &'a Report<'a> {
+        self.report
+    }
+
+    /// Reports that a field violates a rule, which continues a sentence that starts with the field's name.
+    pub(crate) fn reject(&self, field: &str, rule: impl Display) -> Reported {
+        self.report.wrong(format_args!("`{}` {rule}.", Location::Field(&self.location, field)))
+    }
+
+    /// Reports those of the required fields that are missing, before other problems of the object.
+    pub(crate) fn require(&mut self, fields: &[&str]) {
+        for field in fields {
+            if !self.has(field) {
+                self.missing(field);
+            }
+        }
+    }
+
+    /// Reports a missing field, once.
+    fn missing(&mut self, field: &str) -> Reported {
+        if let Some(reported) =
+            self.missing.iter().find_map(|(known, reported)| (known == field).then_some(*reported))
+        {
+            return reported;
+        }
+        let reported = self.report.missing(Location::Field(&self.location, field));
+        self.missing.push((field.to_owned(), reported));
+        reported
+    }
+
+    /// Reads a required field.
+    pub(crate) fn required<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Field<'_>) -> Checked<T>,
+    ) -> Checked<T> {
+        self.optional(field, read)?.ok_or_else(|| self.missing(field))
+    }
+
+    /// Reads a field that is required only if `needed`.
+    pub(crate) fn required_if<T>(
+        &mut self,
+        needed: bool,
+        field: &str,
+        read: impl FnOnce(&Field<'_>) -> Checked<T>,
+    ) -> Checked<Option<T>> {
+        if needed { self.required(field, read).map(Some) } else { self.optional(field, read) }
+    }
+
+    /// Reads an optional field. `null` counts as absent.
+    pub(crate) fn optional<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Field<'_>) -> Checked<T>,
+    ) -> Checked<Option<T>> {
+        let null_or = |field: &Field<'_>| if field.is_null() { Ok(None) } else { read(field).map(Some) };
+        Ok(self.nullable(field, null_or)?.flatten())
+    }
+
+    /// Reads a field of an update, where `null` differs from an absent field.
+    pub(crate) fn patch<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Field<'_>) -> Checked<T>,
+    ) -> Checked<Change<T>> {
+        let null_or = |field: &Field<'_>| if field.is_null() { Ok(None) } else { read(field).map(Some) };
+        Ok(match self.nullable(field, null_or)? {
+            None => Change::Keep,
+            Some(None) => Change::Clear,
+            Some(Some(value)) => Change::Set(value),
+        })
+    }
+
+    /// Reads an optional field whose value can be `null`.
+    pub(crate) fn nullable<T>(
+        &mut self,
+        field: &str,
+        read: impl FnOnce(&Field<'_>) -> Checked<T>,
+    ) -> Checked<Option<T>> {
+        let Some((_, json)) = self.index(field).and_then(|index| self.entries[index].take()) else {
+            return Ok(None);
+        };
+        read(&Field::new(json.get(), Location::Field(&self.location, field), self.report)).map(Some)
+    }
+
+    /// Rejects a field that the object can't have.
+    pub(crate) fn refuse(&mut self, field: &str, rule: impl Display) {
+        let _ = self.optional(field, |field| Err::<(), _>(field.reject(rule)));
+    }
+
+    /// Marks a field as read.
+    pub(crate) fn skip(&mut self, field: &str) {
+        let _ = self.optional(field, |_| Ok(()));
+    }
+
+    /// Reads every field, in the order of the object, with its name. Continues after invalid ones.
+    pub(crate) fn each<T>(
+        &mut self,
+        mut read: impl FnMut(&str, &Field<'_>) -> Checked<T>,
+    ) -> Checked<Vec<T>> {
+        let (location, report) = (&self.location, self.report);
+        let entries = self.entries.iter_mut().filter_map(Option::take);
+        collect(
+            0,
+            entries.map(|(name, json)| {
+                read(&name, &Field::new(json.get(), Location::Field(location, &name), report))
+            }),
+        )
+    }
+}
+
+fn position(entries: &[Entry<'_>], name: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.as_ref().is_some_and(|(known, _)| known == name))
+}
+
+/// A value of a body that isn't parsed yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Field<'a> {
+    json: &'a str,
+    location: Location<'a>,
+    report: &'a Report<'a>,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn new(json: &'a str, location: Location<'a>, report: &'a Report<'a>) -> Self {
+        Self { json, location, report }
+    }
+
+    /// The raw JSON.
+    pub(crate) fn json(&self) -> &'a str {
+        self.json
+    }
+
+    /// Its name in messages.
+    pub(crate) fn name(&self) -> impl Display {
+        self.location
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        self.json == "null"
+    }
+
+    /// The type of its value, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        kind(self.json)
+    }
+
+    /// Reports that the value violates a rule, which continues a sentence that starts with the field's name.
+    pub(crate) fn reject(&self, rule: impl Display) -> Reported {
+        self.report.wrong(format_args!("`{}` {rule}.", self.location))
+    }
+
+    /// Reports that the value has the wrong type.
+    pub(crate) fn mistyped(&self, wanted: impl Display) -> Reported {
+        let found = self.kind();
+        match self.location {
+            Location::Body => {
+                self.report.wrong(format_args!("The body must be a JSON object; found {found}."))
+            }
+            _ => self.reject(format_args!("must be {wanted}; found {found}")),
+        }
+    }
+
+    /// Where to report problems that don't concern a single field.
+    pub(crate) fn report(&self) -> &'a Report<'a> {
+        self.report
+    }
+
+    /// Adds the field to the ignored ones.
+    pub(crate) fn ignore(&self) {
+        self.report.ignore(&self.location.pointer());
+    }
+
+    /// The string, borrowed if it has no escapes.
+    pub(crate) fn text(&self) -> Checked<Cow<'a, str>> {
+        json::text(self.json).ok_or_else(|| self.mistyped("a string"))
+    }
+
+    /// A string without control characters, since it becomes part of a header of the email.
+    pub(crate) fn line(&self) -> Checked<Cow<'a, str>> {
+        let line = self.text()?;
+        if has_control(&line) {
+            return Err(
+                self.reject(format_args!("must not hold control characters; found {}", quoted(&line)))
+            );
+        }
+        Ok(line)
+    }
+
+    /// A string that `parse` accepts; its error continues a sentence that starts with the field's name.
+    pub(crate) fn parsed<T, E: Display>(&self, parse: impl FnOnce(&str) -> Result<T, E>) -> Checked<T> {
+        let text = self.text()?;
+        parse(&text).map_err(|rule| self.reject(format_args!("{rule}; found {}", quoted(&text))))
+    }
+
+    /// The meaning of a string from a fixed set.
+    pub(crate) fn one_of<T: Copy>(&self, words: &[(&str, T)]) -> Checked<T> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            self.reject(format_args!("must be one of {}; found {}", words.join(", "), quoted(&text)))
+        })
+    }
+
+    /// Any JSON value; `None` if it is nested too deeply.
+    pub(crate) fn value(&self) -> Option<Value> {
+        serde_json::from_str(self.json).ok()
+    }
+
+    /// Reads an object. Its fields that aren't read are ignored.
+    pub(crate) fn object<T>(&self, read: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Checked<T> {
+        let Ok(Object(entries)) = serde_json::from_str(self.json) else {
+            return Err(self.mistyped("an object"));
+        };
+        Fields::read(entries, self.location, self.report, read)
+    }
+
+    /// The items of an array: at most [`MAX_ENTRIES`].
+    pub(crate) fn items(&self) -> Checked<Items<'a>> {
+        let items = self.items_of("an array")?;
+        if items.len() > MAX_ENTRIES {
+            return Err(self.too_many("items", items.len()));
+        }
+        Ok(items)
+    }
+
+    /// The items of an array of any length; `wanted` says in messages what it can be.
+    pub(crate) fn items_of(&self, wanted: &str) -> Checked<Items<'a>> {
+        let items = serde_json::from_str(self.json).map_err(|_| self.mistyped(wanted))?;
+        Ok(Items { field: *self, items })
+    }
+
+    /// Reads an array of objects.
+    pub(crate) fn objects<T>(&self, mut read: impl FnMut(&mut Fields<'_>) -> Checked<T>) -> Checked<Vec<T>> {
+        self.items()?.read(|_, item| item.object(&mut read))
+    }
+
+    pub(crate) fn too_many(&self, what: &str, found: usize) -> Reported {
+        let subject = self.location.subject();
+        self.report.wrong(format_args!("{subject} must have at most {MAX_ENTRIES} {what}; found {found}."))
+    }
+}
+
+/// The items of an array.
+pub(crate) struct Items<'a> {
+    field: Field<'a>,
+    items: Vec<&'a RawValue>,
+}
+
+impl Items<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Reads all items, continuing after invalid ones, to report the problems of all.
+    pub(crate) fn read<T>(&self, mut read: impl FnMut(usize, &Field<'_>) -> Checked<T>) -> Checked<Vec<T>> {
+        let Field { location, report, .. } = &self.field;
+        let items = self.items.iter().enumerate();
+        collect(
+            self.len(),
+            items.map(|(index, item)| {
+                read(index, &Field { json: item.get(), location: Location::Item(location, index), report })
+            }),
+        )
+    }
+}
+
+/// Collects values, without stopping at the first one with a problem.
+pub(crate) fn collect<T>(capacity: usize, read: impl Iterator<Item = Checked<T>>) -> Checked<Vec<T>> {
+    let mut all = Ok(Vec::with_capacity(capacity));
+    for one in read {
+        match (one, &mut all) {
+            (Ok(value), Ok(values)) => values.push(value),
+            (Ok(_), Err(_)) => {}
+            (Err(reported), _) => all = Err(reported),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::problem::Problem;
+    use crate::wire::readers::{boolean, non_empty, string};
+
+    fn checked<T>(body: &str, reader: impl FnOnce(&mut Fields<'_>) -> Checked<T>) -> Result<T, String> {
+        let ignored = RefCell::default();
+        let body = Body::parse(body.as_bytes()).unwrap();
+        read(body, &ignored, reader).map_err(|problems| Problem::from(problems).message)
+    }
+
+    #[test]
+    fn all_problems_are_reported_the_first_in_words() {
+        let read_all = |fields: &mut Fields<'_>| {
+            fields.require(&["name", "size"]);
+            let name = fields.required("name", non_empty);
+            let open = fields.optional("open", boolean);
+            let items = fields.optional("items", |field| field.objects(|item| item.required("id", string)));
+            Ok((name?, open?, items?))
+        };
+        for (body, expected) in [
+            (r#"{"name": "a", "size": 1, "open": null}"#, Ok(("a".to_owned(), None, None))),
+            (r#"{"size": 1}"#, Err("Missing `name` field.".to_owned())),
+            (
+                r#"{"name": "", "open": 1, "items": [{}, 5, {"id": 1}]}"#,
+                Err("Missing `size` field. (And 5 more problems.)".to_owned()),
+            ),
+            (
+                r#"{"name": "a", "size": 1, "items": [{"id": "x"}, {"id": 1}]}"#,
+                Err("`items[1].id` must be a string; found a number.".to_owned()),
+            ),
+            ("[]", Err("The body must be a JSON object; found an array.".to_owned())),
+        ] {
+            assert_eq!(checked(body, read_all), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_value_with_a_problem_is_never_returned() {
+        let answer = checked(r#"{"react": 1}"#, |fields| {
+            fields.refuse("react", "can't be sent");
+            Ok("an input")
+        });
+        assert_eq!(answer, Err("`react` can't be sent.".to_owned()));
+    }
+
+    #[test]
+    fn unread_fields_are_ignored_with_their_location() {
+        let ignored = RefCell::new(Ignored::default());
+        let body = Body::parse(br#"{"a": [{"id": "1", "x/y": 2}], "b": 3}"#).unwrap();
+        let read = read(body, &ignored, |fields| {
+            fields.required("a", |field| field.objects(|item| item.required("id", string)))
+        });
+        assert_eq!(read.unwrap(), ["1"]);
+        assert_eq!(ignored.borrow().header().unwrap(), "/a/0/x~1y,/b");
+    }
+}

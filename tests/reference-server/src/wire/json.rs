@@ -1,0 +1,110 @@
+//! Raw JSON: bodies, objects and strings, parsed no further than a reader needs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::wire::problem::Problem;
+
+/// A name and its value as JSON text; `None` once taken.
+pub(crate) type Entry<'a> = Option<(Cow<'a, str>, &'a RawValue)>;
+
+/// The body of a request as raw JSON, checked to be well-formed.
+pub(crate) fn well_formed(body: &[u8]) -> Result<&RawValue, Problem> {
+    if body.is_empty() {
+        return Err(Problem::unreadable("The request body is empty; it must be JSON."));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::unreadable(format!("The request body is not well-formed JSON: {error}.")))
+}
+
+/// Decodes a JSON string, borrowed if it has no escapes.
+pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
+    struct Text;
+    impl<'de> Visitor<'de> for Text {
+        type Value = Cow<'de, str>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(text))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(text.to_owned()))
+        }
+    }
+    // Avoids the cost of formatting the parser's error for other types.
+    if !json.trim_ascii_start().starts_with('"') {
+        return None;
+    }
+    serde_json::Deserializer::from_str(json).deserialize_str(Text).ok()
+}
+
+/// The type of a JSON value, for messages.
+pub(crate) fn kind(json: &str) -> &'static str {
+    match json.trim_start().as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(_) => "a number",
+        None => "nothing",
+    }
+}
+
+/// Whether a text contains characters that could end a header line (C0 and DEL).
+pub(crate) fn has_control(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_control())
+}
+
+/// The well-formed JSON body of a request.
+pub(crate) enum Body<'a> {
+    Object(Object<'a>),
+    Other(&'a RawValue),
+}
+
+impl<'a> Body<'a> {
+    /// Parses it once if it is an object, the usual case.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, Problem> {
+        match serde_json::from_slice(body) {
+            Ok(object) => Ok(Self::Object(object)),
+            Err(_) => well_formed(body).map(Self::Other),
+        }
+    }
+}
+
+/// The entries of an object, with repeated keys.
+pub(crate) struct Object<'a>(pub(crate) Vec<Entry<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::with_capacity(8);
+                while let Some(Key(key)) = map.next_key()? {
+                    entries.push(Some((key, map.next_value()?)));
+                }
+                Ok(Object(entries))
+            }
+        }
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// A key, borrowed if it has no escapes.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -1,0 +1,24 @@
+//! Enums whose values are words on the wire.
+
+/// Declares an enum, with the word of each value.
+macro_rules! words {
+    ($(#[$attribute:meta])* $visible:vis enum $name:ident { $($(#[$of_value:meta])* $value:ident = $word:literal,)+ }) => {
+        $(#[$attribute])*
+        $visible enum $name {
+            $($(#[$of_value])* $value,)+
+        }
+
+        #[allow(dead_code, reason = "some words are only read, others only written")]
+        impl $name {
+            /// Every value with its word.
+            $visible const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+
+            $visible fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $word,)+
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
