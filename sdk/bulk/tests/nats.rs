@@ -1,0 +1,7 @@
+//! The queue in NATS, its workers and its coordinator, against a real server that is killed and loses its data.
+
+#[cfg(test)]
+mod nats {
+    mod queue;
+    mod server;
+}
