@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use posthaste::Problem;
 
+use crate::CountMismatch;
+
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;
 
@@ -47,6 +49,9 @@ pub enum BulkError {
     /// The job can't run here or now: another process runs it, it belongs to another machine or service, or it was canceled.
     #[error("{0}")]
     NotRunnable(String),
+    /// The counts of the journal and the plan don't agree.
+    #[error(transparent)]
+    CountMismatch(#[from] CountMismatch),
     /// A call outside the sends of the job failed.
     #[error(transparent)]
     Client(#[from] posthaste::Error),

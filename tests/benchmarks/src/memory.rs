@@ -12,6 +12,14 @@ pub fn peak() -> Result<u64, Failure> {
     figure("self", "VmHWM:")
 }
 
+/// Returns the peak memory use of another process so far, in KiB.
+///
+/// # Errors
+/// Those of [`peak`]; the process doesn't exist.
+pub fn peak_of(pid: u32) -> Result<u64, Failure> {
+    figure(&pid.to_string(), "VmHWM:")
+}
+
 /// Returns the current memory use of another process, in KiB.
 ///
 /// # Errors

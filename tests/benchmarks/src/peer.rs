@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
@@ -22,6 +24,17 @@ static LAST_BODY: AtomicU64 = AtomicU64::new(0);
 
 /// The response to every send.
 const ACCEPTED: &[u8] = br#"{"id":"49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"}"#;
+
+/// The response to every batch: it always has 100 emails.
+static ACCEPTED_BATCH: LazyLock<Bytes> = LazyLock::new(|| {
+    let mut body = String::from(r#"{"data":["#);
+    for n in 0..100 {
+        let separator = if n > 0 { "," } else { "" };
+        let _ = write!(body, r#"{separator}{{"id":"49a3999c-0ce1-4ea6-ab68-afcd6dc2{n:04}"}}"#);
+    }
+    body.push_str("]}");
+    Bytes::from(body)
+});
 
 /// The additional headers of a sandbox, with values of the same length.
 const BESIDES: [(&str, &str); 4] = [
@@ -61,6 +74,7 @@ async fn answer(
     if let Some(size) = request.uri().path().strip_prefix("/file/") {
         return Ok(Response::new(Either::Right(Box::pin(file(size.parse().unwrap_or_default())))));
     }
+    let batch = request.uri().path() == "/emails/batch";
     let page = listing::answer(request.uri().path(), request.uri().query().unwrap_or_default());
     let body = if let Some(page) = page {
         Bytes::from(page)
@@ -73,7 +87,7 @@ async fn answer(
             size += frame.data_ref().map_or(0, |data| data.len() as u64);
         }
         LAST_BODY.store(size, Ordering::Relaxed);
-        Bytes::from_static(ACCEPTED)
+        if batch { ACCEPTED_BATCH.clone() } else { Bytes::from_static(ACCEPTED) }
     };
     let mut response = Response::new(Full::new(body));
     let json = http::HeaderValue::from_static("application/json");

@@ -1,0 +1,63 @@
+//! The counts of a job.
+
+/// The emails of a job by outcome. Each email is counted exactly once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Counts {
+    /// Accepted by the service.
+    pub sent: u64,
+    /// Rejected by the service.
+    pub rejected: u64,
+    /// Possibly accepted; never sent again automatically.
+    pub unknown: u64,
+    /// Not sent yet, or in flight.
+    pub remaining: u64,
+}
+
+impl Counts {
+    /// Returns the number of emails, or `None` if it is too large to represent.
+    fn total(&self) -> Option<u64> {
+        [self.rejected, self.unknown, self.remaining].into_iter().try_fold(self.sent, u64::checked_add)
+    }
+
+    /// Checks that every valid row of the input is counted exactly once.
+    ///
+    /// # Errors
+    ///
+    /// If the counts don't add up to `valid`.
+    pub fn check(&self, valid: u64) -> Result<(), CountMismatch> {
+        if self.total() == Some(valid) {
+            return Ok(());
+        }
+        Err(CountMismatch { valid, counts: *self })
+    }
+}
+
+/// The counts of a job don't add up to the valid rows of its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the counts don't add up: {} sent, {} rejected, {} unknown and {} remaining of {valid} emails",
+    counts.sent, counts.rejected, counts.unknown, counts.remaining
+)]
+pub struct CountMismatch {
+    /// The number of valid rows in the plan.
+    pub valid: u64,
+    /// The counts of the journal.
+    pub counts: Counts,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_must_add_up_to_the_valid_rows() {
+        let counts = Counts { sent: 5, rejected: 2, unknown: 1, remaining: 4 };
+        counts.check(12).unwrap();
+        let error = counts.check(13).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the counts don't add up: 5 sent, 2 rejected, 1 unknown and 4 remaining of 13 emails"
+        );
+        Counts { sent: u64::MAX, rejected: 1, ..counts }.check(7).unwrap_err();
+    }
+}

@@ -1,0 +1,90 @@
+//! Private files, written so that a crash leaves either the old or the new content.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::Write as _,
+    path::Path,
+};
+
+use tempfile::TempDir;
+
+use crate::error::{BulkError, Result};
+
+/// Creates a file that only its owner can read.
+pub(crate) fn create(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(BulkError::io("write", path))
+}
+
+/// Creates a folder that only its owner can read, with its parents.
+pub(crate) fn create_dir(path: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(BulkError::io("write", path))
+}
+
+/// Creates a temporary folder in `dir` that only its owner can read.
+pub(crate) fn temporary_dir(prefix: &str, dir: &Path) -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(dir).map_err(BulkError::io("write", dir))
+}
+
+/// Replaces a file.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    let writing = |error| BulkError::io("write", path)(error);
+    let dir = path.parent().unwrap_or(Path::new("."));
+    // A temporary file of this crate is readable only by its owner.
+    let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).map_err(writing)?;
+    file.write_all(content).map_err(writing)?;
+    file.as_file().sync_all().map_err(writing)?;
+    file.persist(path).map_err(|error| writing(error.error))?;
+    sync_dir(dir)
+}
+
+/// Makes created and renamed files of a folder durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    // Windows can't open a folder as a file, and its renames need no more.
+    if cfg!(unix) {
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(BulkError::io("write", dir))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_has_the_new_content_and_no_file_is_left_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("job.json");
+        for content in ["1", "22"] {
+            replace(&path, content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(create(&path).is_err(), "an existing file is never overwritten");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_and_folders_are_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let [jobs, file, replaced] = ["a/b", "file", "replaced"].map(|name| dir.path().join(name));
+        create_dir(&jobs).unwrap();
+        create(&file).unwrap();
+        replace(&replaced, b"").unwrap();
+        assert_eq!((mode(&jobs), mode(&file), mode(&replaced)), (0o700, 0o600, 0o600));
+    }
+}

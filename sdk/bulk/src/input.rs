@@ -1,0 +1,165 @@
+//! Inputs of a job: where its rows come from.
+
+use std::{
+    fmt,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use tempfile::TempPath;
+
+mod cells;
+mod columns;
+mod csv_rows;
+mod json_rows;
+mod layout;
+mod position;
+mod read_error;
+mod row;
+mod row_problem;
+mod rows;
+mod source;
+mod spool;
+mod stream;
+mod utf16;
+
+pub(crate) use columns::{Columns, OWN_COLUMNS};
+pub(crate) use layout::Layout;
+pub(crate) use position::Position;
+pub(crate) use read_error::ReadError;
+pub(crate) use row::{Reading, Row, Values};
+pub use row_problem::RowProblem;
+pub(crate) use rows::{Record, Rows};
+pub(crate) use source::{Fingerprint, Source};
+pub(crate) use stream::spool_rows;
+
+/// The maximum length of a row in the input, in bytes: 4 MiB.
+pub(crate) const MAX_ROW: u64 = 4 << 20;
+/// The maximum length of a field of a CSV row, in bytes: 1 MiB.
+pub(crate) const MAX_FIELD: usize = 1 << 20;
+/// The maximum number of columns.
+pub(crate) const MAX_COLUMNS: usize = 4_096;
+
+/// The format of an input.
+///
+/// # CSV and TSV
+///
+/// The first line names the columns: `to`, `cc`, `bcc`, `reply_to`, `from`, `subject`, `text`, `html`, `template`, `topic_id`, `scheduled_at`,
+/// `attachment`, `var:NAME`, `tag:NAME` and `header:NAME`. A variable that the message's templates use may also be a column without `var:`.
+/// Several addresses or attachments in a cell are separated by `;`; an attachment is the path of a file in the input's folder or below. An
+/// empty cell leaves the message's default. A row whose cells are all empty is skipped.
+///
+/// The encoding is UTF-8 with or without a byte order mark, or UTF-16 with one. A row has at most 4 MiB, a cell 1 MiB.
+///
+/// # JSON Lines
+///
+/// Each line is a JSON object: an email as the service's API has it, without the fields that are the message's defaults. Two fields exist
+/// only here: `variables`, an object with texts and numbers for the templates of the message or for a stored template, and `attachment`, the
+/// path of a file or an array of paths. A line has at most 4 MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Format {
+    /// Comma-separated values. The delimiter `,`, `;` or tab is detected in the first line.
+    Csv,
+    /// Tab-separated values, with the quoting of CSV.
+    Tsv,
+    /// One JSON object per line.
+    JsonLines,
+}
+
+/// An input of a job: a file, standard input, a reader, or rows of the application.
+///
+/// A regular file in UTF-8 is read in place, so it must stay unchanged until the job is finished. Any other input is first copied to the
+/// job's folder: gzip is decompressed, and UTF-16 is converted to UTF-8.
+pub struct Input {
+    from: From,
+    format: Option<Format>,
+    delimiter: Option<u8>,
+}
+
+enum From {
+    File(PathBuf),
+    Reader { name: String, reader: Box<dyn Read + Send> },
+    Spooled(TempPath),
+}
+
+impl Input {
+    fn new(from: From, format: Option<Format>) -> Self {
+        Self { from, format, delimiter: None }
+    }
+
+    /// Reads a file whose format is derived from its name (`.csv`, `.tsv`, `.jsonl`, `.ndjson`, each optionally with `.gz`) or else from its
+    /// first character.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let format = format_of(&path);
+        Self::new(From::File(path), format)
+    }
+
+    /// Reads a CSV file.
+    pub fn csv(path: impl Into<PathBuf>) -> Self {
+        Self::new(From::File(path.into()), Some(Format::Csv))
+    }
+
+    /// Reads a TSV file.
+    pub fn tsv(path: impl Into<PathBuf>) -> Self {
+        Self::new(From::File(path.into()), Some(Format::Tsv))
+    }
+
+    /// Reads a file of JSON Lines.
+    pub fn json_lines(path: impl Into<PathBuf>) -> Self {
+        Self::new(From::File(path.into()), Some(Format::JsonLines))
+    }
+
+    /// Reads standard input, whose format is detected by its first character.
+    pub fn stdin() -> Self {
+        Self::reader("standard input", std::io::stdin())
+    }
+
+    /// Reads from a reader, with a name for messages. Its format is detected by its first character.
+    pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
+        Self::new(From::Reader { name: name.into(), reader: Box::new(reader) }, None)
+    }
+
+    fn spooled(path: TempPath) -> Self {
+        Self::new(From::Spooled(path), Some(Format::JsonLines))
+    }
+
+    /// Sets the format instead of deriving it.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    /// Sets the delimiter of a CSV file instead of detecting it: an ASCII character such as `b'|'`.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
+        self
+    }
+}
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match &self.from {
+            From::File(path) => path.display().to_string(),
+            From::Reader { name, .. } => name.clone(),
+            From::Spooled(_) => "rows".to_owned(),
+        };
+        f.debug_struct("Input").field("from", &name).field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+fn format_of(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    match name.rsplit_once('.')?.1 {
+        "csv" => Some(Format::Csv),
+        "tsv" | "tab" => Some(Format::Tsv),
+        "jsonl" | "ndjson" => Some(Format::JsonLines),
+        _ => None,
+    }
+}

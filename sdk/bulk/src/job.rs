@@ -1,0 +1,125 @@
+//! Jobs: planning, running, and what became of them.
+
+mod builder;
+pub(crate) mod folder;
+mod status;
+
+pub use builder::Bulk;
+pub use status::{JobState, Status};
+
+use std::{path::Path, sync::Arc};
+
+use posthaste::Client;
+
+use crate::{
+    error::{BulkError, Result},
+    outcomes::{self, RowOutcome},
+    plan::Plan,
+    report::Report,
+    run::{Run, RunOptions},
+    sender::Sender,
+};
+
+/// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) returns to it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    plan: Arc<Plan>,
+}
+
+impl Job {
+    pub(crate) fn new(plan: Plan) -> Self {
+        Self { plan: Arc::new(plan) }
+    }
+
+    /// Opens the job in a folder.
+    ///
+    /// # Errors
+    /// The folder has no complete plan, or the input changed since it was planned.
+    pub async fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref().to_owned();
+        blocking(move || Plan::open(&dir).map(Self::new)).await
+    }
+
+    /// Returns the plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Starts or resumes the job over a client, on the current tokio runtime. Nothing that was sent before is sent again.
+    ///
+    /// The client should be built with [`RateLimit::Off`](posthaste::RateLimit::Off): the job learns the service's limit itself.
+    ///
+    /// # Errors
+    /// The client's base URL isn't the one that the job was planned for.
+    pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
+        let (planned, given) = (self.plan.origin(), client.base_url().as_str());
+        if planned != given {
+            return Err(BulkError::NotRunnable(format!(
+                "the job was planned for {planned}, and the client's base URL is {given}; nothing was sent"
+            )));
+        }
+        Ok(self.start_with(client.clone(), options))
+    }
+
+    /// Starts or resumes the job over a sender.
+    pub(crate) fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
+        Run::start(Arc::clone(&self.plan), sender, options)
+    }
+
+    /// Returns the state of the job and its counts, whether or not a process is running it.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn status(&self) -> Result<Status> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || status::read(&plan)).await
+    }
+
+    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub async fn pause(&self) -> Result<()> {
+        self.request(folder::Request::Pause).await
+    }
+
+    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub async fn cancel(&self) -> Result<()> {
+        self.request(folder::Request::Cancel).await
+    }
+
+    /// Returns the report of the last run, if there was one.
+    ///
+    /// # Errors
+    /// The report can't be read.
+    pub async fn report(&self) -> Result<Option<Report>> {
+        let dir = self.plan.dir().to_owned();
+        blocking(move || folder::read_report(&dir)).await
+    }
+
+    /// Visits the outcome of every row that has one, in the order in which they became known.
+    ///
+    /// # Errors
+    /// The journal or the input can't be read, or `visit` fails.
+    pub async fn outcomes(&self, visit: impl FnMut(RowOutcome) -> Result<()> + Send + 'static) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || outcomes::visit(&plan, visit)).await
+    }
+
+    async fn request(&self, request: folder::Request) -> Result<()> {
+        let dir = self.plan.dir().to_owned();
+        blocking(move || folder::request(&dir, request)).await
+    }
+}
+
+/// Runs file operations off the async threads.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
+    }
+}

@@ -1,0 +1,55 @@
+//! The state of a job, read without disturbing the process that runs it.
+
+use crate::{
+    counts::Counts,
+    error::Result,
+    job::folder,
+    journal,
+    lock,
+    plan::Plan,
+    state::BatchStates,
+};
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum JobState {
+    /// Nothing was sent yet.
+    Planned,
+    /// A process is running it.
+    Running,
+    /// No process is running it; resuming continues.
+    Stopped,
+    /// It was canceled for good.
+    Canceled,
+    /// Every valid row has an outcome.
+    Finished,
+}
+
+/// The state of a job and the counts of its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The state.
+    pub state: JobState,
+    /// The valid rows by outcome.
+    pub counts: Counts,
+}
+
+pub(super) fn read(plan: &Plan) -> Result<Status> {
+    let dir = plan.dir();
+    let running = lock::is_held(dir)?;
+    let mut states = BatchStates::new(plan.batches());
+    journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
+    let settled = states.settled();
+    let remaining = plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
+    let state = match () {
+        () if running => JobState::Running,
+        () if states.is_complete() => JobState::Finished,
+        () if folder::is_canceled(dir) => JobState::Canceled,
+        () if states.job().is_some() => JobState::Stopped,
+        () => JobState::Planned,
+    };
+    Ok(Status { state, counts: Counts { remaining, ..settled } })
+}

@@ -1,0 +1,111 @@
+//! The journal of a job: an append-only log of what was sent and what the service answered.
+//!
+//! A batch's intent is durable before its request leaves, and its result before the batch counts as done. So after a crash at any point, each batch
+//! is one of: without an intent (nothing was sent), with an intent and no result (possibly sent; the same request is repeated under the
+//! same idempotency key), or with a result.
+//!
+//! The file starts with `BULKJ1\n`, followed by frames ([`frame`]) of one record each ([`record`]). One thread writes them: it takes all records that
+//! are waiting, appends them with one write, syncs, and confirms them together (group commit).
+
+mod clock;
+mod frame;
+#[cfg(test)]
+mod memory;
+mod record;
+mod recovery;
+mod sent_id;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::{io, path::PathBuf, slice, sync::Arc, thread};
+
+use self::writer::Queue;
+pub(crate) use self::{
+    clock::{JobClock, UnixMillis},
+    record::{BodyHash, EmailOutcome, Job, Record},
+    recovery::Contradiction,
+    sent_id::SentId,
+    storage::{FileStorage, Storage, private_file},
+};
+use crate::{BulkError, Result};
+
+/// A journal that is open for appending.
+///
+/// After a write or a sync failed, every later append fails with the same cause: the state of the file is unknown until it is recovered.
+///
+/// Dropping the journal writes the records that are waiting, and blocks until this is done: the caller can release the lock of the job afterwards.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    queue: Arc<Queue>,
+    writer: Option<thread::JoinHandle<()>>,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// Recovers the journal and opens it for appending. Yields each record to `visit`, in order.
+    ///
+    /// Cuts an interrupted write at the end. Blocks while it reads: about 30 ms for a job of a million emails.
+    ///
+    /// # Errors
+    ///
+    /// - [`BulkError::JournalDamaged`] if a record that was durable can't be read, or `visit` reports a contradiction.
+    /// - [`BulkError::NotRunnable`] if the journal has another version.
+    /// - [`BulkError::Io`] if the storage fails.
+    pub(crate) fn open(
+        mut storage: impl Storage,
+        visit: impl FnMut(Record) -> Result<(), Contradiction>,
+    ) -> Result<Self> {
+        recovery::recover(&mut storage, visit)?;
+        let (queue, path) = (Arc::<Queue>::default(), storage.path().to_owned());
+        let writer = thread::Builder::new()
+            .name("bulk-journal".to_owned())
+            .spawn({
+                let queue = Arc::clone(&queue);
+                move || writer::run(storage, &queue)
+            })
+            .map_err(BulkError::io("start the writer of", &path))?;
+        Ok(Self { queue, writer: Some(writer), path })
+    }
+
+    /// Appends a record. Resolves when the record is durable.
+    ///
+    /// If the future is dropped, the record may be written nevertheless.
+    pub(crate) async fn append(&self, record: &Record) -> Result<()> {
+        self.append_all(slice::from_ref(record)).await
+    }
+
+    /// Appends records in their order. Resolves when all of them are durable.
+    pub(crate) async fn append_all(&self, records: &[Record]) -> Result<()> {
+        let durable = self.queue.push(records).map_err(|cause| self.error(&cause))?;
+        match durable.await {
+            Ok(outcome) => outcome.map_err(|cause| self.error(&cause)),
+            Err(_) => Err(self.error(&Arc::new(writer::stopped()))),
+        }
+    }
+
+    /// Appends a record that a crash may lose: [`Record::Rate`], [`Record::NotSent`]. It is written with the next durable record, in order.
+    pub(crate) fn note(&self, record: &Record) {
+        self.queue.note(record);
+    }
+
+    /// Makes all records durable and closes the journal.
+    pub(crate) async fn close(self) -> Result<()> {
+        self.append_all(&[]).await
+    }
+
+    fn error(&self, cause: &Arc<io::Error>) -> BulkError {
+        BulkError::io("write", &self.path)(io::Error::new(cause.kind(), Arc::clone(cause)))
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(writer) = self.writer.take() {
+            // A panic of the writer was reported to the appends.
+            let _ = writer.join();
+        }
+    }
+}

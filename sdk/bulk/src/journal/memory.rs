@@ -1,0 +1,175 @@
+//! A storage in memory for tests. It fails or crashes at a given operation, and shows what a crash can leave.
+
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use super::Storage;
+
+/// A disk that outlives the journals on it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    durable: Vec<u8>,
+    /// What was written since the last sync.
+    unsynced: Vec<Write>,
+    /// The number of operations so far.
+    pub(super) operations: usize,
+    pub(super) syncs: usize,
+    fault: Option<(usize, Fault)>,
+}
+
+#[derive(Clone, Debug)]
+enum Write {
+    Append(Vec<u8>),
+    Truncate(u64),
+}
+
+/// What happens at an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fault {
+    /// The machine crashes: this operation and all later ones fail.
+    Crash,
+    /// The disk is full: this operation fails after so many bytes, and so do all later ones.
+    Full(usize),
+}
+
+impl Disk {
+    /// Creates a disk with these bytes.
+    pub(super) fn with(bytes: impl Into<Vec<u8>>) -> Self {
+        let state = State { durable: bytes.into(), ..State::default() };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Makes the operation with this index fail, and all later ones.
+    pub(super) fn failing_at(self, operation: usize, fault: Fault) -> Self {
+        self.lock().fault = Some((operation, fault));
+        self
+    }
+
+    /// Lets operations succeed again.
+    pub(super) fn repair(&self) {
+        self.lock().fault = None;
+    }
+
+    /// Locks the disk: its operations wait.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap()
+    }
+
+    /// Returns the bytes as a process reads them.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let state = self.lock();
+        applied(&state.durable, &state.unsynced)
+    }
+
+    /// Returns the bytes that a crash can leave if writes reach the disk in order: the last one is torn at any byte.
+    pub(super) fn torn(&self) -> Vec<Vec<u8>> {
+        let state = self.lock();
+        let mut images = vec![state.durable.clone()];
+        for (at, write) in state.unsynced.iter().enumerate() {
+            let before = applied(&state.durable, &state.unsynced[..at]);
+            match write {
+                Write::Append(bytes) => {
+                    images.extend((1..=bytes.len()).map(|len| [&before, &bytes[..len]].concat()));
+                }
+                Write::Truncate(_) => images.push(applied(&state.durable, &state.unsynced[..=at])),
+            }
+        }
+        images
+    }
+
+    /// Returns the bytes that a crash leaves if only some pages of the last writes reach the disk. The others are zeros.
+    pub(super) fn with_gaps(&self, page: usize, mut reaches: impl FnMut() -> bool) -> Vec<u8> {
+        let state = self.lock();
+        let mut bytes = applied(&state.durable, &state.unsynced);
+        let mut start = state.durable.len();
+        while start < bytes.len() {
+            let end = bytes.len().min((start / page + 1) * page);
+            if !reaches() {
+                bytes[start..end].fill(0);
+            }
+            start = end;
+        }
+        bytes
+    }
+}
+
+fn applied(durable: &[u8], writes: &[Write]) -> Vec<u8> {
+    let mut bytes = durable.to_vec();
+    for write in writes {
+        match write {
+            Write::Append(more) => bytes.extend(more),
+            Write::Truncate(len) => bytes.truncate(usize::try_from(*len).unwrap()),
+        }
+    }
+    bytes
+}
+
+impl State {
+    /// Counts an operation and returns its fault.
+    fn operation(&mut self) -> Option<Fault> {
+        let now = self.operations;
+        self.operations += 1;
+        self.fault.filter(|(at, _)| *at <= now).map(|(_, fault)| fault)
+    }
+}
+
+fn failed(fault: Fault) -> io::Error {
+    match fault {
+        Fault::Crash => io::Error::other("crashed"),
+        Fault::Full(_) => io::ErrorKind::StorageFull.into(),
+    }
+}
+
+impl Storage for Disk {
+    fn path(&self) -> &Path {
+        Path::new("memory")
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.bytes();
+        let rest = &bytes[bytes.len().min(usize::try_from(offset).unwrap())..];
+        // A short read, so that frames are read in parts.
+        let len = rest.len().min(buffer.len()).min(1_000);
+        buffer[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.lock();
+        let fault = state.operation();
+        let written = match fault {
+            Some(Fault::Full(left)) => {
+                // Later writes don't fit either.
+                state.fault = state.fault.map(|(at, _)| (at, Fault::Full(0)));
+                &bytes[..left.min(bytes.len())]
+            }
+            _ => bytes,
+        };
+        state.unsynced.push(Write::Append(written.to_vec()));
+        fault.map_or(Ok(()), |fault| Err(failed(fault)))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.lock();
+        if let Some(fault) = state.operation() {
+            return Err(failed(fault));
+        }
+        state.syncs += 1;
+        state.durable = applied(&state.durable, &state.unsynced);
+        state.unsynced.clear();
+        Ok(())
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        let fault = state.operation();
+        state.unsynced.push(Write::Truncate(len));
+        fault.map_or(Ok(()), |fault| Err(failed(fault)))
+    }
+}

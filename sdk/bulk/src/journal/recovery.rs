@@ -1,0 +1,145 @@
+//! Recovery: reads a journal to its end, and distinguishes an interrupted write from damage.
+//!
+//! A crash can leave any subset of the bytes written since the last sync: a torn frame, or with several pages also a gap followed by whole
+//! frames. None of these records was confirmed, so everything from the first bad frame on is cut. A bad frame in bytes that were synced, however,
+//! is damage: records that requests rely on are lost, and cutting would return batches to `fresh` that were sent.
+//!
+//! The frames tell the two apart. The writer syncs each group of frames before it writes the next one, and each frame has the distance to the start of its
+//! group (`unsynced`). Let the first bad frame be at B. If some later valid frame at F has F - `unsynced` > B, the bytes at B were durable
+//! before F was written: damage. Otherwise no valid frame shows that a sync followed B, and the tail is cut. Every confirmed record is in front of B
+//! then: its sync covered the whole group, so either B is after that group, or B is in it and was durable, which is damage of the last group
+//! that looks like an interrupted write. The latter can't be detected without another sync per group. It costs no duplicate within the life of the keys,
+//! since the key of a batch depends on its content alone.
+//!
+//! After a process was killed, bytes can be readable that were never synced. Recovery syncs before it returns, so that what it
+//! yielded stays.
+
+use std::io;
+
+use super::{Record, Storage, frame};
+use crate::{BulkError, Result};
+
+/// The first bytes of a journal.
+pub(super) const HEADER: &[u8] = b"BULKJ1\n";
+/// The number of bytes to read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// A record that contradicts the records before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Contradiction(pub(crate) &'static str);
+
+/// Yields the records of the journal to `visit` in their order, and prepares the storage for appending.
+///
+/// # Errors
+///
+/// - [`BulkError::JournalDamaged`] if a frame is bad that was durable, or `visit` reports a contradiction.
+/// - [`BulkError::NotRunnable`] if the journal has another version.
+/// - [`BulkError::Io`] if the storage fails.
+pub(super) fn recover<S: Storage>(
+    storage: &mut S,
+    mut visit: impl FnMut(Record) -> Result<(), Contradiction>,
+) -> Result<()> {
+    let path = storage.path().to_owned();
+    let damaged = |offset| BulkError::JournalDamaged { path: path.clone(), offset };
+    let mut window = Window::new(storage);
+
+    let start = window.peek(HEADER.len()).map_err(BulkError::io("read", &path))?;
+    let start = &start[..start.len().min(HEADER.len() + 1)];
+    if !start.starts_with(HEADER) {
+        if start.len() > HEADER.len() || !could_be_interrupted(start) {
+            return Err(match start.strip_prefix(b"BULKJ") {
+                Some([b'2'..=b'9', ..]) => BulkError::NotRunnable(format!(
+                    "the journal {} was written by a newer version; update this program to resume the job",
+                    path.display()
+                )),
+                _ => damaged(0),
+            });
+        }
+        return reset(storage).map_err(BulkError::io("write", path));
+    }
+    window.advance(HEADER.len());
+
+    let end = loop {
+        let offset = window.offset();
+        let Some(frame) = window.frame().map_err(BulkError::io("read", &path))? else { break offset };
+        let len = frame.len();
+        let record = Record::decode(frame.kind, frame.payload).ok_or_else(|| damaged(offset))?;
+        visit(record).map_err(|Contradiction(_)| damaged(offset))?;
+        window.advance(len);
+    };
+
+    let has_tail = !window.peek(1).map_err(BulkError::io("read", &path))?.is_empty();
+    while !window.peek(1).map_err(BulkError::io("read", &path))?.is_empty() {
+        window.advance(1);
+        let offset = window.offset();
+        if let Some(frame) = window.frame().map_err(BulkError::io("read", &path))?
+            && offset.saturating_sub(frame.unsynced.into()) > end
+        {
+            return Err(damaged(end));
+        }
+    }
+    if has_tail {
+        storage.truncate(end).map_err(BulkError::io("truncate", &path))?;
+    }
+    storage.sync().map_err(BulkError::io("sync", path))
+}
+
+/// Whether an interrupted write of the header can have left these bytes.
+fn could_be_interrupted(start: &[u8]) -> bool {
+    start.iter().zip(HEADER).all(|(byte, expected)| *byte == 0 || byte == expected)
+}
+
+fn reset(storage: &mut impl Storage) -> io::Result<()> {
+    storage.truncate(0)?;
+    storage.append(HEADER)?;
+    storage.sync()
+}
+
+/// A part of the storage, read sequentially. Its memory is bounded by the largest frame.
+struct Window<'a, S> {
+    storage: &'a mut S,
+    buffer: Vec<u8>,
+    /// The position in the buffer, and the number of bytes read from the storage.
+    position: usize,
+    read: u64,
+    at_end: bool,
+}
+
+impl<'a, S: Storage> Window<'a, S> {
+    fn new(storage: &'a mut S) -> Self {
+        Self { storage, buffer: Vec::new(), position: 0, read: 0, at_end: false }
+    }
+
+    /// Returns the position in the storage.
+    fn offset(&self) -> u64 {
+        self.read - (self.buffer.len() - self.position) as u64
+    }
+
+    /// Returns the bytes at the position: at least `len`, or fewer at the end.
+    fn peek(&mut self, len: usize) -> io::Result<&[u8]> {
+        if self.buffer.len() - self.position < len && !self.at_end {
+            self.buffer.drain(..self.position);
+            self.position = 0;
+            while self.buffer.len() < len && !self.at_end {
+                let before = self.buffer.len();
+                self.buffer.resize(before + CHUNK, 0);
+                let read = self.storage.read_at(self.read, &mut self.buffer[before..])?;
+                self.buffer.truncate(before + read);
+                self.read += read as u64;
+                self.at_end = read == 0;
+            }
+        }
+        Ok(&self.buffer[self.position..])
+    }
+
+    /// Returns the valid frame at the position.
+    fn frame(&mut self) -> io::Result<Option<frame::Frame<'_>>> {
+        let Some(len) = frame::announced(self.peek(frame::OVERHEAD)?) else { return Ok(None) };
+        Ok(frame::parse(self.peek(len)?))
+    }
+
+    fn advance(&mut self, len: usize) {
+        self.position += len;
+    }
+}

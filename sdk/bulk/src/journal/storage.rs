@@ -1,0 +1,85 @@
+//! The storage of a journal, and its implementation for files.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+use crate::{BulkError, Result};
+
+/// The bytes of a journal.
+pub(crate) trait Storage: Send + 'static {
+    /// Returns the name of the storage in errors.
+    fn path(&self) -> &Path;
+
+    /// Reads bytes from `offset` on and returns their number, 0 at the end.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Appends bytes. After an error, any prefix of them can have been written.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything durable that was appended or truncated before.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Cuts the storage to `len` bytes.
+    fn truncate(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// A journal in a file that only its owner can read.
+#[derive(Debug)]
+pub(crate) struct FileStorage {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileStorage {
+    /// Opens the file, or creates it durably.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let file = private_file(path).map_err(BulkError::io("open", path))?;
+        // Without this, a power failure can remove the file although its content was synced.
+        #[cfg(unix)]
+        if let Some(folder) = path.parent() {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(BulkError::io("sync", folder))?;
+        }
+        Ok(Self { file, path: path.into() })
+    }
+}
+
+/// Opens or creates a file that only its owner can read and write.
+pub(crate) fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+impl Storage for FileStorage {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.seek(SeekFrom::Start(offset))?;
+        loop {
+            match self.file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::End(0))?;
+        self.file.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+}

@@ -1,0 +1,25 @@
+//! The idempotency keys of a job.
+
+use std::fmt::Write as _;
+
+use crate::journal::BodyHash;
+
+/// Returns the key of a batch: the same in every process that sends it, and another one for any other content.
+pub(crate) fn idempotency_key(job: &str, batch: u32, hash: &BodyHash) -> String {
+    let mut key = format!("bulk/{job}/{batch}/");
+    for byte in hash {
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_names_the_job_the_batch_and_the_content() {
+        let key = idempotency_key("3f9a1c2b7d4e-1", 17, &[0xab; 16]);
+        assert_eq!(key, "bulk/3f9a1c2b7d4e-1/17/abababababababababababababababab");
+    }
+}

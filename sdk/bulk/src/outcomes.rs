@@ -1,0 +1,116 @@
+//! The outcome of every row, read from the plan and the journal.
+//!
+//! The journal is read in one pass and batches are rendered again as their outcomes appear, so that memory doesn't grow with the number of
+//! rows.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::{
+    error::Result,
+    job::folder::JOURNAL,
+    journal::{self, BodyHash, EmailOutcome, Record, SentId, UnixMillis},
+    key::idempotency_key,
+    plan::{Plan, Prepared},
+};
+
+/// The outcome of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The service accepted it.
+    Sent {
+        /// The email's ID.
+        id: String,
+    },
+    /// The service rejected it.
+    Rejected {
+        /// The status of the response.
+        status: u16,
+        /// The service's message.
+        reason: String,
+    },
+    /// It can't be known whether the service accepted it.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A row and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RowOutcome {
+    /// The row's number; 1 is the first row after the header.
+    pub row: u64,
+    /// The first recipient.
+    pub recipient: String,
+    /// The batch that contains the row, counted from 0.
+    pub batch: u32,
+    /// The idempotency key of the batch.
+    pub key: String,
+    /// The time of the batch's first attempt, in milliseconds since the Unix epoch.
+    pub first_attempt: u64,
+    /// The outcome.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Visits the outcome of every row that has one, in the order in which they became known.
+pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>) -> Result<()> {
+    let mut preparer = plan.preparer()?;
+    // The first attempt of the batches that have no outcome yet: at most as many as were in flight at once, and those of interrupted runs.
+    let mut open = HashMap::<u32, (UnixMillis, BodyHash)>::new();
+    let mut failure = None;
+    journal::read(&plan.dir().join(JOURNAL), |record| {
+        let outcomes = match &record {
+            Record::Intent { batch, at, hash, .. } => {
+                open.entry(*batch).or_insert((*at, *hash));
+                return Ok(());
+            }
+            Record::NotSent { batch } => {
+                open.remove(batch);
+                return Ok(());
+            }
+            Record::Result { batch, .. }
+            | Record::Partial { batch, .. }
+            | Record::Rejected { batch, .. }
+            | Record::Unknown { batch, .. } => open.remove(batch).map(|(at, hash)| (*batch, at, hash)),
+            Record::Job(_) | Record::Rate(_) | Record::Finished(_) => None,
+        };
+        if let (Some((batch, at, hash)), None) = (outcomes, &failure) {
+            let visited = preparer.prepare(batch).and_then(|prepared| {
+                let key = idempotency_key(plan.id(), batch, &hash);
+                rows(prepared, &record).try_for_each(|(row, recipient, outcome)| {
+                    visit(RowOutcome { row, recipient, batch, key: key.clone(), first_attempt: at.0, outcome })
+                })
+            });
+            failure = visited.err();
+        }
+        Ok(())
+    })?;
+    failure.map_or(Ok(()), Err)
+}
+
+/// Assigns the outcome of a batch to its rows.
+fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
+    prepared.rows.into_iter().enumerate().map(move |(i, row)| {
+        let outcome = match record {
+            Record::Result { ids, .. } => Outcome::Sent { id: ids.get(i).map_or_else(String::new, SentId::to_string) },
+            Record::Rejected { status, message, .. } => {
+                Outcome::Rejected { status: *status, reason: message.to_string() }
+            }
+            Record::Partial { emails, .. } => match emails.get(i) {
+                Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
+                // The batch as a whole was accepted.
+                Some(EmailOutcome::Rejected(message)) => Outcome::Rejected { status: 200, reason: message.to_string() },
+                _ => Outcome::Unknown { reason: "the response can't be assigned to the emails of the batch".to_owned() },
+            },
+            Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },
+            _ => Outcome::Unknown { reason: String::new() },
+        };
+        (row.row, row.recipient, outcome)
+    })
+}

@@ -1,0 +1,22 @@
+//! The pace of a job: when each request may be sent.
+//!
+//! A [`Gate`] grants permits in FIFO order. Behind it, a [`Controller`] learns the service's limit from its responses,
+//! pauses the whole job when the service asks for it, and bounds the requests in flight. The controller never reads a clock, so the
+//! tests simulate ten minutes of sending in milliseconds.
+
+mod breaker;
+mod cell;
+mod concurrency;
+pub mod controller;
+pub mod gate;
+mod headers;
+mod rate;
+mod retries;
+
+#[cfg(test)]
+mod simulation;
+
+pub use controller::{
+    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot, Ticket,
+};
+pub use gate::{Gate, Permit};

@@ -1,0 +1,191 @@
+//! The gate that every request of a job passes: waits until the controller admits it.
+//!
+//! # Why it neither leaks nor idles
+//!
+//! A waiting task holds a place in a FIFO lock and nothing else; only the head of the queue asks the controller, and only an admitted request
+//! changes its state. A dropped future therefore returns nothing but its place. A [`Permit`] returns its slot in `drop`, whether or not it
+//! was used. Whatever may unblock the head (a response, a returned slot) notifies it, and `Notify` keeps one notification for a head that
+//! isn't waiting yet, so none is lost.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::HeaderMap;
+use tokio::{
+    sync::{Mutex as FifoMutex, Notify},
+    time::{Instant, sleep, timeout_at},
+};
+
+use super::controller::{Blocked, Controller, Observation, PaceOptions, RetryTicket, Snapshot, Ticket};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest time until the head of the queue checks the state again.
+const MAX_WAIT: Duration = Duration::from_hours(1);
+/// The longest time until a retry checks its budget again, to which requests add.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Grants permits to send, in FIFO order. Clones share one state.
+#[derive(Clone)]
+pub struct Gate {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    start: Instant,
+    controller: Mutex<Controller>,
+    /// The queue: tokio's mutex is FIFO, and the task that holds it is the head.
+    queue: FifoMutex<()>,
+    /// Wakes the head of the queue.
+    changed: Notify,
+}
+
+impl Gate {
+    /// Creates a gate. The job starts now.
+    pub fn new(options: PaceOptions) -> Self {
+        Self::with_controller(Controller::new(options))
+    }
+
+    /// Creates a gate with a given controller, whose time starts now.
+    pub fn with_controller(controller: Controller) -> Self {
+        let controller = Mutex::new(controller);
+        let shared =
+            Shared { start: Instant::now(), controller, queue: FifoMutex::default(), changed: Notify::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Waits until a request may be sent. Use it for the first attempt of a batch, and after a 429.
+    ///
+    /// Dropping the future gives up the place in the queue.
+    pub async fn permit(&self) -> Permit {
+        let _head = self.shared.queue.lock().await;
+        loop {
+            let blocked = {
+                let now = self.shared.now();
+                match self.shared.lock().admit(now) {
+                    Ok(ticket) => {
+                        let shared = Arc::clone(&self.shared);
+                        return Permit { shared, ticket: Some(ticket), retry: None, sent: false };
+                    }
+                    Err(blocked) => blocked,
+                }
+            };
+            self.shared.wait(blocked).await;
+        }
+    }
+
+    /// Waits until the retry budget and the gate allow a retry. Use it after a 5xx, a timeout or a lost connection.
+    ///
+    /// First attempts pass while retries wait for the budget: at most 10 % of requests are retries once a reserve of 100 is used up.
+    /// Dropping the future returns the retry to the budget.
+    pub async fn retry_permit(&self) -> Permit {
+        let ticket = loop {
+            let now = self.shared.now();
+            let taken = self.shared.lock().take_retry(now);
+            match taken {
+                Ok(ticket) => break ticket,
+                Err(Blocked { until }) => sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await,
+            }
+        };
+        let retry = Retry { shared: Arc::clone(&self.shared), ticket: Some(ticket) };
+        let mut permit = self.permit().await;
+        permit.retry = Some(retry);
+        permit
+    }
+
+    /// Returns the current state, for progress reports and the journal.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.lock().snapshot(self.shared.now())
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate").field("snapshot", &self.snapshot()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Controller> {
+        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn wait(&self, blocked: Blocked) {
+        let until = blocked.until.map_or(MAX_WAIT, |until| until.saturating_sub(self.now()).min(MAX_WAIT));
+        let _changed_or_due = timeout_at(Instant::now() + until, self.changed.notified()).await;
+    }
+}
+
+/// A retry taken from the budget, returned unless its request was sent.
+struct Retry {
+    shared: Arc<Shared>,
+    ticket: Option<RetryTicket>,
+}
+
+impl Drop for Retry {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.shared.lock().give_back_retry(ticket);
+        }
+    }
+}
+
+/// The right to send one request.
+///
+/// Call [`sending`](Self::sending) when the request may reach the service, and [`finish`](Self::finish) with its outcome. Dropping the permit
+/// before sending returns its slot to the next waiting task; dropping it afterwards frees its place among the requests in flight.
+#[must_use]
+pub struct Permit {
+    shared: Arc<Shared>,
+    ticket: Option<Ticket>,
+    retry: Option<Retry>,
+    sent: bool,
+}
+
+impl Permit {
+    /// Marks the request as sent: from now on it may reach the service, even if its task is canceled.
+    pub fn sending(&mut self) {
+        self.sent = true;
+        if let Some(mut retry) = self.retry.take() {
+            retry.ticket = None;
+        }
+    }
+
+    /// Reports the outcome and the response's headers; pass an empty map if there was no response.
+    pub fn finish(mut self, observation: Observation, headers: &HeaderMap) {
+        self.sending();
+        self.end(|controller, ticket, now| controller.observe(ticket, observation, headers, now));
+    }
+
+    fn end(&mut self, end: impl FnOnce(&mut Controller, Ticket, Duration)) {
+        if let Some(ticket) = self.ticket.take() {
+            let now = self.shared.now();
+            end(&mut self.shared.lock(), ticket, now);
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("sent", &self.sent).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.sent {
+            self.end(Controller::abandon);
+        } else {
+            self.end(Controller::give_back);
+        }
+    }
+}

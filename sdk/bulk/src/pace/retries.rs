@@ -1,0 +1,48 @@
+//! The retry budget: retries after failures are a small share of all requests, so that they don't add to an overload.
+
+use std::time::Duration;
+
+/// The capacity of the bucket, in retries.
+const CAPACITY: f64 = 100.0;
+/// What each request adds to the bucket.
+const PER_REQUEST: f64 = 0.1;
+/// What each second adds: at the end of a job only retries may be left, and no request adds to the bucket.
+const PER_SECOND: f64 = 0.1;
+
+/// A token bucket of retries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Retries {
+    tokens: f64,
+    filled_at: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { tokens: CAPACITY, filled_at: Duration::ZERO }
+    }
+}
+
+impl Retries {
+    pub(super) fn sent(&mut self) {
+        self.add(PER_REQUEST);
+    }
+
+    /// Takes a retry, or returns when the next one is available at the latest.
+    pub(super) fn take(&mut self, now: Duration) -> Result<(), Duration> {
+        self.add(now.saturating_sub(self.filled_at).as_secs_f64() * PER_SECOND);
+        self.filled_at = now;
+        if self.tokens >= 1.0 {
+            self.tokens -= 1.0;
+            return Ok(());
+        }
+        Err(now + Duration::from_secs_f64((1.0 - self.tokens) / PER_SECOND) + Duration::from_millis(1))
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.add(1.0);
+    }
+
+    fn add(&mut self, tokens: f64) {
+        self.tokens = (self.tokens + tokens).min(CAPACITY);
+    }
+}

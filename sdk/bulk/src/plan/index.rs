@@ -1,0 +1,151 @@
+//! The index of a plan: `plan.idx`.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Read, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+use super::{BatchKind, job::JobIndex};
+use crate::{
+    error::{BulkError, Result},
+    files,
+};
+
+pub(super) const NAME: &str = "plan.idx";
+/// The size of an entry, in bytes.
+const ENTRY: usize = 16;
+/// The bit of a single email, beside the count.
+const SINGLE: u16 = 1 << 15;
+
+/// A request: 16 bytes, little-endian. The offset of its first row in the input (64 bits), the number of that row (48), the number of emails
+/// (15), and whether it is a single email (1).
+///
+/// A batch consists of the first `count` valid rows from its offset on that belong into a batch. Invalid rows and single emails between them
+/// are skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) offset: u64,
+    pub(super) row: u64,
+    pub(super) count: u16,
+    pub(super) kind: BatchKind,
+}
+
+impl Entry {
+    fn to_bytes(self) -> [u8; ENTRY] {
+        let kind = if self.kind == BatchKind::Single { SINGLE } else { 0 };
+        let mut bytes = [0; ENTRY];
+        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[8..14].copy_from_slice(&self.row.to_le_bytes()[..6]);
+        bytes[14..].copy_from_slice(&(self.count | kind).to_le_bytes());
+        bytes
+    }
+
+    fn from_bytes(bytes: [u8; ENTRY]) -> Self {
+        let [o0, o1, o2, o3, o4, o5, o6, o7, r0, r1, r2, r3, r4, r5, c0, c1] = bytes;
+        let count = u16::from_le_bytes([c0, c1]);
+        Self {
+            offset: u64::from_le_bytes([o0, o1, o2, o3, o4, o5, o6, o7]),
+            row: u64::from_le_bytes([r0, r1, r2, r3, r4, r5, 0, 0]),
+            count: count & !SINGLE,
+            kind: if count & SINGLE == 0 { BatchKind::Batch } else { BatchKind::Single },
+        }
+    }
+}
+
+/// Writes an index.
+pub(super) struct IndexWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    hasher: blake3::Hasher,
+    entries: u32,
+}
+
+impl IndexWriter {
+    pub(super) fn create(dir: &Path) -> Result<Self> {
+        let path = dir.join(NAME);
+        let file = BufWriter::new(files::create(&path)?);
+        Ok(Self { path, file, hasher: blake3::Hasher::new(), entries: 0 })
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) -> Result<()> {
+        let bytes = entry.to_bytes();
+        self.hasher.update(&bytes);
+        let too_many = || BulkError::NotRunnable("a job has at most 4,294,967,295 requests".to_owned());
+        self.entries = self.entries.checked_add(1).ok_or_else(too_many)?;
+        self.file.write_all(&bytes).map_err(BulkError::io("write", &self.path))
+    }
+
+    /// Makes the index durable; returns the number of entries and their hash.
+    pub(super) fn finish(self) -> Result<(u32, blake3::Hash)> {
+        let Self { path, file, hasher, entries } = self;
+        let written = file.into_inner().map_err(std::io::IntoInnerError::into_error);
+        written.and_then(|file| file.sync_all()).map_err(BulkError::io("write", path))?;
+        Ok((entries, hasher.finalize()))
+    }
+}
+
+/// Checks the length and the hash of an index.
+pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
+    let path = dir.join(NAME);
+    let reading = |error| BulkError::io("read", &path)(error);
+    let mut file = File::open(&path).map_err(reading)?;
+    let (mut hasher, mut buffer, mut len) = (blake3::Hasher::new(), vec![0; 64 * 1024], 0);
+    loop {
+        let read = file.read(&mut buffer).map_err(reading)?;
+        if read == 0 {
+            break;
+        }
+        hasher.update(&buffer[..read]);
+        len += read as u64;
+    }
+    if len != u64::from(expected.entries) * ENTRY as u64
+        || hasher.finalize().to_hex().as_str() != expected.blake3
+    {
+        return Err(BulkError::PlanChanged(format!("the plan {} is damaged", path.display())));
+    }
+    Ok(())
+}
+
+/// Reads entries. They stay in the file: a plan of single emails would take 16 bytes of memory per row.
+pub(super) struct Index {
+    path: PathBuf,
+    file: File,
+    entries: u32,
+}
+
+impl Index {
+    pub(super) fn open(dir: &Path, entries: u32) -> Result<Self> {
+        let path = dir.join(NAME);
+        let file = File::open(&path).map_err(BulkError::io("read", &path))?;
+        Ok(Self { path, file, entries })
+    }
+
+    pub(super) fn get(&mut self, batch: u32) -> Result<Entry> {
+        if batch >= self.entries {
+            let message = format!("the plan has {} batches; there is no batch {batch}", self.entries);
+            return Err(BulkError::PlanChanged(message));
+        }
+        let mut bytes = [0; ENTRY];
+        let read = self.file.seek(SeekFrom::Start(u64::from(batch) * ENTRY as u64));
+        let read = read.and_then(|_| self.file.read_exact(&mut bytes));
+        read.map_err(BulkError::io("read", &self.path))?;
+        Ok(Entry::from_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_entry_takes_16_bytes_and_comes_back(offset: u64, row in 0_u64..1 << 48, count in 0_u16..1 << 15, single: bool) {
+            let kind = if single { BatchKind::Single } else { BatchKind::Batch };
+            let entry = Entry { offset, row, count, kind };
+            prop_assert_eq!(Entry::from_bytes(entry.to_bytes()), entry);
+        }
+    }
+}

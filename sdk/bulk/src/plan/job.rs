@@ -1,0 +1,148 @@
+//! The description of a job: `job.json`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, PlanOptions};
+use crate::{
+    Message, RowProblem,
+    error::{BulkError, Result},
+    files,
+    input::{Fingerprint, Format, Source},
+};
+
+const NAME: &str = "job.json";
+/// The version of the files of a job.
+pub(super) const VERSION: u32 = 1;
+
+/// The description of a job. It has no credential.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) version: u32,
+    pub(super) id: String,
+    pub(super) created: String,
+    pub(super) origin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
+    pub(super) input: JobInput,
+    pub(super) message: Message,
+    pub(super) template_hash: String,
+    pub(super) options: JobOptions,
+    pub(super) counts: Counts,
+    pub(super) problems: Vec<RowProblem>,
+    pub(super) index: JobIndex,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JobInput {
+    /// The absolute path; `None` for a copy in the job's folder.
+    pub(super) path: Option<PathBuf>,
+    pub(super) name: String,
+    pub(super) format: Format,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) delimiter: Option<u8>,
+    pub(super) folder: PathBuf,
+    #[serde(flatten)]
+    pub(super) fingerprint: Fingerprint,
+}
+
+/// The options that change what is sent.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JobOptions {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) ignore_columns: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) test_to: Option<String>,
+}
+
+impl From<&PlanOptions> for JobOptions {
+    fn from(options: &PlanOptions) -> Self {
+        let PlanOptions { ignore_columns, limit, test_to, .. } = options.clone();
+        Self { ignore_columns, limit, test_to }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct JobIndex {
+    pub(super) entries: u32,
+    pub(super) blake3: String,
+}
+
+impl Job {
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(NAME);
+        let text = fs::read(&path).map_err(BulkError::io("read", &path))?;
+        let damaged =
+            |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
+        let version: Version = serde_json::from_slice(&text).map_err(damaged)?;
+        if version.version != VERSION {
+            let message =
+                format!("the plan {} has version {}, not {VERSION}", path.display(), version.version);
+            return Err(BulkError::PlanChanged(message));
+        }
+        serde_json::from_slice(&text).map_err(damaged)
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<()> {
+        let path = dir.join(NAME);
+        let text = serde_json::to_vec_pretty(self);
+        let text = text.map_err(|error| BulkError::io("write", &path)(error.into()))?;
+        files::replace(&path, &text)
+    }
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+/// What makes two plans the same job.
+#[derive(Serialize)]
+struct Identity<'a> {
+    version: u32,
+    input: &'a str,
+    format: Format,
+    delimiter: Option<u8>,
+    message: &'a Message,
+    options: JobOptions,
+    origin: &'a str,
+}
+
+/// Returns the ID of a job without the number of the run: 12 hexadecimal digits. The input's name and time don't matter.
+pub(crate) fn job_id(
+    fingerprint: &Fingerprint,
+    source: &Source,
+    message: &Message,
+    options: &PlanOptions,
+) -> String {
+    let identity = Identity {
+        version: VERSION,
+        input: &fingerprint.blake3,
+        format: source.format,
+        delimiter: source.delimiter,
+        message,
+        options: JobOptions::from(options),
+        origin: &options.origin,
+    };
+    // Maps with string keys, strings and numbers: JSON can represent every identity.
+    let json = serde_json::to_vec(&identity).unwrap_or_default();
+    blake3::hash(&json).to_hex()[..12].to_owned()
+}
+
+/// Returns the highest run of a job.
+pub(super) fn last_run(dir: &Path, id: &str) -> Result<Option<u32>> {
+    let reading = |error| BulkError::io("read", dir)(error);
+    let mut last = None;
+    for entry in fs::read_dir(dir).map_err(reading)? {
+        let name = entry.map_err(reading)?.file_name();
+        let run = name.to_str().and_then(|name| name.strip_prefix(id)?.strip_prefix('-')?.parse().ok());
+        last = last.max(run);
+    }
+    Ok(last)
+}

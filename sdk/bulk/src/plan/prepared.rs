@@ -1,0 +1,35 @@
+//! Requests of a plan, ready to send.
+
+use posthaste::bytes::Bytes;
+
+/// Which endpoint a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BatchKind {
+    /// `POST /emails/batch`: the body is an array.
+    Batch,
+    /// `POST /emails`: the body is one email, with an attachment or a schedule.
+    Single,
+}
+
+/// A request of a plan. The same plan gives the same bytes every time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prepared {
+    /// The index in the plan, from 0.
+    pub(crate) batch: u32,
+    pub(crate) kind: BatchKind,
+    /// The JSON body: at most 4 MiB, or one email of any size.
+    pub(crate) body: Bytes,
+    /// The first 128 bits of the body's BLAKE3 hash.
+    pub(crate) hash: [u8; 16],
+    /// The rows, in the order of the emails in the body.
+    pub(crate) rows: Vec<PreparedRow>,
+}
+
+/// A row of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PreparedRow {
+    /// The number of the row, from 1.
+    pub(crate) row: u64,
+    /// The addresses in `to`, separated by `; `.
+    pub(crate) recipient: String,
+}

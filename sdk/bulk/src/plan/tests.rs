@@ -1,0 +1,73 @@
+//! Tests of plans by their files and requests.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{Format, input::spool_rows};
+
+mod identity;
+mod inputs;
+mod random;
+mod requests;
+mod rows;
+
+/// A folder with inputs and jobs.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn jobs(&self) -> PathBuf {
+        self.0.path().join("jobs")
+    }
+
+    /// Plans a CSV file with this content.
+    fn csv(&self, content: impl AsRef<[u8]>, message: &Message) -> Result<Plan> {
+        plan(Input::csv(self.file("people.csv", content)), message, &PlanOptions::default(), &self.jobs())
+    }
+
+    /// Plans a file of JSON Lines.
+    fn json(&self, rows: &[Value], message: &Message) -> Result<Plan> {
+        let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+        let input = Input::json_lines(self.file("people.jsonl", lines));
+        plan(input, message, &PlanOptions::default(), &self.jobs())
+    }
+}
+
+fn message() -> Message {
+    Message::new().from("Acme <hi@acme.test>").subject("Hello").html("<p>Hi</p>")
+}
+
+fn prepared(plan: &Plan) -> Vec<Prepared> {
+    let mut preparer = plan.preparer().unwrap();
+    (0..plan.batches()).map(|batch| preparer.prepare(batch).unwrap()).collect()
+}
+
+/// The emails of all requests, in their order.
+fn emails(plan: &Plan) -> Vec<Value> {
+    let bodies = prepared(plan).into_iter().map(|prepared| serde_json::from_slice(&prepared.body).unwrap());
+    bodies.flat_map(|body| if let Value::Array(emails) = body { emails } else { vec![body] }).collect()
+}
+
+fn shown(plan: &Plan) -> Vec<String> {
+    plan.problems().iter().map(ToString::to_string).collect()
+}
+
+fn error(result: Result<Plan>) -> String {
+    result.unwrap_err().to_string()
+}

@@ -1,0 +1,121 @@
+//! Validation of rows.
+
+use super::*;
+
+#[test]
+fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
+    let folder = Folder::new();
+    let csv = "to,from,tag:kind,var:NAME,html,\n\
+               a@x.test,,,Ada,,\n\
+               nobody; b@x.test,also,not a tag,,,\n\
+               ,,,,,\n\
+               ,,,Bob,,stray\n\
+               c@x.test,x\n\
+               d@x.test,,,,<b>own</b>,\n\
+               e@x.test,,,E,,,7\n";
+    let message = Message::new().from("hi@acme.test").subject("{{{NAME|you}}}").html("{{{NAME}}}{{{NAME}}}");
+    let plan = folder.csv(csv, &message).unwrap();
+    let expected = [
+        "row 2 (line 3): from: an address has one `@` (found \"also\")",
+        "row 2 (line 3): to: an address has one `@` (found \"nobody\")",
+        "row 2 (line 3): tag:kind: a tag's value may hold only A-Z a-z 0-9 _ - (found \"not a tag\")",
+        "row 2 (line 3): var:NAME: the variable `NAME` of `html` has no value, and its placeholder no fallback",
+        "row 4 (line 5): column 6 has no name in the header (found \"stray\")",
+        "row 4 (line 5): to: `to` needs at least one address",
+        "row 5 (line 6): a row has as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
+        "row 7 (line 8): a row has as many fields as the header, 6; is a quote missing? (found \"7 fields\")",
+    ];
+    assert_eq!(shown(&plan), expected);
+    let counts = plan.counts();
+    assert_eq!((counts.rows, counts.valid, counts.invalid, counts.blank, counts.problems), (7, 2, 4, 1, 8));
+    let sent: Vec<_> = prepared(&plan).into_iter().flat_map(|p| p.rows).map(|row| row.row).collect();
+    assert_eq!(sent, [1, 6]);
+    assert_eq!(emails(&plan)[1]["html"], "<b>own</b>", "a row's own column is no template");
+}
+
+#[test]
+fn invalid_rows_are_written_with_their_problems_and_can_be_corrected_there() {
+    let folder = Folder::new();
+    let csv = "\u{feff}to;var:NAME\na@x.test;Ada\nnobody;\"B;ob\"\nb@x.test\nc@x.test;C;more\n";
+    let plan = folder.csv(csv, &message()).unwrap();
+    let path = plan.invalid_rows().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let expected = "\u{feff}to;var:NAME;_row;_problem\n\
+        nobody;\"B;ob\";2;\"to: an address has one `@` (found \"\"nobody\"\")\"\n\
+        b@x.test;;3;\"a row has as many fields as the header, 2; is a quote missing? (found \"\"1 fields\"\")\"\n\
+        c@x.test;C;4;\"a row has as many fields as the header, 2; is a quote missing? (found \"\"3 fields\"\")\";more\n";
+    assert_eq!(text, expected);
+    let corrected = text.replace("nobody", "b@x.test").replace(";more", "");
+    let again = folder.csv(corrected, &message()).unwrap();
+    assert_eq!((again.counts().valid, again.invalid_rows()), (3, None));
+    let again = folder.csv(text, &message()).unwrap();
+    let rewritten = fs::read_to_string(again.invalid_rows().unwrap()).unwrap();
+    assert!(rewritten.starts_with("\u{feff}to;var:NAME;_row;_problem\nnobody;\"B;ob\";1;"), "{rewritten}");
+}
+
+#[test]
+fn twenty_problems_are_kept_and_all_are_counted() {
+    let folder = Folder::new();
+    let plan = folder.csv(format!("to\n{}", "nobody\n".repeat(1_000)), &message()).unwrap();
+    assert_eq!((plan.problems().len(), plan.counts().problems, plan.counts().invalid), (20, 1_000, 1_000));
+    assert_eq!(fs::read_to_string(plan.invalid_rows().unwrap()).unwrap().lines().count(), 1_001);
+    assert_eq!(Plan::open(plan.dir()).unwrap().problems(), plan.problems());
+}
+
+#[test]
+fn rows_of_json_lines_report_shape_and_rules_at_their_pointers() {
+    let folder = Folder::new();
+    let lines = "{\"to\":\"a@x.test\",\"subject\":7,\"tags\":[{\"name\":\"a b\",\"value\":\"x\"}],\"variables\":{\"A\":[1]},\"attachment\":1}\n\
+                 {\"to\":\n\
+                 {\"to\":\"b@x.test\",\"variables\":{\"A\":1.5,\"B\":null},\"unknown\":1}\n\
+                 {\"to\":\"c@x.test\",\"variables\":{\"A\":\"x\"}}\n\
+                 {\"to\":\"c@x.test\",\"variables\":7}\n\
+                 [1]\n";
+    let input = Input::json_lines(folder.file("a.jsonl", lines));
+    let message = message().text("{{{A}}}");
+    let plan = plan(input, &message, &PlanOptions::default(), &folder.jobs()).unwrap();
+    let places: Vec<_> =
+        plan.problems().iter().map(|p| (p.row, p.column.as_deref().unwrap_or(""), &*p.code)).collect();
+    let expected = [
+        (1, "/variables/A", "type"),
+        (1, "/attachment", "type"),
+        (1, "/subject", "type"),
+        (1, "/tags/0/name", "charset"),
+        (1, "/variables/A", "required"),
+        (2, "", "json"),
+        (3, "/unknown", "unknown"),
+        (5, "/variables", "type"),
+        (5, "/variables/A", "required"),
+        (6, "", "type"),
+        (6, "/variables/A", "required"),
+    ];
+    assert_eq!(places, expected);
+    assert_eq!(emails(&plan).len(), 1);
+    let invalid = fs::read_to_string(plan.invalid_rows().unwrap()).unwrap();
+    assert!(invalid.starts_with("_row,_problem,_json\n1,"), "{invalid}");
+    assert!(invalid.lines().nth(2).unwrap().ends_with(",\"{\"\"to\"\":\""), "{invalid}");
+}
+
+#[test]
+fn large_fields_are_problems_of_their_row() {
+    let folder = Folder::new();
+    let max = crate::input::MAX_FIELD;
+    let csv = format!("to,text\na@x.test,{}\nb@x.test,{}\n", "x".repeat(max), "x".repeat(max + 1));
+    let plan = folder.csv(csv, &message()).unwrap();
+    assert_eq!(
+        shown(&plan),
+        [
+            "row 2 (line 3): text: a field has at most 1048576 bytes; is a quote missing? (found \"1048577 bytes\")"
+        ]
+    );
+    let problem = error(folder.csv(format!("to,text\na@x.test,\"{}\"\n", "x\n".repeat(3 << 20)), &message()));
+    assert!(problem.contains("people.csv:2, row 1: a row has at most 4194304 bytes"), "{problem}");
+}
+
+#[test]
+fn duplicates_and_recipients_are_counted() {
+    let folder = Folder::new();
+    let csv = "to,cc\na@x.test,c@x.test\nAda <A@x.test>,\nb@x.test;a@x.test,\na@x.test;B@x.test,\nnobody,\nnobody,\n";
+    let plan = folder.csv(csv, &message()).unwrap();
+    assert_eq!((plan.counts().duplicates, plan.counts().recipients), (Some(2), 7));
+}

@@ -1,0 +1,85 @@
+//! The report of a job: what became of every row.
+
+use std::{path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::Counts;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Ending {
+    /// Every batch has a result.
+    Finished,
+    /// The run was stopped; resuming continues.
+    Stopped,
+    /// The service's quota is exhausted, or it asked for a pause of more than 5 minutes; resuming after it continues.
+    Paused {
+        /// When sending can continue, in milliseconds since the Unix epoch; `None` if the service didn't say.
+        until: Option<u64>,
+        /// Why.
+        reason: String,
+    },
+    /// The service didn't respond for too long; resuming continues.
+    Unavailable {
+        /// The last failure.
+        reason: String,
+    },
+    /// The service rejected the credential, or the connection isn't trusted; resuming after the cause is fixed continues.
+    Unauthorized {
+        /// The service's message.
+        reason: String,
+    },
+}
+
+/// What became of the rows of a job.
+///
+/// Each row of the input is blank, invalid or valid, and each valid row sent, rejected, unknown or remaining; the sums are checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The job.
+    pub job: String,
+    /// How the last run ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The rows of the input.
+    pub rows: u64,
+    /// The invalid rows, which were never sent; `invalid.csv` lists them.
+    pub invalid: u64,
+    /// The rows whose cells are all empty, which are skipped.
+    pub blank: u64,
+    /// The valid rows by outcome.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// The requests of the last run.
+    pub requests: u64,
+    /// The responses with status 429 in the last run.
+    pub throttled: u64,
+    /// The batches of the last run that were sent again under the key of an earlier attempt.
+    pub replayed: u64,
+    /// The duration of the last run, in seconds.
+    pub seconds: f64,
+    /// The files that list the rows that weren't sent, as far as there are any.
+    pub files: Vec<PathBuf>,
+}
+
+impl Report {
+    /// Returns whether every row of the input was sent.
+    pub fn all_sent(&self) -> bool {
+        self.counts.sent + self.blank == self.rows
+    }
+
+    /// Returns the emails per second of the last run.
+    pub fn emails_per_second(&self, sent_before: u64) -> f64 {
+        let sent = u32::try_from(self.counts.sent.saturating_sub(sent_before)).unwrap_or(u32::MAX);
+        if self.seconds > 0.0 { f64::from(sent) / self.seconds } else { 0.0 }
+    }
+
+    /// Returns the duration of the last run.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds)
+    }
+}

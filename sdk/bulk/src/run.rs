@@ -1,0 +1,371 @@
+//! The execution of a job on this machine.
+//!
+//! # Why every row is delivered at most once, and none is lost
+//!
+//! A batch's composition is fixed by the plan, and its idempotency key by the job, the batch and the exact bytes of its body. Before the first
+//! request of a batch leaves, its intent is durable in the journal; before the batch counts as done, its result is. A crash therefore
+//! leaves each batch in one of three states: without an intent, and nothing was sent; with a result, and nothing is sent again; or with only an
+//! intent, and then the same bytes are sent under the same key, which the service executes at most once within 24 hours. Where that
+//! isn't possible (the key has expired, the body would differ), the batch becomes unknown and is never sent again automatically.
+
+mod control;
+mod deliver;
+mod event;
+mod feeder;
+mod options;
+#[cfg(test)]
+mod tests;
+
+pub use control::Stop;
+pub use event::{Event, Progress};
+pub use options::RunOptions;
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, watch},
+    task::{JoinHandle, JoinSet},
+    time::{Instant, MissedTickBehavior, interval},
+};
+
+use self::{
+    control::Control,
+    deliver::{Delivery, deliver},
+    feeder::Feeder,
+};
+use crate::{
+    counts::Counts,
+    error::{BulkError, Result},
+    job::folder::{self, Opened},
+    journal::{Job, Journal, JobClock, Record},
+    pace::{Gate, PaceOptions, Pause},
+    plan::{Plan, Prepared},
+    report::{Ending, Report},
+    sender::{Attempt, Sender},
+    state::{AttemptResult, BatchStates},
+};
+
+/// The interval of progress events, and of looks at pauses, outages and requests from other processes.
+const TICK: Duration = Duration::from_millis(100);
+/// The interval at which the learned rate is journaled.
+const RATE_INTERVAL: Duration = Duration::from_secs(10);
+/// Pauses shorter than this aren't reported.
+const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
+/// The number of events that wait for a slow reader; beyond it, progress events are dropped.
+const EVENTS: usize = 1_024;
+
+/// A running job.
+#[derive(Debug)]
+pub struct Run {
+    events: mpsc::Receiver<Event>,
+    stop: watch::Sender<Stop>,
+    ended: JoinHandle<Result<Report>>,
+}
+
+impl Run {
+    /// Starts a job on the current tokio runtime.
+    pub(crate) fn start<S: Sender>(plan: Arc<Plan>, sender: S, options: RunOptions) -> Self {
+        let (events, receiver) = mpsc::channel(EVENTS);
+        let (stop, stopped) = watch::channel(Stop::No);
+        let ended = tokio::spawn(execute(plan, sender, options, Control::new(stopped), stop.clone(), events));
+        Self { events: receiver, stop, ended }
+    }
+
+    /// Returns the next event, or `None` when the job has stopped. The job doesn't wait for a slow reader: progress events are then dropped.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+
+    /// Lets the requests in flight finish, and sends no others.
+    pub fn drain(&self) {
+        self.stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+    }
+
+    /// Stops at once. Requests in flight are sent again under the same keys when the job is resumed.
+    pub fn abort(&self) {
+        self.stop.send_if_modified(|stop| stop.raise(Stop::Abort));
+    }
+
+    /// Returns a handle with which another task can stop the job.
+    pub fn stopper(&self) -> watch::Sender<Stop> {
+        self.stop.clone()
+    }
+
+    /// Waits until the job stops, and returns its report. [`Report::ending`] says whether the job is finished.
+    ///
+    /// # Errors
+    /// The journal or another file of the job can't be written, or the input changed.
+    pub async fn finish(mut self) -> Result<Report> {
+        while self.next().await.is_some() {}
+        match self.ended.await {
+            Ok(report) => report,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
+        }
+    }
+}
+
+/// What the deliveries of a job share.
+struct Shared<S> {
+    plan: Arc<Plan>,
+    sender: S,
+    clock: JobClock,
+    gate: Gate,
+    journal: Journal,
+    states: Mutex<BatchStates>,
+    control: Control,
+    events: mpsc::Sender<Event>,
+    tally: Tally,
+    /// When the service last responded, and the last failure since.
+    contact: Mutex<(Instant, Option<Box<str>>)>,
+}
+
+/// Counts of this run, besides those in the journal.
+#[derive(Debug, Default)]
+struct Tally {
+    requests: AtomicU64,
+    replayed: AtomicU64,
+}
+
+impl<S> Shared<S> {
+    fn states(&self) -> MutexGuard<'_, BatchStates> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Journals a record durably, then applies it.
+    async fn record(&self, record: &Record) -> Result<()> {
+        self.journal.append(record).await?;
+        self.apply(record)
+    }
+
+    /// Journals a record that a crash may lose, and applies it.
+    fn note(&self, record: &Record) {
+        self.journal.note(record);
+        // A note never contradicts.
+        let _ = self.apply(record);
+    }
+
+    /// Journals the outcome of a batch, and reports it unless all its emails were accepted.
+    async fn settle(&self, prepared: &Prepared, record: &Record) -> Result<()> {
+        self.record(record).await?;
+        if let Some(event) = deliver::event(prepared, record) {
+            // Waits for a slow reader: these events aren't repeated.
+            let _ = self.events.send(event).await;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, record: &Record) -> Result<()> {
+        self.states().apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))
+    }
+
+    /// Remembers when the service responded last.
+    fn note_response(&self, attempt: &Attempt) {
+        let mut contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        match &attempt.result {
+            AttemptResult::NotSent(reason) | AttemptResult::Uncertain(reason) => {
+                contact.1 = Some(reason.clone());
+            }
+            _ => *contact = (Instant::now(), None),
+        }
+    }
+
+    /// Returns the last failure, if the service hasn't responded for this time.
+    fn outage(&self, limit: Duration) -> Option<String> {
+        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        contact.1.as_deref().filter(|_| contact.0.elapsed() >= limit).map(str::to_owned)
+    }
+
+    fn counts(&self) -> Counts {
+        let settled = self.states().settled();
+        let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
+        Counts { remaining, ..settled }
+    }
+}
+
+/// Runs a job until it is finished or stops.
+async fn execute<S: Sender>(
+    plan: Arc<Plan>,
+    sender: S,
+    options: RunOptions,
+    control: Control,
+    stop: watch::Sender<Stop>,
+    events: mpsc::Sender<Event>,
+) -> Result<Report> {
+    let started = Instant::now();
+    let opening = (Arc::clone(&plan), options.take_over);
+    let Opened { lock, journal, mut states, host } =
+        crate::job::blocking(move || folder::open(&opening.0, opening.1)).await?;
+    let clock = states.resume(options.wall_clock());
+    let gate = Gate::new(PaceOptions {
+        max_rps: options.max_rps,
+        concurrency: options.concurrency,
+        start_rate: states.rate(),
+        ..PaceOptions::default()
+    });
+    let work: Vec<u32> = states.maybe().chain(states.fresh()).collect();
+    let shared = Arc::new(Shared {
+        plan: Arc::clone(&plan),
+        sender,
+        clock,
+        gate,
+        journal,
+        states: Mutex::new(states),
+        control,
+        events,
+        tally: Tally::default(),
+        contact: Mutex::new((started, None)),
+    });
+    let job = Job { id: plan.id().into(), host, started: shared.clock.now() };
+    shared.record(&Record::Job(job)).await?;
+
+    let ended = deliver_all(&shared, work, &options, &stop, started).await;
+    let counts = shared.counts();
+    let ending = match ended {
+        Ok(Some(ending)) => ending,
+        Ok(None) if shared.states().is_complete() => {
+            if !shared.states().is_finished() {
+                shared.record(&Record::Finished(counts)).await?;
+            }
+            Ending::Finished
+        }
+        Ok(None) => Ending::Stopped,
+        Err(error) => return Err(error),
+    };
+    if let Some(rate) = shared.gate.snapshot().learned_limit {
+        shared.note(&Record::Rate(rate));
+    }
+    counts.check(plan.counts().valid)?;
+    let mut report = Report {
+        job: plan.id().to_owned(),
+        ending,
+        rows: plan.counts().rows,
+        invalid: plan.counts().invalid,
+        blank: plan.counts().blank,
+        counts,
+        requests: shared.tally.requests.load(Ordering::Relaxed),
+        throttled: shared.gate.snapshot().throttled,
+        replayed: shared.tally.replayed.load(Ordering::Relaxed),
+        seconds: started.elapsed().as_secs_f64(),
+        files: Vec::new(),
+    };
+    // Closes the journal; the files are written from what is on disk.
+    drop(shared);
+    crate::job::blocking(move || {
+        let _lock = lock;
+        report.files = folder::write_report(&plan, &report)?;
+        Ok(report)
+    })
+    .await
+}
+
+/// Delivers batches until all are done or the job stops. Returns how it ended, if that was for a reason of its own.
+async fn deliver_all<S: Sender>(
+    shared: &Arc<Shared<S>>,
+    work: Vec<u32>,
+    options: &RunOptions,
+    stop: &watch::Sender<Stop>,
+    started: Instant,
+) -> Result<Option<Ending>> {
+    let mut feeder = Feeder::start(Arc::clone(&shared.plan), work.into_iter())?;
+    let mut deliveries = JoinSet::new();
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut monitor = Monitor::new(shared, started);
+    let (mut fed, mut ending) = (false, None);
+    let mut end = |reason: Ending| {
+        stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+        ending.get_or_insert(reason);
+    };
+    loop {
+        let stopping = shared.control.stop() > Stop::No;
+        if deliveries.is_empty() && (fed || stopping) {
+            return Ok(ending);
+        }
+        tokio::select! {
+            biased;
+            Some(delivery) = deliveries.join_next() => match delivery {
+                Ok(Ok(Delivery::Ended | Delivery::Stopped)) => {}
+                Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
+                Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
+                Ok(Err(error)) => return Err(error),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {}
+            },
+            prepared = feeder.next(), if !fed && !stopping && deliveries.len() < options.concurrency => {
+                match prepared {
+                    Some(prepared) => drop(deliveries.spawn(deliver(Arc::clone(shared), prepared?))),
+                    None => fed = true,
+                }
+            }
+            _ = tick.tick() => {
+                monitor.look();
+                if let Some(reason) = shared.outage(options.max_outage) {
+                    end(Ending::Unavailable { reason });
+                }
+                if folder::stop_is_requested(shared.plan.dir()) {
+                    stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+                }
+            }
+        }
+    }
+}
+
+/// Reports progress and pauses, and journals the learned rate.
+struct Monitor<'a, S> {
+    shared: &'a Shared<S>,
+    started: Instant,
+    before: Counts,
+    paused: bool,
+    rate_at: Instant,
+}
+
+impl<'a, S> Monitor<'a, S> {
+    fn new(shared: &'a Shared<S>, started: Instant) -> Self {
+        Self { shared, started, before: shared.counts(), paused: false, rate_at: started }
+    }
+
+    fn look(&mut self) {
+        let snapshot = self.shared.gate.snapshot();
+        let counts = self.shared.counts();
+        let elapsed = self.started.elapsed();
+        let settled = self.before.remaining - counts.remaining;
+        let progress = Progress {
+            counts,
+            requests_per_second: snapshot.rate,
+            learned_limit: snapshot.learned_limit,
+            requests: self.shared.tally.requests.load(Ordering::Relaxed),
+            throttled: snapshot.throttled,
+            elapsed,
+            remaining: remaining(elapsed, settled, counts.remaining),
+        };
+        let _ = self.shared.events.try_send(Event::Progress(progress));
+        let pause = snapshot.pause.filter(|pause| self.paused || pause.remaining > MIN_REPORTED_PAUSE);
+        if let (Some(Pause { remaining, reason }), false) = (pause, self.paused) {
+            let _ = self.shared.events.try_send(Event::Paused { remaining, reason: reason.to_string() });
+        }
+        self.paused = pause.is_some();
+        if let Some(rate) = snapshot.learned_limit
+            && self.rate_at.elapsed() > RATE_INTERVAL
+        {
+            self.rate_at = Instant::now();
+            self.shared.note(&Record::Rate(rate));
+        }
+    }
+}
+
+/// Estimates the remaining time from the average so far.
+fn remaining(elapsed: Duration, settled: u64, left: u64) -> Option<Duration> {
+    if settled == 0 {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let factor = left as f64 / settled as f64;
+    Duration::try_from_secs_f64(elapsed.as_secs_f64() * factor).ok()
+}

@@ -1,0 +1,47 @@
+//! Stopping a running job.
+
+use tokio::sync::watch;
+
+/// How a running job stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// It doesn't.
+    No,
+    /// Requests in flight finish, and no others are sent.
+    Drain,
+    /// At once. Requests in flight are sent again, under the same keys, when the job is resumed.
+    Abort,
+}
+
+impl Stop {
+    /// Raises the urgency, never lowers it. Returns whether it changed.
+    pub fn raise(&mut self, to: Self) -> bool {
+        let raised = *self < to;
+        *self = (*self).max(to);
+        raised
+    }
+}
+
+/// The receiving side, shared by the deliveries of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    stop: watch::Receiver<Stop>,
+}
+
+impl Control {
+    pub(super) fn new(stop: watch::Receiver<Stop>) -> Self {
+        Self { stop }
+    }
+
+    pub(super) fn stop(&self) -> Stop {
+        *self.stop.borrow()
+    }
+
+    /// Resolves when the job is to stop with at least this urgency; never if nobody can stop it any more.
+    pub(super) async fn reached(&self, urgency: Stop) {
+        let mut stop = self.stop.clone();
+        if stop.wait_for(|stop| *stop >= urgency).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

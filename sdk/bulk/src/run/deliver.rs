@@ -1,0 +1,165 @@
+//! The delivery of one batch: intent, attempts, result.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::time::sleep;
+
+use super::{Event, Shared, Stop};
+use crate::{
+    error::Result,
+    journal::{EmailOutcome, Record},
+    key::idempotency_key,
+    pace::Permit,
+    plan::Prepared,
+    sender::{SendRequest, Sender},
+    state::{AttemptResult, BatchState, BeforeAttempt, Decision, Next},
+};
+
+/// How the delivery of a batch ended.
+#[derive(Debug)]
+pub(super) enum Delivery {
+    /// The batch has a terminal state.
+    Ended,
+    /// The job is stopping; resuming continues with the batch.
+    Stopped,
+    /// No request can succeed, for this reason: the credential or the connection.
+    Unauthorized(String),
+    /// A quota is exhausted.
+    Quota {
+        name: Box<str>,
+        /// When it is available again, in milliseconds since the Unix epoch.
+        until: Option<u64>,
+    },
+}
+
+/// How the next attempt waits for its turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    First,
+    /// After a failure: taken from the retry budget.
+    Retry,
+}
+
+/// Delivers a batch, with as many attempts as it takes.
+pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Prepared) -> Result<Delivery> {
+    let (batch, emails) = (prepared.batch, prepared.emails());
+    let key = idempotency_key(shared.plan.id(), batch, &prepared.hash);
+    let replayed = matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }));
+    if replayed {
+        shared.tally.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+    let mut turn = if replayed { Turn::Retry } else { Turn::First };
+    let mut unauthorized = false;
+    loop {
+        let Some(mut permit) = permit(&shared, turn).await else { return Ok(Delivery::Stopped) };
+        let before = shared.states().before_attempt(batch, emails, prepared.hash, shared.clock.now());
+        match before {
+            BeforeAttempt::Resend => {}
+            BeforeAttempt::Ended => return Ok(Delivery::Ended),
+            BeforeAttempt::Start(intent) => shared.record(&intent).await?,
+            BeforeAttempt::Settle(outcome) => {
+                shared.settle(&prepared, &outcome).await?;
+                return Ok(Delivery::Ended);
+            }
+        }
+        shared.tally.requests.fetch_add(1, Ordering::Relaxed);
+        permit.sending();
+        let request = SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
+        let mut attempt = tokio::select! {
+            attempt = shared.sender.send(request) => attempt,
+            () = shared.control.reached(Stop::Abort) => return Ok(Delivery::Stopped),
+        };
+        permit.finish(attempt.observation, &attempt.headers);
+        shared.note_response(&attempt);
+        // A session refreshes a rejected access token for the next request, so one 401 isn't final.
+        if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
+            && !std::mem::replace(&mut unauthorized, true)
+        {
+            attempt.result = AttemptResult::NotSent(message.clone());
+        }
+        let now = shared.clock.now();
+        let Decision { record, next } = shared.states().decide(batch, attempt.result, now);
+        match &record {
+            Some(record @ Record::NotSent { .. }) => shared.note(record),
+            Some(record) => shared.settle(&prepared, record).await?,
+            None => {}
+        }
+        match next {
+            Next::Done => return Ok(Delivery::Ended),
+            Next::BackToFresh => turn = Turn::First,
+            Next::RetrySame { after } => {
+                turn = Turn::Retry;
+                if let Some(after) = after
+                    && !delay(&shared, after).await
+                {
+                    return Ok(Delivery::Stopped);
+                }
+            }
+            Next::StopJob(reason) => return Ok(Delivery::Unauthorized(reason)),
+            Next::PauseJob { quota, until } => {
+                return Ok(Delivery::Quota { name: quota, until: until.map(|until| until.0) });
+            }
+        }
+    }
+}
+
+/// Waits for the batch's turn. `None` if the job stops first.
+async fn permit<S: Sender>(shared: &Shared<S>, turn: Turn) -> Option<Permit> {
+    let granted = async {
+        match turn {
+            Turn::First => shared.gate.permit().await,
+            Turn::Retry => shared.gate.retry_permit().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shared.control.reached(Stop::Drain) => None,
+        permit = granted => Some(permit),
+    }
+}
+
+/// Waits, and returns whether the job continues.
+async fn delay<S: Sender>(shared: &Shared<S>, time: Duration) -> bool {
+    tokio::select! {
+        () = shared.control.reached(Stop::Drain) => false,
+        () = sleep(time) => true,
+    }
+}
+
+/// Returns the event for a record that a person should know about.
+pub(super) fn event(prepared: &Prepared, record: &Record) -> Option<Event> {
+    let (batch, first_row) = (prepared.batch, prepared.rows.first().map_or(0, |row| row.row));
+    let all = u64::from(prepared.emails());
+    let count = |emails: &[EmailOutcome], wanted: fn(&EmailOutcome) -> bool| {
+        emails.iter().filter(|email| wanted(email)).count() as u64
+    };
+    match record {
+        Record::Rejected { message, .. } => {
+            Some(Event::Rejected { batch, first_row, emails: all, reason: message.to_string() })
+        }
+        Record::Unknown { reason, .. } => {
+            Some(Event::Unknown { batch, first_row, emails: all, reason: reason.to_string() })
+        }
+        Record::Partial { emails, .. } => {
+            let unknown = count(emails, |email| matches!(email, EmailOutcome::Unknown));
+            let rejected = emails.iter().find_map(|email| match email {
+                EmailOutcome::Rejected(message) => Some(message.to_string()),
+                _ => None,
+            });
+            match rejected {
+                Some(reason) if unknown == 0 => {
+                    let emails = count(emails, |email| matches!(email, EmailOutcome::Rejected(_)));
+                    Some(Event::Rejected { batch, first_row, emails, reason })
+                }
+                _ => {
+                    let reason = "the response can't be assigned to the emails of the batch".to_owned();
+                    Some(Event::Unknown { batch, first_row, emails: unknown, reason })
+                }
+            }
+        }
+        _ => None,
+    }
+}

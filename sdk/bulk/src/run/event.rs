@@ -1,0 +1,62 @@
+//! What a running job reports.
+
+use std::time::Duration;
+
+use crate::counts::Counts;
+
+/// An event of a running job.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The counts so far, at most ten times per second.
+    Progress(Progress),
+    /// The job pauses: the service asked for it, or it doesn't respond.
+    Paused {
+        /// The time until the next request.
+        remaining: Duration,
+        /// Why.
+        reason: String,
+    },
+    /// The service rejected a batch. Its rows are held, and listed in `rejected.csv` at the end.
+    Rejected {
+        /// The batch.
+        batch: u32,
+        /// The number of its first row.
+        first_row: u64,
+        /// The number of rejected emails.
+        emails: u64,
+        /// The service's message.
+        reason: String,
+    },
+    /// It can't be known whether the service accepted the emails of a batch. They are never sent again automatically.
+    Unknown {
+        /// The batch.
+        batch: u32,
+        /// The number of its first row.
+        first_row: u64,
+        /// The number of emails.
+        emails: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The progress of a running job.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The emails by outcome.
+    pub counts: Counts,
+    /// The current rate, in requests per second.
+    pub requests_per_second: f64,
+    /// The service's limit in requests per second, once it is known.
+    pub learned_limit: Option<f64>,
+    /// The requests of this run.
+    pub requests: u64,
+    /// The responses with status 429 in this run.
+    pub throttled: u64,
+    /// The time since the run began.
+    pub elapsed: Duration,
+    /// The estimated time until the job is finished; `None` before the first batch.
+    pub remaining: Option<Duration>,
+}

@@ -1,0 +1,76 @@
+//! How a job is executed.
+
+use std::time::Duration;
+
+use crate::journal::UnixMillis;
+
+/// The default number of requests in flight.
+const CONCURRENCY: usize = 16;
+/// The default time without any response after which a job gives up.
+const MAX_OUTAGE: Duration = Duration::from_mins(15);
+
+/// How a job is executed.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    pub(super) max_rps: Option<f64>,
+    pub(super) concurrency: usize,
+    pub(super) max_outage: Duration,
+    pub(super) take_over: bool,
+    /// Moves the wall clock, in tests.
+    clock_offset: Duration,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            max_rps: None,
+            concurrency: CONCURRENCY,
+            max_outage: MAX_OUTAGE,
+            take_over: false,
+            clock_offset: Duration::ZERO,
+        }
+    }
+}
+
+impl RunOptions {
+    /// Sets the maximum number of requests per second. By default the job learns the service's limit.
+    #[must_use]
+    pub fn max_rps(mut self, rate: f64) -> Self {
+        self.max_rps = Some(rate);
+        self
+    }
+
+    /// Sets the maximum number of requests in flight, from 1 to 64; 16 by default.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests.clamp(1, 64);
+        self
+    }
+
+    /// Sets the time without any response from the service after which the job stops and can be resumed; 15 minutes by default.
+    #[must_use]
+    pub fn max_outage(mut self, time: Duration) -> Self {
+        self.max_outage = time;
+        self
+    }
+
+    /// Continues a job whose folder was copied from another machine. Make sure that the other copy never runs again: its journal knows
+    /// nothing of what this one sends.
+    #[must_use]
+    pub fn take_over(mut self) -> Self {
+        self.take_over = true;
+        self
+    }
+
+    /// Moves the job's clock ahead, to test what happens when idempotency keys expire.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn clock_offset(mut self, offset: Duration) -> Self {
+        self.clock_offset = offset;
+        self
+    }
+
+    pub(super) fn wall_clock(&self) -> UnixMillis {
+        UnixMillis::now().after(self.clock_offset)
+    }
+}

@@ -1,0 +1,391 @@
+//! The states of a job's batches, derived from the journal.
+//!
+//! ```text
+//! fresh → maybe { first attempt, hash } → done | partial | rejected | unknown
+//!   ↑        │
+//!   └────────┘ NOT_SENT: no attempt was uncertain, and the service processed none
+//! ```
+//!
+//! The transitions are the same during a run and when a journal is replayed. Sequences that a correct writer can't produce are tolerated if they
+//! can't hide that a batch was sent, and are damage otherwise:
+//!
+//! | record | fresh | maybe | terminal |
+//! |---|---|---|---|
+//! | INTENT | → maybe | same hash and size: keeps the earliest first attempt; otherwise damage | damage |
+//! | RESULT, PARTIAL, REJECTED, UNKNOWN | damage | → terminal | ignored: the first one wins |
+//! | NOT_SENT | ignored | → fresh | ignored |
+//!
+//! Also damage: a first record other than JOB, a JOB with another job's ID, a batch that the plan doesn't have, a RESULT or PARTIAL with
+//! another number of emails than its INTENT, a FINISHED whose counts differ from the records before it.
+
+mod decision;
+#[cfg(test)]
+mod model_check;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub(crate) use self::decision::{AttemptResult, Decision, Next, RESEND_WITHIN, decide};
+use crate::{
+    Counts,
+    journal::{BodyHash, Contradiction, EmailOutcome, Job, JobClock, Record, UnixMillis},
+};
+
+/// The state of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum BatchState {
+    /// Surely not sent.
+    Fresh,
+    /// Possibly sent.
+    Maybe {
+        /// The time of the first attempt.
+        first_attempt: UnixMillis,
+        /// The hash of the request body.
+        hash: BodyHash,
+    },
+    /// Accepted, all emails.
+    Done,
+    /// Accepted in part.
+    Partial,
+    /// Rejected.
+    Rejected,
+    /// The outcome can't be determined. Never sent again automatically.
+    Unknown,
+}
+
+impl BatchState {
+    /// Whether the state is final.
+    pub(crate) fn is_terminal(self) -> bool {
+        !matches!(self, Self::Fresh | Self::Maybe { .. })
+    }
+}
+
+/// A batch that is about to be settled by the result of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Situation {
+    /// The batch's index in the plan.
+    pub(crate) batch: u32,
+    /// The number of emails in the batch.
+    pub(crate) emails: u16,
+    /// The time since the first attempt, or `None` if the clock makes it impossible to know.
+    pub(crate) age: Option<Duration>,
+    /// Whether the outcome of an earlier attempt is uncertain. An attempt of an earlier process always is.
+    pub(crate) earlier_uncertain: bool,
+}
+
+impl Situation {
+    /// Whether the service surely remembers the key of the batch.
+    fn can_be_resent(&self) -> bool {
+        self.age.is_some_and(|age| age < RESEND_WITHIN)
+    }
+
+    /// The record that ends the batch because it can't be resent. `last` is the result of the last attempt in this process.
+    fn expired(&self, last: Option<&str>) -> Record {
+        let mut reason = match self.age {
+            Some(_) => "the first attempt was more than 23 hours ago",
+            None => "the clock is behind the journal, so the age of the first attempt is unknown",
+        }
+        .to_owned();
+        if let Some(last) = last {
+            reason.push_str("; last result: ");
+            reason.push_str(last);
+        }
+        Record::Unknown { batch: self.batch, reason: reason.into() }
+    }
+}
+
+/// What to do before an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum BeforeAttempt {
+    /// Journal this [`Record::Intent`]; send the batch when it is durable.
+    Start(Record),
+    /// Send the batch; its intent is journaled.
+    Resend,
+    /// Don't send the batch; journal this [`Record::Unknown`].
+    Settle(Record),
+    /// Don't send the batch; it has a terminal state.
+    Ended,
+}
+
+/// The states of a job's batches: 32 bytes per batch.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchStates {
+    slots: Vec<Slot>,
+    job: Option<Job>,
+    newest: UnixMillis,
+    rate: Option<f64>,
+    counts: Counts,
+    terminal: u32,
+    finished: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Slot {
+    first_attempt: UnixMillis,
+    hash: BodyHash,
+    emails: u16,
+    phase: Phase,
+    /// An attempt was uncertain.
+    uncertain: bool,
+    /// The clock was behind the journal when the job was resumed.
+    age_unknown: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Fresh,
+    Maybe,
+    Done,
+    Partial,
+    Rejected,
+    Unknown,
+}
+
+const FRESH: Slot = Slot {
+    first_attempt: UnixMillis(0),
+    hash: [0; 16],
+    emails: 0,
+    phase: Phase::Fresh,
+    uncertain: false,
+    age_unknown: false,
+};
+
+impl BatchStates {
+    /// Creates the states of a job without a journal: all batches are `fresh`.
+    pub(crate) fn new(batches: u32) -> Self {
+        Self {
+            slots: vec![FRESH; batches as usize],
+            job: None,
+            newest: UnixMillis(0),
+            rate: None,
+            counts: Counts::default(),
+            terminal: 0,
+            finished: false,
+        }
+    }
+
+    /// Applies a record: each one of the journal during recovery, and during a run each one that was journaled.
+    ///
+    /// # Errors
+    ///
+    /// If the record contradicts the records before it, and the contradiction isn't one that the table of this module tolerates.
+    pub(crate) fn apply(&mut self, record: &Record) -> Result<(), Contradiction> {
+        if self.job.is_none() && !matches!(record, Record::Job(_)) {
+            return Err(Contradiction("the first record isn't a JOB"));
+        }
+        match record {
+            Record::Job(job) => {
+                if self.job.as_ref().is_some_and(|first| first.id != job.id) {
+                    return Err(Contradiction("a record of another job"));
+                }
+                self.newest = self.newest.max(job.started);
+                self.job = Some(job.clone());
+            }
+            Record::Intent { batch, emails, at, hash } => {
+                let slot = self.slot(*batch)?;
+                match slot.phase {
+                    Phase::Fresh => {
+                        *slot = Slot {
+                            first_attempt: *at,
+                            hash: *hash,
+                            emails: *emails,
+                            phase: Phase::Maybe,
+                            ..FRESH
+                        };
+                    }
+                    Phase::Maybe if (slot.hash, slot.emails) == (*hash, *emails) => {
+                        slot.first_attempt = slot.first_attempt.min(*at);
+                    }
+                    Phase::Maybe => return Err(Contradiction("a second INTENT with other content")),
+                    _ => return Err(Contradiction("an INTENT after the end of its batch")),
+                }
+                self.newest = self.newest.max(*at);
+            }
+            Record::NotSent { batch } => {
+                let slot = self.slot(*batch)?;
+                if slot.phase == Phase::Maybe {
+                    *slot = FRESH;
+                }
+            }
+            Record::Result { batch, ids } => {
+                self.end(*batch, Phase::Done, Some(ids.len()), |counts, emails| counts.sent += emails)?;
+            }
+            Record::Partial { batch, emails } => {
+                self.end(*batch, Phase::Partial, Some(emails.len()), |counts, _| {
+                    for email in emails {
+                        match email {
+                            EmailOutcome::Accepted(_) => counts.sent += 1,
+                            EmailOutcome::Rejected(_) => counts.rejected += 1,
+                            EmailOutcome::Unknown => counts.unknown += 1,
+                        }
+                    }
+                })?;
+            }
+            Record::Rejected { batch, .. } => {
+                self.end(*batch, Phase::Rejected, None, |counts, emails| counts.rejected += emails)?;
+            }
+            Record::Unknown { batch, .. } => {
+                self.end(*batch, Phase::Unknown, None, |counts, emails| counts.unknown += emails)?;
+            }
+            Record::Rate(rate) if rate.is_finite() && *rate > 0.0 => self.rate = Some(*rate),
+            Record::Rate(_) => {}
+            Record::Finished(counts) => {
+                if *counts != self.counts || self.terminal as usize != self.slots.len() {
+                    return Err(Contradiction("a FINISHED that differs from the records before it"));
+                }
+                self.finished = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, batch: u32) -> Result<&mut Slot, Contradiction> {
+        self.slots.get_mut(batch as usize).ok_or(Contradiction("a batch that the plan doesn't have"))
+    }
+
+    fn end(
+        &mut self,
+        batch: u32,
+        phase: Phase,
+        outcomes: Option<usize>,
+        count: impl FnOnce(&mut Counts, u64),
+    ) -> Result<(), Contradiction> {
+        let slot = self.slot(batch)?;
+        match slot.phase {
+            Phase::Fresh => return Err(Contradiction("an outcome without an INTENT")),
+            Phase::Maybe => {}
+            _ => return Ok(()),
+        }
+        let emails = slot.emails;
+        if outcomes.is_some_and(|outcomes| outcomes != usize::from(emails)) {
+            return Err(Contradiction("another number of emails than in the INTENT"));
+        }
+        slot.phase = phase;
+        self.terminal += 1;
+        count(&mut self.counts, emails.into());
+        Ok(())
+    }
+
+    /// Prepares the states for a run after the journal was replayed, and returns the clock of the run.
+    ///
+    /// Every open attempt belongs to an earlier process, so it is uncertain. If the wall clock is behind the newest record, the age of these attempts
+    /// is unknown, and they won't be resent.
+    pub(crate) fn resume(&mut self, wall: UnixMillis) -> JobClock {
+        self.resume_open_attempts(wall);
+        JobClock::starting_at(self.newest)
+    }
+
+    fn resume_open_attempts(&mut self, wall: UnixMillis) {
+        let age_unknown = wall < self.newest;
+        for slot in self.slots.iter_mut().filter(|slot| slot.phase == Phase::Maybe) {
+            slot.uncertain = true;
+            slot.age_unknown |= age_unknown;
+        }
+    }
+
+    /// Returns what to do before an attempt of a batch with this body, the first one as well as each further one.
+    ///
+    /// # Panics
+    ///
+    /// If the plan doesn't have the batch.
+    pub(crate) fn before_attempt(
+        &self,
+        batch: u32,
+        emails: u16,
+        hash: BodyHash,
+        now: UnixMillis,
+    ) -> BeforeAttempt {
+        let slot = &self.slots[batch as usize];
+        match slot.phase {
+            Phase::Fresh => BeforeAttempt::Start(Record::Intent { batch, emails, at: now, hash }),
+            Phase::Maybe if (slot.hash, slot.emails) != (hash, emails) => {
+                let reason = "the content differs from the content of the first attempt".into();
+                BeforeAttempt::Settle(Record::Unknown { batch, reason })
+            }
+            Phase::Maybe => {
+                let situation = self.situation(batch, now);
+                // Without an uncertain attempt, nothing was sent, and the age of the key doesn't matter.
+                if situation.can_be_resent() || !situation.earlier_uncertain {
+                    BeforeAttempt::Resend
+                } else {
+                    BeforeAttempt::Settle(situation.expired(None))
+                }
+            }
+            _ => BeforeAttempt::Ended,
+        }
+    }
+
+    /// Decides what follows from the result of an attempt of a batch, and remembers whether it was uncertain.
+    ///
+    /// The caller journals the record of the decision and then [applies](Self::apply) it.
+    ///
+    /// # Panics
+    ///
+    /// If the plan doesn't have the batch.
+    pub(crate) fn decide(&mut self, batch: u32, result: AttemptResult, now: UnixMillis) -> Decision {
+        let situation = self.situation(batch, now);
+        self.slots[batch as usize].uncertain |= matches!(result, AttemptResult::Uncertain(_));
+        decide(&situation, result, now)
+    }
+
+    fn situation(&self, batch: u32, now: UnixMillis) -> Situation {
+        let slot = &self.slots[batch as usize];
+        let age = if slot.age_unknown { None } else { now.since(slot.first_attempt) };
+        Situation { batch, emails: slot.emails, age, earlier_uncertain: slot.uncertain }
+    }
+
+    /// Returns the state of a batch, or `None` if the plan doesn't have it.
+    pub(crate) fn state(&self, batch: u32) -> Option<BatchState> {
+        let slot = self.slots.get(batch as usize)?;
+        Some(match slot.phase {
+            Phase::Fresh => BatchState::Fresh,
+            Phase::Maybe => BatchState::Maybe { first_attempt: slot.first_attempt, hash: slot.hash },
+            Phase::Done => BatchState::Done,
+            Phase::Partial => BatchState::Partial,
+            Phase::Rejected => BatchState::Rejected,
+            Phase::Unknown => BatchState::Unknown,
+        })
+    }
+
+    /// Returns the batches that were possibly sent. A resumption starts with them, while the service remembers their keys.
+    pub(crate) fn maybe(&self) -> impl Iterator<Item = u32> {
+        self.in_phase(Phase::Maybe)
+    }
+
+    /// Returns the batches that weren't sent.
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> {
+        self.in_phase(Phase::Fresh)
+    }
+
+    fn in_phase(&self, phase: Phase) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.slots).filter(move |(_, slot)| slot.phase == phase).map(|(batch, _)| batch)
+    }
+
+    /// Returns the counts of the job. `emails` returns the number of emails in a batch of the plan.
+    pub(crate) fn counts(&self, mut emails: impl FnMut(u32) -> u64) -> Counts {
+        let open =
+            (0..).zip(&self.slots).filter(|(_, slot)| matches!(slot.phase, Phase::Fresh | Phase::Maybe));
+        Counts { remaining: open.map(|(batch, _)| emails(batch)).sum(), ..self.counts }
+    }
+
+    /// Whether every batch has a terminal state.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.terminal as usize == self.slots.len()
+    }
+
+    /// Whether the journal has the record that ends the job.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Returns the process that ran the job last.
+    pub(crate) fn job(&self) -> Option<&Job> {
+        self.job.as_ref()
+    }
+
+    /// Returns the last journaled request rate, in requests per second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.rate
+    }
+}

@@ -1,0 +1,186 @@
+//! What follows from the result of an attempt.
+//!
+//! An email must not be sent twice, and none may be lost silently. Both follow from three rules:
+//!
+//! - After an attempt with an uncertain outcome, a batch is only ever attempted with the same key and the same bytes, and only while the service
+//!   remembers the key. No later result makes it `fresh` again: a 429 says that *its* request wasn't processed, and nothing about an earlier one.
+//! - A batch returns to `fresh`, which restarts the life of its key, only if no attempt was uncertain and the service surely processed nothing.
+//! - What can't be settled in this time ends as `unknown`.
+
+use std::time::Duration;
+
+use super::Situation;
+use crate::journal::{EmailOutcome, Record, SentId, UnixMillis};
+
+/// How long after its first attempt a batch can be attempted again. The service remembers a key for 24 hours; the last hour is a margin for
+/// clocks that differ and requests that are delayed.
+pub(crate) const RESEND_WITHIN: Duration = Duration::from_hours(23);
+
+/// The result of one attempt to send a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AttemptResult {
+    /// The service accepted the batch, with one ID per email.
+    Accepted {
+        /// The ID of each email.
+        ids: Vec<SentId>,
+    },
+    /// The service accepted the batch in part.
+    Partial {
+        /// The outcome of each email.
+        emails: Vec<EmailOutcome>,
+    },
+    /// The request wasn't sent: DNS, connecting or the TLS handshake failed. Holds the reason.
+    NotSent(Box<str>),
+    /// 429: the service didn't process the request.
+    Throttled {
+        /// The service's `Retry-After`.
+        retry_after: Option<Duration>,
+    },
+    /// 429 because a quota is used up.
+    Quota {
+        /// The name of the quota.
+        name: Box<str>,
+        /// The service's `Retry-After`.
+        retry_after: Option<Duration>,
+    },
+    /// The service may have processed the request: a timeout, a reset, a 5xx, a 409 while the first request is in progress, a 200 that can't be
+    /// read. Holds the reason.
+    Uncertain(Box<str>),
+    /// 409: the key was used with another body.
+    KeyUsed,
+    /// Another 4xx.
+    Rejected {
+        /// The HTTP status.
+        status: u16,
+        /// The service's message.
+        message: Box<str>,
+    },
+    /// 401 or 403.
+    Unauthorized {
+        /// The HTTP status.
+        status: u16,
+        /// The service's message.
+        message: Box<str>,
+    },
+}
+
+impl AttemptResult {
+    /// Evaluates a 200 to a batch of `emails` emails: the accepted IDs in their order, and the rejected emails with their index.
+    ///
+    /// Without errors, and with one ID per email, the batch is accepted. If the IDs and the errors add up, each ID belongs to the next email
+    /// without an error. Otherwise an ID can't be assigned to an email, and an email without an error is unknown. Errors that contradict
+    /// themselves or the IDs prove nothing.
+    pub(crate) fn from_response(emails: u16, ids: Vec<SentId>, errors: Vec<(usize, Box<str>)>) -> Self {
+        let emails = usize::from(emails);
+        if errors.is_empty() && ids.len() == emails {
+            return Self::Accepted { ids };
+        }
+        let mut outcomes = vec![EmailOutcome::Unknown; emails];
+        let rejected = errors.len();
+        let mut consistent = rejected + ids.len() <= emails;
+        for (index, message) in errors {
+            match outcomes.get_mut(index) {
+                Some(outcome @ EmailOutcome::Unknown) => *outcome = EmailOutcome::Rejected(message),
+                _ => consistent = false,
+            }
+        }
+        if !consistent {
+            outcomes.fill(EmailOutcome::Unknown);
+        } else if rejected + ids.len() == emails {
+            let accepted = outcomes.iter_mut().filter(|outcome| **outcome == EmailOutcome::Unknown);
+            accepted.zip(ids).for_each(|(outcome, id)| *outcome = EmailOutcome::Accepted(id));
+        }
+        Self::Partial { emails: outcomes }
+    }
+}
+
+/// What to do after an attempt: first journal the record, then continue with `next`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Decision {
+    /// The record to journal. [`Record::NotSent`] may be a note; every other one must be durable before the batch counts as settled.
+    pub(crate) record: Option<Record>,
+    /// The next step.
+    pub(crate) next: Next,
+}
+
+/// The next step after an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The batch has a terminal state.
+    Done,
+    /// Attempt the batch again with the same key and the same bytes.
+    RetrySame {
+        /// The delay that the service asked for.
+        after: Option<Duration>,
+    },
+    /// The batch is `fresh` again.
+    BackToFresh,
+    /// Stop the job: every request would fail for this reason.
+    StopJob(String),
+    /// Pause the job: a quota is used up.
+    PauseJob {
+        /// The name of the quota.
+        quota: Box<str>,
+        /// When it is available again, if the service said so.
+        until: Option<UnixMillis>,
+    },
+}
+
+/// Decides what follows from the result of an attempt.
+pub(crate) fn decide(situation: &Situation, result: AttemptResult, now: UnixMillis) -> Decision {
+    let &Situation { batch, emails, earlier_uncertain, .. } = situation;
+    let not_sent = || (!earlier_uncertain).then_some(Record::NotSent { batch });
+    match result {
+        AttemptResult::Accepted { ids } if ids.len() == usize::from(emails) => {
+            done(Record::Result { batch, ids })
+        }
+        AttemptResult::Partial { emails: outcomes } if outcomes.len() == usize::from(emails) => {
+            done(Record::Partial { batch, emails: outcomes })
+        }
+        AttemptResult::Accepted { .. } | AttemptResult::Partial { .. } => {
+            done(Record::Partial { batch, emails: vec![EmailOutcome::Unknown; emails.into()] })
+        }
+        AttemptResult::NotSent(reason) => unsent(situation, None, &reason),
+        AttemptResult::Throttled { retry_after } => unsent(situation, retry_after, "429 Too Many Requests"),
+        AttemptResult::Quota { name, retry_after } => Decision {
+            record: not_sent(),
+            next: Next::PauseJob { quota: name, until: retry_after.map(|delay| now.after(delay)) },
+        },
+        AttemptResult::Uncertain(reason) => retry(situation, None, &reason),
+        AttemptResult::KeyUsed => {
+            let reason = "the service received another request with this idempotency key".into();
+            done(Record::Unknown { batch, reason })
+        }
+        AttemptResult::Rejected { status, message } => {
+            // The batch can have changed from valid to invalid between two attempts: a domain was removed, a template deleted.
+            let message = if earlier_uncertain {
+                format!("{message} (the outcome of an earlier attempt is unknown)").into()
+            } else {
+                message
+            };
+            done(Record::Rejected { batch, status, message })
+        }
+        AttemptResult::Unauthorized { status, message } => {
+            Decision { record: not_sent(), next: Next::StopJob(format!("HTTP {status}: {message}")) }
+        }
+    }
+}
+
+fn done(record: Record) -> Decision {
+    Decision { record: Some(record), next: Next::Done }
+}
+
+/// The service surely didn't process this attempt.
+fn unsent(situation: &Situation, after: Option<Duration>, reason: &str) -> Decision {
+    if situation.earlier_uncertain {
+        return retry(situation, after, reason);
+    }
+    Decision { record: Some(Record::NotSent { batch: situation.batch }), next: Next::BackToFresh }
+}
+
+fn retry(situation: &Situation, after: Option<Duration>, reason: &str) -> Decision {
+    if situation.can_be_resent() {
+        return Decision { record: None, next: Next::RetrySame { after } };
+    }
+    done(situation.expired(Some(reason)))
+}

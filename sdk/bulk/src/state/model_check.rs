@@ -1,0 +1,374 @@
+//! An exhaustive search over sequences of attempts, crashes and resumptions of one batch, against a service that remembers a key for 24 hours,
+//! with the very decisions that are shipped.
+//!
+//! A process can crash before and after each of its steps, and a crash may lose a note. A request or its response can be lost, and a request can
+//! arrive half an hour late. Between two processes, the wall clock can be set far back or forward, and the content can change. A
+//! clock that was set back and is still ahead of the journal can't be detected, so the model doesn't have it.
+
+use std::{collections::HashSet, time::Duration};
+
+use super::{AttemptResult, BatchState, BatchStates, BeforeAttempt, Decision, Next, Slot};
+use crate::{
+    host_id::HostId,
+    journal::{Job, Record, SentId, UnixMillis},
+};
+
+const ATTEMPTS: u8 = 5;
+const EMAILS: u16 = 2;
+const HOUR: u64 = 3_600_000;
+/// The time before an attempt. The sums are around the limits of 23 and 24 hours.
+const PAUSES: [u64; 3] = [0, 10 * HOUR, 27 * HOUR / 2];
+/// Errors of the wall clock.
+const SKEWS: [i64; 3] = [0, -1_000 * HOUR.cast_signed(), 1_000 * HOUR.cast_signed()];
+const KEY_LIFE: u64 = 24 * HOUR;
+const DELAY: u64 = HOUR / 2;
+
+/// The shipped decisions, or a plausible simplification of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variant {
+    Shipped,
+    /// A 429 makes every batch fresh.
+    ThrottledIsFresh,
+    /// A batch is resent at any age.
+    NoExpiry,
+    /// A batch is resent with any content.
+    AnyContent,
+    /// The request leaves before the intent is durable.
+    SendBeforeIntent,
+    /// The wall clock is never behind the journal.
+    TrustedClock,
+    /// Attempts of earlier processes don't count as uncertain.
+    ForgottenAttempts,
+}
+
+/// Harm done to a recipient or to the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Harm {
+    SentTwice,
+    DoneButNotSent,
+    FreshButSent,
+    NeverEnds,
+}
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug)]
+enum Network {
+    Answered,
+    ResponseLost,
+    RequestLost,
+    RequestDelayed,
+    NotConnected,
+    Throttled,
+    Quota,
+    Unauthorized,
+    Rejected,
+    KeyUsed,
+    /// A 200 with too few IDs.
+    Unclear,
+}
+
+const NETWORK: [Network; 11] = [
+    Network::Answered,
+    Network::ResponseLost,
+    Network::RequestLost,
+    Network::RequestDelayed,
+    Network::NotConnected,
+    Network::Throttled,
+    Network::Quota,
+    Network::Unauthorized,
+    Network::Rejected,
+    Network::KeyUsed,
+    Network::Unclear,
+];
+
+#[derive(Clone, Debug)]
+struct Process {
+    states: BatchStates,
+    /// The difference between the process's clock and the true time.
+    skew: i64,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    /// The true time.
+    now: u64,
+    /// The journal as a replay reads it, and whether a NOT_SENT waits to be written.
+    durable: BatchStates,
+    note: bool,
+    process: Option<Process>,
+    /// The content that the batch has at present.
+    content: u8,
+    /// The number of times the service sent the batch, and the last time by content.
+    sent: u8,
+    remembered: [Option<u64>; 2],
+    /// A delayed request: when it left, and its content.
+    stray: Option<(u64, u8)>,
+}
+
+/// What distinguishes a world, with times relative to the present.
+type Key = (u8, (Slot, i64), bool, Option<(Slot, i64)>, u8, u8, [Option<u64>; 2], Option<(u64, u8)>);
+
+impl World {
+    fn new() -> Self {
+        let now = 10_000 * HOUR;
+        let mut durable = BatchStates::new(1);
+        let job = Job { id: "j".into(), host: HostId([0; 16]), started: UnixMillis(now) };
+        durable.apply(&Record::Job(job)).unwrap();
+        Self {
+            now,
+            durable,
+            note: false,
+            process: None,
+            content: 0,
+            sent: 0,
+            remembered: [None; 2],
+            stray: None,
+        }
+    }
+
+    fn key(&self, left: u8) -> Key {
+        let now = self.now;
+        let relative = |states: &BatchStates| {
+            let mut slot = states.slots[0];
+            slot.first_attempt.0 = slot.first_attempt.0.wrapping_sub(now);
+            (slot, states.newest.0.cast_signed() - now.cast_signed())
+        };
+        let process = self.process.as_ref().map(|process| (relative(&process.states).0, process.skew));
+        let remembered = self.remembered.map(|at| at.map(|at| (now - at).min(KEY_LIFE)));
+        let stray = self.stray.map(|(at, content)| (now - at, content));
+        (left, relative(&self.durable), self.note, process, self.content, self.sent, remembered, stray)
+    }
+
+    fn harm(&self) -> Option<Harm> {
+        match self.durable.state(0)? {
+            _ if self.sent > 1 => Some(Harm::SentTwice),
+            BatchState::Done if self.sent == 0 => Some(Harm::DoneButNotSent),
+            BatchState::Fresh if self.sent > 0 => Some(Harm::FreshButSent),
+            _ => None,
+        }
+    }
+
+    /// The service receives a request.
+    fn receive(&mut self, content: u8, at: u64) {
+        let remembered = &mut self.remembered[usize::from(content)];
+        if remembered.is_none_or(|first| at - first >= KEY_LIFE) {
+            *remembered = Some(at);
+            self.sent += 1;
+        }
+    }
+
+    /// The worlds after a pause: a delayed request arrives or doesn't.
+    fn after(&self, pause: u64) -> Vec<Self> {
+        let mut lost = Self { now: self.now + pause, ..self.clone() };
+        let Some((left, content)) = lost.stray.take() else { return vec![lost] };
+        let mut arrived = lost.clone();
+        arrived.receive(content, lost.now.min(left + DELAY));
+        let mut worlds = vec![lost, arrived];
+        if pause == 0 {
+            worlds.push(self.clone());
+        }
+        worlds
+    }
+
+    /// The worlds in which a process runs.
+    fn running(self, variant: Variant) -> Vec<Self> {
+        if self.process.is_some() {
+            return vec![self];
+        }
+        let mut worlds = Vec::new();
+        for skew in SKEWS {
+            for content in [0, 1] {
+                let mut states = self.durable.clone();
+                let wall = UnixMillis(self.now.saturating_add_signed(skew));
+                states.resume_open_attempts(wall);
+                match variant {
+                    Variant::TrustedClock => states.slots[0].age_unknown = false,
+                    Variant::ForgottenAttempts => states.slots[0].uncertain = false,
+                    _ => {}
+                }
+                let skew = wall.max(states.newest).0.cast_signed() - self.now.cast_signed();
+                worlds.push(Self { process: Some(Process { states, skew }), content, ..self.clone() });
+            }
+        }
+        worlds
+    }
+
+    /// The worlds after a crash: a note is lost or isn't.
+    fn crash(&self, worlds: &mut Vec<Self>) {
+        let lost = Self { note: false, process: None, ..self.clone() };
+        if self.note {
+            let mut written = Self { process: None, ..self.clone() };
+            written.flush();
+            worlds.push(written);
+        }
+        worlds.push(lost);
+    }
+
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.note) {
+            self.durable.apply(&Record::NotSent { batch: 0 }).unwrap();
+        }
+    }
+
+    /// Journals a record durably.
+    fn write(&mut self, record: &Record) {
+        self.flush();
+        self.durable.apply(record).unwrap();
+        self.states().apply(record).unwrap();
+    }
+
+    fn states(&mut self) -> &mut BatchStates {
+        &mut self.process.as_mut().unwrap().states
+    }
+
+    fn clock(&self) -> UnixMillis {
+        UnixMillis(self.now.saturating_add_signed(self.process.as_ref().unwrap().skew))
+    }
+
+    /// The worlds after one more attempt.
+    fn next(&self, variant: Variant) -> Vec<Self> {
+        let mut worlds = Vec::new();
+        for pause in PAUSES {
+            for world in self.after(pause).into_iter().flat_map(|world| world.running(variant)) {
+                world.attempt(variant, &NETWORK, &mut worlds);
+            }
+        }
+        worlds
+    }
+
+    fn attempt(mut self, variant: Variant, network: &[Network], worlds: &mut Vec<Self>) {
+        let (now, content) = (self.clock(), self.content);
+        if variant == Variant::NoExpiry {
+            self.states().slots[0].first_attempt = now;
+        }
+        let hash = match variant {
+            Variant::AnyContent if self.states().slots[0].hash != [0; 16] => self.states().slots[0].hash,
+            _ => [content + 1; 16],
+        };
+        let mut intent = None;
+        match self.states().before_attempt(0, EMAILS, hash, now) {
+            BeforeAttempt::Ended => return,
+            BeforeAttempt::Settle(record) => {
+                self.crash(worlds);
+                self.write(&record);
+                self.crash(worlds);
+                return worlds.push(self);
+            }
+            BeforeAttempt::Start(record) if variant == Variant::SendBeforeIntent => intent = Some(record),
+            BeforeAttempt::Start(record) => {
+                self.crash(worlds);
+                self.write(&record);
+                self.crash(worlds);
+            }
+            BeforeAttempt::Resend => {}
+        }
+        for network in network {
+            let mut world = self.clone();
+            let result = world.send(*network);
+            world.crash(worlds);
+            if let Some(intent) = &intent {
+                world.write(intent);
+            }
+            if variant == Variant::ThrottledIsFresh && matches!(result, AttemptResult::Throttled { .. }) {
+                world.states().slots[0].uncertain = false;
+            }
+            let Decision { record, next } = world.states().decide(0, result, now);
+            match record {
+                Some(record @ Record::NotSent { .. }) => {
+                    world.states().apply(&record).unwrap();
+                    world.note = true;
+                }
+                Some(record) => world.write(&record),
+                None => {}
+            }
+            world.crash(worlds);
+            if matches!(next, Next::StopJob(_) | Next::PauseJob { .. }) {
+                world.flush();
+                world.process = None;
+            }
+            worlds.push(world);
+        }
+    }
+
+    /// Sends the request and returns its result.
+    fn send(&mut self, network: Network) -> AttemptResult {
+        let (now, content) = (self.now, self.content);
+        let ids = vec![SentId::Text("x".into()); EMAILS.into()];
+        let lost = || AttemptResult::Uncertain("timeout".into());
+        match network {
+            Network::Answered => {
+                self.receive(content, now);
+                AttemptResult::Accepted { ids }
+            }
+            Network::ResponseLost => {
+                self.receive(content, now);
+                lost()
+            }
+            Network::RequestLost => lost(),
+            Network::RequestDelayed => {
+                self.stray = Some((now, content));
+                lost()
+            }
+            Network::NotConnected => AttemptResult::NotSent("refused".into()),
+            Network::Throttled => AttemptResult::Throttled { retry_after: Some(Duration::from_secs(1)) },
+            Network::Quota => AttemptResult::Quota { name: "daily".into(), retry_after: None },
+            Network::Unauthorized => AttemptResult::Unauthorized { status: 401, message: "no".into() },
+            Network::Rejected => AttemptResult::Rejected { status: 422, message: "no".into() },
+            Network::KeyUsed => AttemptResult::KeyUsed,
+            Network::Unclear => {
+                self.receive(content, now);
+                AttemptResult::Accepted { ids: ids[1..].to_vec() }
+            }
+        }
+    }
+
+    /// Whether the batch has a terminal state after an attempt without faults.
+    fn ends(&self) -> bool {
+        let mut worlds = Vec::new();
+        for world in self.clone().running(Variant::Shipped) {
+            world.attempt(Variant::Shipped, &[Network::Answered], &mut worlds);
+        }
+        let ended = |world: &World| world.durable.state(0).is_some_and(BatchState::is_terminal);
+        worlds.iter().filter(|world| world.process.is_some()).all(ended)
+    }
+}
+
+/// Searches all worlds. Returns the first harm with the number of attempts before it, or the number of worlds.
+fn search(variant: Variant) -> Result<usize, (Harm, u8)> {
+    let (mut seen, mut open) = (HashSet::new(), vec![(World::new(), ATTEMPTS)]);
+    while let Some((world, left)) = open.pop() {
+        if let Some(harm) = world.harm() {
+            return Err((harm, ATTEMPTS - left));
+        }
+        if left == 0 {
+            if !world.ends() {
+                return Err((Harm::NeverEnds, ATTEMPTS));
+            }
+        } else if seen.insert(world.key(left)) {
+            open.extend(world.next(variant).into_iter().map(|next| (next, left - 1)));
+        }
+    }
+    Ok(seen.len())
+}
+
+#[test]
+fn no_sequence_of_attempts_crashes_and_resumptions_sends_twice_or_loses_silently() {
+    let worlds = search(Variant::Shipped).unwrap();
+    println!("{worlds} worlds");
+    assert!(worlds > 1_000, "{worlds}");
+}
+
+#[test]
+fn every_simplification_of_the_decisions_does_harm() {
+    for variant in [
+        Variant::ThrottledIsFresh,
+        Variant::NoExpiry,
+        Variant::AnyContent,
+        Variant::SendBeforeIntent,
+        Variant::TrustedClock,
+        Variant::ForgottenAttempts,
+    ] {
+        let (harm, _) = search(variant).expect_err(&format!("{variant:?} does no harm"));
+        assert_ne!(harm, Harm::NeverEnds, "{variant:?}");
+    }
+}
