@@ -44,8 +44,7 @@ pub(super) fn recover<S: Storage>(
     let damaged = |offset| BulkError::JournalDamaged { path: path.clone(), offset };
     let mut window = Window::new(storage);
 
-    let start = window.peek(HEADER.len()).map_err(BulkError::io("read", &path))?;
-    let start = &start[..start.len().min(HEADER.len() + 1)];
+    let start = window.peek(HEADER.len() + 1).map_err(BulkError::io("read", &path))?;
     if !start.starts_with(HEADER) {
         if start.len() > HEADER.len() || !could_be_interrupted(start) {
             return Err(match start.strip_prefix(b"BULKJ") {
