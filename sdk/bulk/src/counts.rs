@@ -1,7 +1,7 @@
 //! The counts of a job.
 
 /// The emails of a job by outcome. Each email is counted exactly once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// Accepted by the service.
     pub sent: u64,

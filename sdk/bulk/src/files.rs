@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write as _,
+    io::{self, Write as _},
     path::Path,
 };
 
@@ -56,6 +56,23 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
         File::open(dir).and_then(|dir| dir.sync_all()).map_err(BulkError::io("write", dir))?;
     }
     Ok(())
+}
+
+/// Removes a file, if it exists.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BulkError::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Runs file operations off the async threads.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
+    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
+
+use crate::error::Result;
 
 mod cells;
 mod columns;
@@ -32,7 +35,7 @@ pub(crate) use row::{Reading, Row, Values};
 pub use row_problem::RowProblem;
 pub(crate) use rows::{Record, Rows};
 pub(crate) use source::{Fingerprint, Source};
-pub(crate) use stream::spool_rows;
+use stream::spool_rows;
 
 /// The maximum length of a row in the input, in bytes: 4 MiB.
 pub(crate) const MAX_ROW: u64 = 4 << 20;
@@ -111,6 +114,18 @@ impl Input {
     /// Reads a file of JSON Lines.
     pub fn json_lines(path: impl Into<PathBuf>) -> Self {
         Self::new(From::File(path.into()), Some(Format::JsonLines))
+    }
+
+    /// Takes the rows of an application, each an object as a line of [`Format::JsonLines`] has it. They are written to a temporary file in `dir`, the
+    /// folder of the jobs, so that the job can be resumed without the application's rows.
+    ///
+    /// # Errors
+    /// [`BulkError::Io`](crate::BulkError::Io), and [`BulkError::Input`](crate::BulkError::Input) for a row that can't be serialized to JSON.
+    pub async fn rows<S>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
+    where
+        S: Stream<Item: Serialize>,
+    {
+        spool_rows(rows, dir.as_ref()).await
     }
 
     /// Reads standard input, whose format is detected by its first character.

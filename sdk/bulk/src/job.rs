@@ -1,7 +1,6 @@
 //! Jobs: planning, running, and what became of them.
 
 mod builder;
-pub(crate) mod folder;
 mod status;
 
 pub use builder::Bulk;
@@ -13,9 +12,11 @@ use posthaste::Client;
 
 use crate::{
     error::{BulkError, Result},
+    files::blocking,
+    folder,
     outcomes::{self, RowOutcome},
     plan::Plan,
-    report::Report,
+    report::{self, Report},
     run::{Run, RunOptions},
     sender::Sender,
 };
@@ -97,7 +98,7 @@ impl Job {
     /// The report can't be read.
     pub async fn report(&self) -> Result<Option<Report>> {
         let dir = self.plan.dir().to_owned();
-        blocking(move || folder::read_report(&dir)).await
+        blocking(move || report::read(&dir)).await
     }
 
     /// Visits the outcome of every row that has one, in the order in which they became known.
@@ -112,14 +113,5 @@ impl Job {
     async fn request(&self, request: folder::Request) -> Result<()> {
         let dir = self.plan.dir().to_owned();
         blocking(move || folder::request(&dir, request)).await
-    }
-}
-
-/// Runs file operations off the async threads.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
     }
 }

@@ -19,9 +19,14 @@ mod storage;
 mod tests;
 mod writer;
 
-use std::{io, path::PathBuf, slice, sync::Arc, thread};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    slice,
+    sync::Arc,
+    thread,
+};
 
-use self::writer::Queue;
 pub(crate) use self::{
     clock::{JobClock, UnixMillis},
     record::{BodyHash, EmailOutcome, Job, Record},
@@ -29,6 +34,7 @@ pub(crate) use self::{
     sent_id::SentId,
     storage::{FileStorage, Storage, private_file},
 };
+use self::{storage::ReadOnly, writer::Queue};
 use crate::{BulkError, Result};
 
 /// A journal that is open for appending.
@@ -97,6 +103,18 @@ impl Journal {
 
     fn error(&self, cause: &Arc<io::Error>) -> BulkError {
         BulkError::io("write", &self.path)(io::Error::new(cause.kind(), Arc::clone(cause)))
+    }
+}
+
+/// Yields the records of a journal without changing it; nothing if there is none. A process that runs the job may append at the same time: what it is
+/// writing is ignored.
+///
+/// # Errors
+/// Those of [`Journal::open`].
+pub(crate) fn read(path: &Path, visit: impl FnMut(Record) -> Result<(), Contradiction>) -> Result<()> {
+    match ReadOnly::open(path)? {
+        Some(mut storage) => recovery::recover(&mut storage, visit),
+        None => Ok(()),
     }
 }
 

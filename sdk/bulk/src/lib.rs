@@ -3,6 +3,7 @@
 mod counts;
 mod error;
 mod files;
+mod folder;
 mod host_id;
 mod input;
 mod job;

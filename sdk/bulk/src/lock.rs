@@ -51,6 +51,24 @@ impl JobLock {
     }
 }
 
+/// Returns whether a process runs the job in `folder`.
+///
+/// # Errors
+/// [`BulkError::Io`] if the lock file can't be used.
+pub(crate) fn is_held(folder: &Path) -> Result<bool> {
+    let path = folder.join(FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(BulkError::io("open", path)(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(BulkError::io("lock", path)(error)),
+    }
+}
+
 fn write(file: &mut File, holder: &Holder) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

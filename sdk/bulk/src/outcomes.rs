@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     error::Result,
-    job::folder::JOURNAL,
+    folder::JOURNAL,
     journal::{self, BodyHash, EmailOutcome, Record, SentId, UnixMillis},
     key::idempotency_key,
     plan::{Plan, Prepared},
@@ -84,7 +84,14 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
             let visited = preparer.prepare(batch).and_then(|prepared| {
                 let key = idempotency_key(plan.id(), batch, &hash);
                 rows(prepared, &record).try_for_each(|(row, recipient, outcome)| {
-                    visit(RowOutcome { row, recipient, batch, key: key.clone(), first_attempt: at.0, outcome })
+                    visit(RowOutcome {
+                        row,
+                        recipient,
+                        batch,
+                        key: key.clone(),
+                        first_attempt: at.0,
+                        outcome,
+                    })
                 })
             });
             failure = visited.err();
@@ -98,15 +105,21 @@ pub(crate) fn visit(plan: &Plan, mut visit: impl FnMut(RowOutcome) -> Result<()>
 fn rows(prepared: Prepared, record: &Record) -> impl Iterator<Item = (u64, String, Outcome)> {
     prepared.rows.into_iter().enumerate().map(move |(i, row)| {
         let outcome = match record {
-            Record::Result { ids, .. } => Outcome::Sent { id: ids.get(i).map_or_else(String::new, SentId::to_string) },
+            Record::Result { ids, .. } => {
+                Outcome::Sent { id: ids.get(i).map_or_else(String::new, SentId::to_string) }
+            }
             Record::Rejected { status, message, .. } => {
                 Outcome::Rejected { status: *status, reason: message.to_string() }
             }
             Record::Partial { emails, .. } => match emails.get(i) {
                 Some(EmailOutcome::Accepted(id)) => Outcome::Sent { id: id.to_string() },
                 // The batch as a whole was accepted.
-                Some(EmailOutcome::Rejected(message)) => Outcome::Rejected { status: 200, reason: message.to_string() },
-                _ => Outcome::Unknown { reason: "the response can't be assigned to the emails of the batch".to_owned() },
+                Some(EmailOutcome::Rejected(message)) => {
+                    Outcome::Rejected { status: 200, reason: message.to_string() }
+                }
+                _ => Outcome::Unknown {
+                    reason: "the response can't be assigned to the emails of the batch".to_owned(),
+                },
             },
             Record::Unknown { reason, .. } => Outcome::Unknown { reason: reason.to_string() },
             _ => Outcome::Unknown { reason: String::new() },

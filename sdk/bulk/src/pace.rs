@@ -7,8 +7,8 @@
 mod breaker;
 mod cell;
 mod concurrency;
-pub mod controller;
-pub mod gate;
+pub(crate) mod controller;
+pub(crate) mod gate;
 mod headers;
 mod rate;
 mod retries;
@@ -16,7 +16,8 @@ mod retries;
 #[cfg(test)]
 mod simulation;
 
-pub use controller::{
-    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot, Ticket,
+pub(crate) use controller::{
+    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot,
+    Ticket,
 };
-pub use gate::{Gate, Permit};
+pub(crate) use gate::{Gate, Permit};

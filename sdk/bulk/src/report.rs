@@ -1,8 +1,12 @@
 //! The report of a job: what became of every row.
 
+mod files;
+
 use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use files::{read, write};
 
 use crate::counts::Counts;
 

@@ -42,11 +42,12 @@ use self::{
 use crate::{
     counts::Counts,
     error::{BulkError, Result},
-    job::folder::{self, Opened},
-    journal::{Job, Journal, JobClock, Record},
+    files::blocking,
+    folder::{self, Opened},
+    journal::{Job, JobClock, Journal, Record},
     pace::{Gate, PaceOptions, Pause},
     plan::{Plan, Prepared},
-    report::{Ending, Report},
+    report::{self, Ending, Report},
     sender::{Attempt, Sender},
     state::{AttemptResult, BatchStates},
 };
@@ -201,7 +202,7 @@ async fn execute<S: Sender>(
     let started = Instant::now();
     let opening = (Arc::clone(&plan), options.take_over);
     let Opened { lock, journal, mut states, host } =
-        crate::job::blocking(move || folder::open(&opening.0, opening.1)).await?;
+        blocking(move || folder::open(&opening.0, opening.1)).await?;
     let clock = states.resume(options.wall_clock());
     let gate = Gate::new(PaceOptions {
         max_rps: options.max_rps,
@@ -257,9 +258,9 @@ async fn execute<S: Sender>(
     };
     // Closes the journal; the files are written from what is on disk.
     drop(shared);
-    crate::job::blocking(move || {
+    blocking(move || {
         let _lock = lock;
-        report.files = folder::write_report(&plan, &report)?;
+        report.files = report::write(&plan, &report)?;
         Ok(report)
     })
     .await

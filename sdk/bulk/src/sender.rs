@@ -120,7 +120,9 @@ fn failed(error: &Error) -> Attempt {
             let observation = if timeout { Observation::Timeout } else { Observation::Unreachable };
             (AttemptResult::Uncertain(reason), observation)
         }
-        _ if error.outcome() == Outcome::NotSent => (AttemptResult::NotSent(reason), Observation::Unreachable),
+        _ if error.outcome() == Outcome::NotSent => {
+            (AttemptResult::NotSent(reason), Observation::Unreachable)
+        }
         _ => (AttemptResult::Uncertain(reason), Observation::ServerError),
     };
     Attempt { result, observation, headers: HeaderMap::new() }
@@ -131,7 +133,9 @@ fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> At
     let retry_after = response.retry_after();
     let name = || if response.name.is_empty() { "rate limit" } else { &response.name }.into();
     let (result, observation) = match (response.kind(), response.status) {
-        (ApiErrorKind::QuotaExceeded, _) => (AttemptResult::Quota { name: name(), retry_after }, Observation::Other),
+        (ApiErrorKind::QuotaExceeded, _) => {
+            (AttemptResult::Quota { name: name(), retry_after }, Observation::Other)
+        }
         (ApiErrorKind::RateLimited, _) if retry_after.is_some_and(|delay| delay > MAX_RETRY_AFTER) => {
             (AttemptResult::Quota { name: name(), retry_after }, Observation::Other)
         }

@@ -273,7 +273,7 @@ impl BatchStates {
     /// is unknown, and they won't be resent.
     pub(crate) fn resume(&mut self, wall: UnixMillis) -> JobClock {
         self.resume_open_attempts(wall);
-        JobClock::starting_at(self.newest)
+        JobClock::starting_at(self.newest.max(wall))
     }
 
     fn resume_open_attempts(&mut self, wall: UnixMillis) {
@@ -367,6 +367,11 @@ impl BatchStates {
         let open =
             (0..).zip(&self.slots).filter(|(_, slot)| matches!(slot.phase, Phase::Fresh | Phase::Maybe));
         Counts { remaining: open.map(|(batch, _)| emails(batch)).sum(), ..self.counts }
+    }
+
+    /// Returns the counts of the batches with a terminal state; `remaining` is 0.
+    pub(crate) fn settled(&self) -> Counts {
+        self.counts
     }
 
     /// Whether every batch has a terminal state.

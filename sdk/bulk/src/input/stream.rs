@@ -6,12 +6,11 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 use posthaste::Problem;
 use serde::Serialize;
-use tokio::task::spawn_blocking;
 
 use super::Input;
 use crate::{
     error::{BulkError, Result},
-    files,
+    files::{self, blocking},
 };
 
 /// How many bytes are written at once.
@@ -57,12 +56,5 @@ where
         if at_end {
             return Ok(Input::spooled(file.into_temp_path()));
         }
-    }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    match spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(BulkError::io("write", "rows")(std::io::Error::other(error))),
     }
 }

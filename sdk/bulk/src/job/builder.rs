@@ -4,8 +4,14 @@ use std::path::{Path, PathBuf};
 
 use posthaste::Client;
 
-use super::{Job, blocking};
-use crate::{error::Result, input::Input, message::Message, plan::{self, PlanOptions}};
+use super::Job;
+use crate::{
+    error::Result,
+    files::blocking,
+    input::Input,
+    message::Message,
+    plan::{self, PlanOptions},
+};
 
 /// A description of a job: the rows, the message, and options.
 ///

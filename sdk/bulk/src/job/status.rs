@@ -1,14 +1,6 @@
 //! The state of a job, read without disturbing the process that runs it.
 
-use crate::{
-    counts::Counts,
-    error::Result,
-    job::folder,
-    journal,
-    lock,
-    plan::Plan,
-    state::BatchStates,
-};
+use crate::{counts::Counts, error::Result, folder, journal, lock, plan::Plan, state::BatchStates};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

@@ -55,6 +55,43 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// A journal that is only read: a torn end stays.
+#[derive(Debug)]
+pub(crate) struct ReadOnly(FileStorage);
+
+impl ReadOnly {
+    /// Opens the file; `None` if it doesn't exist.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>> {
+        match File::open(path) {
+            Ok(file) => Ok(Some(Self(FileStorage { file, path: path.into() }))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(BulkError::io("read", path)(error)),
+        }
+    }
+}
+
+impl Storage for ReadOnly {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read_at(offset, buffer)
+    }
+
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn truncate(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Storage for FileStorage {
     fn path(&self) -> &Path {
         &self.path

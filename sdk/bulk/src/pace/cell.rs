@@ -38,7 +38,8 @@ impl Cell {
     /// Takes the slot of a request that is sent now, at or after [`ready_at`](Self::ready_at).
     pub(super) fn take(&mut self, now: Duration, interval: Duration) -> Slot {
         let before = self.last;
-        let after = before.map_or(now, |last| (last.saturating_add(interval)).max(now.saturating_sub(TOLERANCE)));
+        let after =
+            before.map_or(now, |last| (last.saturating_add(interval)).max(now.saturating_sub(TOLERANCE)));
         self.last = Some(after);
         Slot { before, after }
     }

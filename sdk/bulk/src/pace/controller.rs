@@ -1,6 +1,6 @@
 //! Decides when requests are sent, without a clock: every method gets the time since the job started.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use http::HeaderMap;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
@@ -29,14 +29,14 @@ const OWN_SHARE: f64 = 0.9;
 /// The settings of a job's pace.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct PaceOptions {
+pub(crate) struct PaceOptions {
     /// The maximum rate in requests per second; never exceeded in any second. Default: none.
-    pub max_rps: Option<f64>,
+    pub(crate) max_rps: Option<f64>,
     /// The maximum number of requests in flight, at least 1. Default: 16.
-    pub concurrency: usize,
+    pub(crate) concurrency: usize,
     /// The rate that an earlier run of the job learned ([`Snapshot::learned_limit`]), in requests per second. Default: none, and the
     /// job begins with a slow start.
-    pub start_rate: Option<f64>,
+    pub(crate) start_rate: Option<f64>,
 }
 
 impl Default for PaceOptions {
@@ -47,7 +47,7 @@ impl Default for PaceOptions {
 
 /// The outcome of a request, as far as the pace depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observation {
+pub(crate) enum Observation {
     /// The service accepted the request.
     Accepted,
     /// A 429 because of the request rate. Report an exhausted quota as [`Other`](Self::Other), and pause the job instead.
@@ -68,7 +68,7 @@ pub enum Observation {
 /// The reason why no request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum PauseReason {
+pub(crate) enum PauseReason {
     /// The service responded with 429.
     Throttled,
     /// The service announced that its current window is used up, by other senders as well.
@@ -77,18 +77,28 @@ pub enum PauseReason {
     ServiceFailing,
 }
 
+impl fmt::Display for PauseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Throttled => "the service responded with 429",
+            Self::WindowExhausted => "the rate limit of the service is used up",
+            Self::ServiceFailing => "the service doesn't respond, or fails",
+        })
+    }
+}
+
 /// A pause of the whole job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pause {
+pub(crate) struct Pause {
     /// The time until the job resumes.
-    pub remaining: Duration,
+    pub(crate) remaining: Duration,
     /// The reason.
-    pub reason: PauseReason,
+    pub(crate) reason: PauseReason,
 }
 
 /// The state of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BreakerState {
+pub(crate) enum BreakerState {
     /// Requests are sent.
     Closed,
     /// No requests are sent.
@@ -100,28 +110,28 @@ pub enum BreakerState {
 /// The state of a job's pace, for progress reports and the journal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// The current rate, in requests per second.
-    pub rate: f64,
+    pub(crate) rate: f64,
     /// The service's limit as announced, or as learned from 429s, in requests per second; `None` while the limit is unknown.
     /// Journal it, and pass it as [`PaceOptions::start_rate`] when the job is resumed.
-    pub learned_limit: Option<f64>,
+    pub(crate) learned_limit: Option<f64>,
     /// The current pause.
-    pub pause: Option<Pause>,
+    pub(crate) pause: Option<Pause>,
     /// The state of the circuit breaker.
-    pub breaker: BreakerState,
+    pub(crate) breaker: BreakerState,
     /// The number of 429s so far.
-    pub throttled: u64,
+    pub(crate) throttled: u64,
     /// The number of requests in flight.
-    pub in_flight: usize,
+    pub(crate) in_flight: usize,
     /// The maximum number of requests in flight; lowered while timeouts rise.
-    pub concurrency: usize,
+    pub(crate) concurrency: usize,
 }
 
 /// The right to send one request. Pass it to [`Controller::observe`] or [`Controller::give_back`].
 #[derive(Debug)]
 #[must_use]
-pub struct Ticket {
+pub(crate) struct Ticket {
     slot: Slot,
     sent_at: Duration,
     trial: bool,
@@ -130,15 +140,15 @@ pub struct Ticket {
 /// A retry taken from the budget. Return it with [`Controller::give_back_retry`] if it isn't used.
 #[derive(Debug)]
 #[must_use]
-pub struct RetryTicket {
+pub(crate) struct RetryTicket {
     charged: bool,
 }
 
 /// No request may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocked {
+pub(crate) struct Blocked {
     /// When to check again, if no request ends before; `None` if only the end of a request changes the state.
-    pub until: Option<Duration>,
+    pub(crate) until: Option<Duration>,
 }
 
 /// Decides when requests are sent.
@@ -146,7 +156,7 @@ pub struct Blocked {
 /// Learns the service's limit from its responses, pauses when the service asks for it or fails, and bounds the requests in flight. `now` is
 /// the time since the job started, and must not decrease.
 #[derive(Debug)]
-pub struct Controller {
+pub(crate) struct Controller {
     rate: Rate,
     cell: Cell,
     concurrency: Concurrency,
@@ -160,12 +170,12 @@ pub struct Controller {
 
 impl Controller {
     /// Creates a controller whose jitter is seeded by the operating system.
-    pub fn new(options: PaceOptions) -> Self {
+    pub(crate) fn new(options: PaceOptions) -> Self {
         Self::with_random(options, StdRng::from_entropy())
     }
 
     /// Creates a controller with a given source of jitter.
-    pub fn with_random(options: PaceOptions, random: StdRng) -> Self {
+    pub(crate) fn with_random(options: PaceOptions, random: StdRng) -> Self {
         let max = options.max_rps.map(|max| max / STRETCH);
         Self {
             rate: Rate::new(options.start_rate, max),
@@ -184,7 +194,7 @@ impl Controller {
     ///
     /// # Errors
     /// Rate, pause, breaker or concurrency don't allow a request now.
-    pub fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
+    pub(crate) fn admit(&mut self, now: Duration) -> Result<Ticket, Blocked> {
         if let Some((until, _)) = self.paused.filter(|(until, _)| *until > now) {
             return Err(Blocked { until: Some(until) });
         }
@@ -212,7 +222,7 @@ impl Controller {
     ///
     /// # Errors
     /// The budget is used up: returns when to try again at the latest.
-    pub fn take_retry(&mut self, now: Duration) -> Result<RetryTicket, Blocked> {
+    pub(crate) fn take_retry(&mut self, now: Duration) -> Result<RetryTicket, Blocked> {
         if self.breaker.state() != BreakerState::Closed {
             return Ok(RetryTicket { charged: false });
         }
@@ -221,14 +231,14 @@ impl Controller {
     }
 
     /// Returns a retry that wasn't used.
-    pub fn give_back_retry(&mut self, RetryTicket { charged }: RetryTicket) {
+    pub(crate) fn give_back_retry(&mut self, RetryTicket { charged }: RetryTicket) {
         if charged {
             self.retries.give_back();
         }
     }
 
     /// Returns the slot of a request that wasn't sent.
-    pub fn give_back(&mut self, ticket: Ticket, now: Duration) {
+    pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
         self.in_flight -= 1;
         self.cell.give_back(ticket.slot);
         self.rate.not_sent();
@@ -238,7 +248,7 @@ impl Controller {
     }
 
     /// Ends a request that was sent and whose outcome will never be known, because its task was canceled.
-    pub fn abandon(&mut self, ticket: Ticket, now: Duration) {
+    pub(crate) fn abandon(&mut self, ticket: Ticket, now: Duration) {
         self.in_flight -= 1;
         if ticket.trial {
             self.breaker.failed(true, now);
@@ -246,7 +256,13 @@ impl Controller {
     }
 
     /// Learns from the outcome of a request.
-    pub fn observe(&mut self, ticket: Ticket, observation: Observation, headers: &HeaderMap, now: Duration) {
+    pub(crate) fn observe(
+        &mut self,
+        ticket: Ticket,
+        observation: Observation,
+        headers: &HeaderMap,
+        now: Duration,
+    ) {
         self.in_flight -= 1;
         if let Some(announced) = Announced::read(headers) {
             self.announced(announced, now);
@@ -255,7 +271,9 @@ impl Controller {
             Observation::ServerError | Observation::Timeout | Observation::Unreachable => {
                 self.breaker.failed(ticket.trial, now);
             }
-            Observation::Accepted | Observation::Throttled { .. } | Observation::Other => self.breaker.succeeded(),
+            Observation::Accepted | Observation::Throttled { .. } | Observation::Other => {
+                self.breaker.succeeded()
+            }
         }
         match observation {
             Observation::Timeout => self.concurrency.timed_out(ticket.sent_at, now),
@@ -266,7 +284,8 @@ impl Controller {
             Observation::Accepted | Observation::Other => self.rate.accepted(ticket.sent_at, now),
             Observation::Throttled { retry_after } => {
                 self.throttled += 1;
-                let resumes_at = self.pause(retry_after.unwrap_or(DEFAULT_PAUSE), PauseReason::Throttled, now);
+                let resumes_at =
+                    self.pause(retry_after.unwrap_or(DEFAULT_PAUSE), PauseReason::Throttled, now);
                 self.rate.throttled(ticket.sent_at, resumes_at, now);
             }
             _ => {}
@@ -274,8 +293,9 @@ impl Controller {
     }
 
     /// Returns the current state.
-    pub fn snapshot(&self, now: Duration) -> Snapshot {
-        let failing = self.breaker.check(now).err().map(|until| (until.unwrap_or(now), PauseReason::ServiceFailing));
+    pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
+        let failing =
+            self.breaker.check(now).err().map(|until| (until.unwrap_or(now), PauseReason::ServiceFailing));
         let pauses = [self.paused, failing].into_iter().flatten().filter(|(until, _)| *until > now);
         let pause = pauses.max_by_key(|(until, _)| *until);
         Snapshot {

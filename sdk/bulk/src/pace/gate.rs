@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// Grants permits to send, in FIFO order. Clones share one state.
 #[derive(Clone)]
-pub struct Gate {
+pub(crate) struct Gate {
     shared: Arc<Shared>,
 }
 
@@ -46,12 +46,12 @@ struct Shared {
 
 impl Gate {
     /// Creates a gate. The job starts now.
-    pub fn new(options: PaceOptions) -> Self {
+    pub(crate) fn new(options: PaceOptions) -> Self {
         Self::with_controller(Controller::new(options))
     }
 
     /// Creates a gate with a given controller, whose time starts now.
-    pub fn with_controller(controller: Controller) -> Self {
+    pub(crate) fn with_controller(controller: Controller) -> Self {
         let controller = Mutex::new(controller);
         let shared =
             Shared { start: Instant::now(), controller, queue: FifoMutex::default(), changed: Notify::new() };
@@ -61,7 +61,7 @@ impl Gate {
     /// Waits until a request may be sent. Use it for the first attempt of a batch, and after a 429.
     ///
     /// Dropping the future gives up the place in the queue.
-    pub async fn permit(&self) -> Permit {
+    pub(crate) async fn permit(&self) -> Permit {
         let _head = self.shared.queue.lock().await;
         loop {
             let blocked = {
@@ -82,13 +82,15 @@ impl Gate {
     ///
     /// First attempts pass while retries wait for the budget: at most 10 % of requests are retries once a reserve of 100 is used up.
     /// Dropping the future returns the retry to the budget.
-    pub async fn retry_permit(&self) -> Permit {
+    pub(crate) async fn retry_permit(&self) -> Permit {
         let ticket = loop {
             let now = self.shared.now();
             let taken = self.shared.lock().take_retry(now);
             match taken {
                 Ok(ticket) => break ticket,
-                Err(Blocked { until }) => sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await,
+                Err(Blocked { until }) => {
+                    sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await
+                }
             }
         };
         let retry = Retry { shared: Arc::clone(&self.shared), ticket: Some(ticket) };
@@ -98,7 +100,7 @@ impl Gate {
     }
 
     /// Returns the current state, for progress reports and the journal.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         self.shared.lock().snapshot(self.shared.now())
     }
 }
@@ -143,7 +145,7 @@ impl Drop for Retry {
 /// Call [`sending`](Self::sending) when the request may reach the service, and [`finish`](Self::finish) with its outcome. Dropping the permit
 /// before sending returns its slot to the next waiting task; dropping it afterwards frees its place among the requests in flight.
 #[must_use]
-pub struct Permit {
+pub(crate) struct Permit {
     shared: Arc<Shared>,
     ticket: Option<Ticket>,
     retry: Option<Retry>,
@@ -152,7 +154,7 @@ pub struct Permit {
 
 impl Permit {
     /// Marks the request as sent: from now on it may reach the service, even if its task is canceled.
-    pub fn sending(&mut self) {
+    pub(crate) fn sending(&mut self) {
         self.sent = true;
         if let Some(mut retry) = self.retry.take() {
             retry.ticket = None;
@@ -160,7 +162,7 @@ impl Permit {
     }
 
     /// Reports the outcome and the response's headers; pass an empty map if there was no response.
-    pub fn finish(mut self, observation: Observation, headers: &HeaderMap) {
+    pub(crate) fn finish(mut self, observation: Observation, headers: &HeaderMap) {
         self.sending();
         self.end(|controller, ticket, now| controller.observe(ticket, observation, headers, now));
     }

@@ -103,7 +103,8 @@ mod tests {
     use super::*;
 
     fn read(headers: &[(&'static str, &str)]) -> Option<(f64, Option<u64>)> {
-        let headers = headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+        let headers =
+            headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
         let announced = Announced::read(&headers.collect())?;
         Some((announced.window.rate(), announced.exhausted.map(|reset| reset.as_secs())))
     }
@@ -126,7 +127,9 @@ mod tests {
     #[test]
     fn an_exhausted_window_names_its_reset_of_at_most_one_window() {
         let policy = ("ratelimit-policy", "10;w=30");
-        let read = |remaining, reset| read(&[policy, ("ratelimit-remaining", remaining), ("ratelimit-reset", reset)]);
+        let read = |remaining, reset| {
+            read(&[policy, ("ratelimit-remaining", remaining), ("ratelimit-reset", reset)])
+        };
         assert_eq!(read("0", "7").unwrap().1, Some(7));
         assert_eq!(read("0", "700").unwrap().1, Some(30));
         assert_eq!(read("1", "7").unwrap().1, None);

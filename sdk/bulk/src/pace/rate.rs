@@ -91,7 +91,10 @@ pub(super) struct Rate {
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// The slow start, with the requests sent since the latest doubling.
-    Start { since: Duration, sent: f64 },
+    Start {
+        since: Duration,
+        sent: f64,
+    },
     Trial(Trial),
 }
 

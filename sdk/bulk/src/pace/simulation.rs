@@ -1,12 +1,6 @@
 //! The controller against simulated services: ten minutes of sending, by discrete events.
 
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-    fmt,
-    ops::Range,
-    time::Duration,
-};
+use std::{cmp::Reverse, collections::BinaryHeap, fmt, ops::Range, time::Duration};
 
 use http::HeaderMap;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
@@ -185,7 +179,8 @@ fn run(shape: Shape, seed: u64, trace: bool) -> Figures {
                         Jitter::High => 10_000..50_000,
                     });
                     let skewed: f64 = random.gen_range(0.0_f64..1.0).powi(3);
-                    let from = Duration::from_secs_f64(0.02 + 0.28 * skewed).saturating_sub(Duration::from_micros(to));
+                    let from = Duration::from_secs_f64(0.02 + 0.28 * skewed)
+                        .saturating_sub(Duration::from_micros(to));
                     queue.add(now + Duration::from_micros(to), Event::Arrival(ticket, from));
                 }
             }
@@ -216,7 +211,12 @@ fn run(shape: Shape, seed: u64, trace: bool) -> Figures {
         }
     }
     let ends = shape.limits.iter().skip(1).map(|(since, _)| *since).chain([PERIOD.as_secs()]);
-    let possible: f64 = shape.limits.iter().zip(ends).map(|((since, limit), end)| (end - since) as f64 * f64::from(*limit)).sum();
+    let possible: f64 = shape
+        .limits
+        .iter()
+        .zip(ends)
+        .map(|((since, limit), end)| (end - since) as f64 * f64::from(*limit))
+        .sum();
     Figures {
         goodput: f64::from(accepted) / possible,
         throttled,
@@ -238,12 +238,15 @@ fn pace_table() {
                         let count = figures.len() as f64;
                         let mean = figures.iter().map(|figures| figures.goodput).sum::<f64>() / count;
                         let least = figures.iter().map(|figures| figures.goodput).fold(1.0, f64::min);
-                        let throttled = figures.iter().map(|figures| f64::from(figures.throttled)).sum::<f64>() / count;
+                        let throttled =
+                            figures.iter().map(|figures| f64::from(figures.throttled)).sum::<f64>() / count;
                         let most = figures.iter().map(|figures| figures.throttled).max().unwrap();
                         let share = figures.iter().map(|figures| figures.share).fold(0.0, f64::max);
                         println!(
                             "{shape} | {:5.1} % {:5.1} % | {throttled:6.1} {most:5} | {:5.2} %",
-                            least * 100.0, mean * 100.0, share * 100.0
+                            least * 100.0,
+                            mean * 100.0,
+                            share * 100.0
                         );
                     }
                 }
@@ -256,8 +259,19 @@ fn pace_table() {
 #[ignore = "prints a trace"]
 fn trace() {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
-    let limits = match var("LIMIT").as_str() { "2" => TWO, "10" => TEN, "100" => HUNDRED, _ => CHANGING };
+    let limits = match var("LIMIT").as_str() {
+        "2" => TWO,
+        "10" => TEN,
+        "100" => HUNDRED,
+        _ => CHANGING,
+    };
     let counter = if var("COUNTER") == "bucket" { Counter::Bucket } else { Counter::Window };
-    let shape = Shape { limits, counter, headers: !var("HEADERS").is_empty(), retry_after: true, jitter: Jitter::Low };
+    let shape = Shape {
+        limits,
+        counter,
+        headers: !var("HEADERS").is_empty(),
+        retry_after: true,
+        jitter: Jitter::Low,
+    };
     println!("{:?}", run(shape, var("SEED").parse().unwrap_or(0), true));
 }

@@ -25,6 +25,13 @@ pub(crate) struct Prepared {
     pub(crate) rows: Vec<PreparedRow>,
 }
 
+impl Prepared {
+    /// Returns the number of emails, at most 100.
+    pub(crate) fn emails(&self) -> u16 {
+        u16::try_from(self.rows.len()).unwrap_or(u16::MAX)
+    }
+}
+
 /// A row of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PreparedRow {

@@ -67,7 +67,8 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Prepare
         }
         shared.tally.requests.fetch_add(1, Ordering::Relaxed);
         permit.sending();
-        let request = SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
+        let request =
+            SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
         let mut attempt = tokio::select! {
             attempt = shared.sender.send(request) => attempt,
             () = shared.control.reached(Stop::Abort) => return Ok(Delivery::Stopped),

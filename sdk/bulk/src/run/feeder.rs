@@ -20,7 +20,10 @@ pub(super) struct Feeder {
 
 impl Feeder {
     /// Starts to render these batches. The thread ends when this value is dropped.
-    pub(super) fn start(plan: Arc<Plan>, batches: impl Iterator<Item = u32> + Send + 'static) -> Result<Self> {
+    pub(super) fn start(
+        plan: Arc<Plan>,
+        batches: impl Iterator<Item = u32> + Send + 'static,
+    ) -> Result<Self> {
         let (send, prepared) = mpsc::channel(AHEAD);
         let work = move || {
             let mut preparer = match plan.preparer() {

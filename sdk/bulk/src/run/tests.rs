@@ -1,10 +1,6 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::atomic::AtomicBool,
-};
+use std::{collections::HashMap, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
 use posthaste::Client;
@@ -13,11 +9,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    Bulk, Input, JobState, Message, Outcome, RowOutcome,
-    job::Job as BulkJob,
-    journal::SentId,
-    pace::Observation,
-    sender::SendRequest,
+    Bulk, Input, JobState, Message, Outcome, RowOutcome, job::Job as BulkJob, journal::SentId,
+    pace::Observation, sender::SendRequest,
 };
 
 /// What happens to a request.
@@ -25,8 +18,12 @@ use crate::{
 enum Fault {
     Refused,
     Throttled,
-    Failed { executed: bool },
-    TimedOut { executed: bool },
+    Failed {
+        executed: bool,
+    },
+    TimedOut {
+        executed: bool,
+    },
     Unreadable,
     Unauthorized,
     Quota,
@@ -131,7 +128,9 @@ impl Sender for Arc<Service> {
         let accepted = |ids| (AttemptResult::Accepted { ids }, Observation::Accepted);
         let (result, observation) = match fault {
             None => accepted(self.execute(&request)),
-            Some(Fault::Refused) => (AttemptResult::NotSent("connection refused".into()), Observation::Unreachable),
+            Some(Fault::Refused) => {
+                (AttemptResult::NotSent("connection refused".into()), Observation::Unreachable)
+            }
             Some(Fault::Throttled) => {
                 (AttemptResult::Throttled { retry_after: None }, Observation::Throttled { retry_after: None })
             }
@@ -151,16 +150,21 @@ impl Sender for Arc<Service> {
                 self.execute(&request);
                 (AttemptResult::Uncertain("malformed JSON".into()), Observation::ServerError)
             }
-            Some(Fault::Unauthorized) => {
-                (AttemptResult::Unauthorized { status: 401, message: "invalid_api_key".into() }, Observation::Other)
-            }
+            Some(Fault::Unauthorized) => (
+                AttemptResult::Unauthorized { status: 401, message: "invalid_api_key".into() },
+                Observation::Other,
+            ),
             Some(Fault::Quota) => {
                 let retry_after = Some(Duration::from_hours(2));
-                (AttemptResult::Quota { name: "daily_quota_exceeded".into(), retry_after }, Observation::Other)
+                (
+                    AttemptResult::Quota { name: "daily_quota_exceeded".into(), retry_after },
+                    Observation::Other,
+                )
             }
-            Some(Fault::Invalid) => {
-                (AttemptResult::Rejected { status: 422, message: "validation_error".into() }, Observation::Other)
-            }
+            Some(Fault::Invalid) => (
+                AttemptResult::Rejected { status: 422, message: "validation_error".into() },
+                Observation::Other,
+            ),
             Some(Fault::Partial) => {
                 let mut ids = self.execute(&request);
                 ids.remove(0);
@@ -239,7 +243,11 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
             let mut run = job.start_with(Arc::clone(&service), RunOptions::default());
             let until = service.requests() + random.gen_range(1..12);
             while service.requests() < until && run.next().await.is_some() {}
-            if random.gen_bool(0.5) { run.abort() } else { run.drain() }
+            if random.gen_bool(0.5) {
+                run.abort()
+            } else {
+                run.drain()
+            }
             let report = run.finish().await.unwrap();
             replayed += report.replayed;
             runs += 1;

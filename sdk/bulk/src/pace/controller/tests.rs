@@ -7,7 +7,10 @@ fn controller(options: PaceOptions) -> Controller {
 }
 
 fn headers(headers: &[(&'static str, &str)]) -> HeaderMap {
-    headers.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect()
+    headers
+        .iter()
+        .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+        .collect()
 }
 
 const fn ms(ms: u64) -> Duration {
@@ -66,7 +69,8 @@ fn a_429_pauses_all_requests_until_retry_after_and_at_most_5_percent_longer() {
 
 #[test]
 fn the_429s_of_requests_in_flight_lower_the_rate_once() {
-    let (mut controller, mut now) = (controller(PaceOptions { start_rate: Some(50.0), ..PaceOptions::default() }), ms(0));
+    let (mut controller, mut now) =
+        (controller(PaceOptions { start_rate: Some(50.0), ..PaceOptions::default() }), ms(0));
     let tickets: Vec<_> = (0..10).map(|_| admit(&mut controller, &mut now)).collect();
     now += ms(10);
     let mut rates = Vec::new();

@@ -1,92 +1,33 @@
-//! The files of a job's folder besides the plan: lock, journal, requests from other processes, and reports.
+//! The files of a report: the report itself, and the lists of rows that weren't sent.
 
 use std::{
     fs,
-    io::{self, BufWriter, Write as _},
+    io::{self, BufWriter},
     path::{Path, PathBuf},
 };
 
 use csv::Writer;
 use tempfile::NamedTempFile;
 
+use super::Report;
 use crate::{
     error::{BulkError, Result},
-    host_id::HostId,
-    journal::{FileStorage, Journal},
-    lock::{JobLock, check_host},
+    files::{remove, replace},
     outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
-    report::Report,
-    state::BatchStates,
 };
 
-pub(crate) const JOURNAL: &str = "journal";
 /// Rows that the service rejected.
 const REJECTED: &str = "rejected.csv";
 /// Rows of which it can't be known whether the service accepted them.
 const UNKNOWN: &str = "unknown.csv";
-/// Rows that were found invalid when the job was planned.
-pub(crate) const INVALID: &str = "invalid.csv";
 const REPORT: &str = "report.json";
-const PAUSE: &str = "pause";
-const CANCELED: &str = "canceled";
-
-/// A job that is ready to run.
-pub(crate) struct Opened {
-    pub(crate) lock: JobLock,
-    pub(crate) journal: Journal,
-    pub(crate) states: BatchStates,
-    pub(crate) host: HostId,
-}
-
-/// Locks the job and recovers its journal.
-pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
-    let dir = plan.dir();
-    if dir.join(CANCELED).exists() {
-        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
-    }
-    let host = HostId::load(&dir.with_file_name("host-id"))?;
-    let lock = JobLock::acquire(dir, host)?;
-    let mut states = BatchStates::new(plan.batches());
-    let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
-    check_host(dir, states.job().map(|job| job.host), host, take_over)?;
-    remove(&dir.join(PAUSE))?;
-    Ok(Opened { lock, journal, states, host })
-}
-
-/// What another process asks of a running job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Request {
-    Pause,
-    Cancel,
-}
-
-/// Leaves a request for the process that runs the job. A cancellation stays.
-pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
-    let path = dir.join(match request {
-        Request::Pause => PAUSE,
-        Request::Cancel => CANCELED,
-    });
-    fs::write(&path, []).map_err(BulkError::io("write", path))
-}
-
-/// Returns whether the job is canceled.
-pub(crate) fn is_canceled(dir: &Path) -> bool {
-    dir.join(CANCELED).exists()
-}
-
-/// Returns whether another process asked the job to stop.
-pub(crate) fn stop_is_requested(dir: &Path) -> bool {
-    dir.join(PAUSE).exists() || is_canceled(dir)
-}
 
 /// Writes the lists of rows that weren't sent, and the report. Returns the lists that have rows.
-pub(crate) fn write_report(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
+pub(crate) fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
     let dir = plan.dir();
     let mut files = Vec::new();
-    if plan.counts().invalid > 0 {
-        files.push(dir.join(INVALID));
-    }
+    files.extend(plan.invalid_rows());
     let (rejected, unknown) = (dir.join(REJECTED), dir.join(UNKNOWN));
     remove(&rejected)?;
     remove(&unknown)?;
@@ -112,17 +53,18 @@ pub(crate) fn write_report(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>>
     }
     let report = Report { files: files.clone(), ..report.clone() };
     let path = dir.join(REPORT);
-    let text = serde_json::to_vec_pretty(&report).map_err(io::Error::other);
-    text.and_then(|text| replace(&path, &text)).map_err(BulkError::io("write", path))?;
+    let text = serde_json::to_vec_pretty(&report);
+    replace(&path, &text.map_err(|error| BulkError::io("write", &path)(error.into()))?)?;
     Ok(files)
 }
 
 /// Returns the report of the last run, if there was one.
-pub(crate) fn read_report(dir: &Path) -> Result<Option<Report>> {
+pub(crate) fn read(dir: &Path) -> Result<Option<Report>> {
     let path = dir.join(REPORT);
     match fs::read(&path) {
         Ok(text) => {
-            let report = serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))?;
+            let report =
+                serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))?;
             Ok(Some(report))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -157,7 +99,7 @@ impl List {
         if rows == 0 {
             return Ok(None);
         }
-        let saved = writer.into_inner().map_err(|error| error.into_error()).and_then(|buffer| {
+        let saved = writer.into_inner().map_err(csv::IntoInnerError::into_error).and_then(|buffer| {
             let file = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
             file.as_file().sync_all()?;
             file.persist(&path)?;
@@ -165,21 +107,6 @@ impl List {
         });
         saved.map_err(BulkError::io("write", &path))?;
         Ok(Some(path))
-    }
-}
-
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(BulkError::io("remove", path)(error)),
-        _ => Ok(()),
     }
 }
 

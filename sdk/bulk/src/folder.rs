@@ -1,0 +1,66 @@
+//! The files of a job's folder besides the plan: the lock, the journal, and requests from other processes.
+
+use std::{fs, path::Path};
+
+use crate::{
+    error::{BulkError, Result},
+    files::remove,
+    host_id::HostId,
+    journal::{FileStorage, Journal},
+    lock::{JobLock, check_host},
+    plan::Plan,
+    state::BatchStates,
+};
+
+pub(crate) const JOURNAL: &str = "journal";
+const PAUSE: &str = "pause";
+const CANCELED: &str = "canceled";
+
+/// A job that is ready to run.
+pub(crate) struct Opened {
+    pub(crate) lock: JobLock,
+    pub(crate) journal: Journal,
+    pub(crate) states: BatchStates,
+    pub(crate) host: HostId,
+}
+
+/// Locks the job and recovers its journal.
+pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
+    let dir = plan.dir();
+    if dir.join(CANCELED).exists() {
+        return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
+    }
+    let host = HostId::load(&dir.with_file_name("host-id"))?;
+    let lock = JobLock::acquire(dir, host)?;
+    let mut states = BatchStates::new(plan.batches());
+    let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
+    check_host(dir, states.job().map(|job| job.host), host, take_over)?;
+    remove(&dir.join(PAUSE))?;
+    Ok(Opened { lock, journal, states, host })
+}
+
+/// What another process asks of a running job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Pause,
+    Cancel,
+}
+
+/// Leaves a request for the process that runs the job. A cancellation stays.
+pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
+    let path = dir.join(match request {
+        Request::Pause => PAUSE,
+        Request::Cancel => CANCELED,
+    });
+    fs::write(&path, []).map_err(BulkError::io("write", path))
+}
+
+/// Returns whether the job is canceled.
+pub(crate) fn is_canceled(dir: &Path) -> bool {
+    dir.join(CANCELED).exists()
+}
+
+/// Returns whether another process asked the job to stop.
+pub(crate) fn stop_is_requested(dir: &Path) -> bool {
+    dir.join(PAUSE).exists() || is_canceled(dir)
+}

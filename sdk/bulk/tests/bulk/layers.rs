@@ -1,0 +1,16 @@
+//! The crate's layers.
+
+use std::path::Path;
+
+/// Bottom to top.
+const LAYERS: [&str; 19] = [
+    "counts", "error", "files", "host_id", "template", "message", "input", "plan", "journal", "key", "state", "lock",
+    "folder", "pace", "outcomes", "report", "sender", "run", "job",
+];
+
+#[test]
+fn no_file_imports_from_a_higher_layer() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    // The root file may import everything.
+    posthaste_conformance::layers::check(&root, &LAYERS, &["lib"], 80);
+}

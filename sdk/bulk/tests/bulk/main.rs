@@ -1,0 +1,3 @@
+//! Tests of the crate as an application uses it.
+
+mod layers;
