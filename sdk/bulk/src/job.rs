@@ -67,6 +67,14 @@ impl Job {
         Run::start(Arc::clone(&self.plan), sender, options)
     }
 
+    /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
+    /// It can be stopped and resumed at any time; the workers continue meanwhile.
+    #[cfg(feature = "nats")]
+    pub fn distribute(&self, backend: impl crate::queue::Backend, options: crate::DistributeOptions) -> Run {
+        let plan = Arc::clone(&self.plan);
+        Run::spawn(|_, signal, events| crate::coordinator::coordinate(plan, backend, options, signal, events))
+    }
+
     /// Returns the state of the job and its counts, whether or not a process is running it.
     ///
     /// # Errors

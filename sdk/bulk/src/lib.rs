@@ -1,5 +1,7 @@
 //! Bulk sending: jobs of any size, each row delivered once.
 
+#[cfg(feature = "nats")]
+mod coordinator;
 mod counts;
 mod error;
 mod files;
@@ -21,7 +23,11 @@ mod run;
 mod sender;
 mod state;
 mod template;
+#[cfg(feature = "nats")]
+pub mod worker;
 
+#[cfg(feature = "nats")]
+pub use coordinator::DistributeOptions;
 pub use counts::{CountMismatch, Counts};
 pub use error::{BulkError, Result};
 pub use input::{Format, Input, RowProblem};

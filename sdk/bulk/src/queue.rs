@@ -19,6 +19,7 @@
 //! So a batch that is sent twice carries the same key and the same bytes, within the lifetime of the key; where that isn't certain, it
 //! becomes unknown and isn't sent.
 
+mod clock;
 mod control;
 mod durability;
 mod error;
@@ -28,7 +29,9 @@ mod options;
 mod storage;
 mod wire;
 
-pub use control::{Control, ControlState, JobFile};
+pub(crate) use clock::QueueClock;
+pub use control::{Control, ControlState, JobFile, set_state};
+pub(crate) use control::{load_control, store_control};
 pub use durability::Durability;
 pub use error::QueueError;
 pub use ledger::{Entry, Intended, Intent, IntentState, Ledger, StoredIntent};
@@ -40,6 +43,11 @@ use std::{future::Future, time::Duration};
 
 /// A result whose error is [`QueueError`].
 pub type Result<T, E = QueueError> = std::result::Result<T, E>;
+
+/// Everything that a distributed job needs of a back end.
+pub trait Backend: Queue + Ledger + Storage {}
+
+impl<B: Queue + Ledger + Storage> Backend for B {}
 
 /// A batch that a worker has leased from the queue. Unless the worker extends the lease, the queue delivers the batch again after a time.
 #[derive(Clone, Debug, PartialEq, Eq)]

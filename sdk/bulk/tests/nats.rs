@@ -2,6 +2,9 @@
 
 #[cfg(test)]
 mod nats {
+    mod distributed;
+    mod job;
     mod queue;
     mod server;
+    mod service;
 }

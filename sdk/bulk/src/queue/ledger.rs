@@ -1,6 +1,6 @@
 //! The intents and results of a job, shared by its workers.
 
-use std::future::Future;
+use std::{future::Future, time::Duration};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -62,9 +62,9 @@ pub struct Entry {
 
 /// The durable truth about the batches of one job.
 pub trait Ledger: Send + Sync + 'static {
-    /// Returns the queue's time in milliseconds since the Unix epoch. It is the only clock that ages of intents are measured with, since those of
-    /// the workers differ.
-    fn now(&self) -> impl Future<Output = Result<u64>> + Send;
+    /// Returns the queue's time since the Unix epoch. It is the only clock that ages of intents are measured with, since those of the workers
+    /// differ.
+    fn now(&self) -> impl Future<Output = Result<Duration>> + Send;
 
     /// Records an intent: creates it if `expected` is `None`, and otherwise replaces the version with this revision.
     fn intend(
@@ -73,6 +73,9 @@ pub trait Ledger: Send + Sync + 'static {
         intent: &Intent,
         expected: Option<u64>,
     ) -> impl Future<Output = Result<Intended>> + Send;
+
+    /// Returns the intent of a batch.
+    fn intent(&self, batch: u32) -> impl Future<Output = Result<Option<StoredIntent>>> + Send;
 
     /// Records the result of a batch. The first one is kept: returns whether it is this one.
     fn conclude(&self, batch: u32, result: Bytes) -> impl Future<Output = Result<bool>> + Send;

@@ -107,11 +107,6 @@ pub struct NatsJob {
 }
 
 impl NatsJob {
-    /// Returns the name of the job.
-    pub fn name(&self) -> &str {
-        &self.job
-    }
-
     fn context(&self) -> &jetstream::Context {
         &self.queue.context
     }

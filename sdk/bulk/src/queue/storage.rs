@@ -1,8 +1,9 @@
 //! What the queue stores besides its entries and the ledger: small shared cells, the files of a job, and its own existence.
 
-use std::{future::Future, path::Path};
+use std::{future::Future, path::Path, time::Duration};
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use super::{JobFile, Result};
 
@@ -25,7 +26,7 @@ pub struct Cell {
 }
 
 /// Tells whether the ledger is the one that was seen before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Changes when the intents are created anew.
     pub intents: String,
@@ -41,6 +42,12 @@ pub struct Identity {
 
 /// The storage of one job.
 pub trait Storage: Send + Sync + 'static {
+    /// Returns the name of the job.
+    fn job(&self) -> &str;
+
+    /// Returns how long a lease lasts without an extension.
+    fn lease_time(&self) -> Duration;
+
     /// Reads a cell.
     fn load(&self, key: CellKey<'_>) -> impl Future<Output = Result<Option<Cell>>> + Send;
 

@@ -132,8 +132,13 @@ async fn delay<S: Sender>(shared: &Shared<S>, time: Duration) -> bool {
 
 /// Returns the event for a record that a person should know about.
 pub(super) fn event(prepared: &Prepared, record: &Record) -> Option<Event> {
-    let (batch, first_row) = (prepared.batch, prepared.rows.first().map_or(0, |row| row.row));
-    let all = u64::from(prepared.emails());
+    let first_row = prepared.rows.first().map_or(0, |row| row.row);
+    outcome_event(prepared.batch, first_row, prepared.emails(), record)
+}
+
+/// Returns the event for the record of a batch that begins with this row.
+pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Record) -> Option<Event> {
+    let all = u64::from(emails);
     let count = |emails: &[EmailOutcome], wanted: fn(&EmailOutcome) -> bool| {
         emails.iter().filter(|email| wanted(email)).count() as u64
     };

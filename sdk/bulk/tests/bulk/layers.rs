@@ -4,8 +4,8 @@ use std::path::Path;
 
 /// Bottom to top.
 const LAYERS: [&str; 19] = [
-    "counts", "error", "files", "host_id", "template", "message", "input", "plan", "journal", "key", "state", "lock",
-    "folder", "pace", "outcomes", "report", "sender", "run", "job",
+    "counts", "error", "files", "host_id", "template", "message", "input", "plan", "journal", "key", "state",
+    "lock", "folder", "pace", "outcomes", "report", "sender", "run", "job",
 ];
 
 #[test]

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::{JOBS, NatsJob, pull::Pull};
-use crate::queue::{Lease, Queue, QueueError, QueueStats, Result};
+use crate::queue::{Lease, Queue, QueueError, QueueStats, Result, Storage};
 
 /// How long a lease lasts without an extension.
 pub(super) const LEASE: Duration = Duration::from_mins(1);
@@ -33,7 +33,7 @@ impl NatsJob {
             durable_name: Some(self.consumer()),
             filter_subject: self.jobs_subject(),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: self.queue.options.lease.unwrap_or(LEASE),
+            ack_wait: self.lease_time(),
             max_ack_pending: MAX_LEASES,
             max_waiting: MAX_PULLS,
             // Without a limit at the server: a worker that is delivered a batch too often gives it a result, which a server that silently stops
@@ -141,8 +141,17 @@ impl Queue for NatsJob {
 
     async fn stats(&self) -> Result<QueueStats> {
         let action = "count the entries of the queue";
-        let info = self.consumer_info(action).await?.ok_or(QueueError::Lost { action })?;
-        Ok(QueueStats { waiting: info.num_pending, leased: info.num_ack_pending as u64 })
+        let consumer = self.consumer_info(action).await?.ok_or(QueueError::Lost { action })?;
+        // The consumer's own count of waiting messages is off after deletions, until the next pull that finds none.
+        let stream = self.context().get_stream(JOBS).await.map_err(QueueError::unavailable(action))?;
+        let mut subjects =
+            stream.info_with_subjects(self.jobs_subject()).await.map_err(QueueError::unavailable(action))?;
+        let mut entries = 0;
+        while let Some((_, messages)) = subjects.try_next().await.map_err(QueueError::unavailable(action))? {
+            entries += messages as u64;
+        }
+        let leased = (consumer.num_ack_pending as u64).min(entries);
+        Ok(QueueStats { waiting: entries - leased, leased })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Intents and results: one subject per batch, written by compare-and-set on the subject's last sequence.
 
+use std::time::Duration;
+
 use async_nats::{
     HeaderMap, Message, StatusCode, Subject,
     header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_SEQUENCE, NATS_SUBJECT},
@@ -143,7 +145,7 @@ fn batch_of(subject: &str) -> Option<u32> {
 }
 
 impl Ledger for NatsJob {
-    async fn now(&self) -> Result<u64> {
+    async fn now(&self) -> Result<Duration> {
         let action = "read the time of the queue";
         let subject: Subject = format!("$JS.API.STREAM.INFO.{RESULTS}").into();
         let message = self
@@ -158,7 +160,7 @@ impl Ledger for NatsJob {
             .as_str()
             .and_then(|text| text.parse::<jiff::Timestamp>().ok())
             .ok_or_else(unreadable)?;
-        u64::try_from(time.as_millisecond()).map_err(|_| unreadable())
+        Duration::try_from(time.as_duration()).map_err(|_| unreadable())
     }
 
     async fn intend(&self, batch: u32, intent: &Intent, expected: Option<u64>) -> Result<Intended> {
@@ -173,6 +175,10 @@ impl Ledger for NatsJob {
                 None => Err(QueueError::Lost { action }),
             },
         }
+    }
+
+    async fn intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
+        self.stored_intent(batch).await
     }
 
     async fn conclude(&self, batch: u32, result: Bytes) -> Result<bool> {

@@ -1,13 +1,21 @@
 //! The storage of a job as a whole.
 
-use std::{path::Path, sync::PoisonError};
+use std::{path::Path, sync::PoisonError, time::Duration};
 
 use bytes::Bytes;
 
-use super::{INTENTS, JOBS, NatsJob, RESULTS, streams};
+use super::{INTENTS, JOBS, NatsJob, RESULTS, entries::LEASE, streams};
 use crate::queue::{Cell, CellKey, Identity, JobFile, QueueError, Result, Storage};
 
 impl Storage for NatsJob {
+    fn job(&self) -> &str {
+        &self.job
+    }
+
+    fn lease_time(&self) -> Duration {
+        self.queue.options.lease.unwrap_or(LEASE)
+    }
+
     async fn load(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
         self.load_cell(key).await
     }
