@@ -19,7 +19,7 @@ async fn main() -> posthaste::Result<()> {
         println!("accepted {}", email.id);
     }
     for error in &sent.errors {
-        println!("left out email {}: {}", error.index, error.message);
+        println!("rejected email {}: {}", error.index, error.message);
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ mod tests {
 
         let domain = client.domains().create(&NewDomain::new("acme.test")).await.unwrap();
         let refused = first_email(&client, &domain).await.unwrap_err();
-        assert!(matches!(refused, Error::Api(error) if error.status == 403), "not before it is verified");
+        assert!(matches!(refused, Error::Api(error) if error.status == 403), "it is not verified yet");
 
         let domain = set_up(&client, "acme.test", publish, Duration::from_millis(1)).await.unwrap();
         assert_eq!(domain.status, Some(DomainStatus::Verified));

@@ -46,7 +46,7 @@ mod tests {
         let again = signed_up(&client, 17, "Ada", "ada@example.com").await.unwrap();
         assert_eq!(first, again);
         let mails = server.service().mails("sb_test");
-        let [mail] = &mails[..] else { panic!("{} mails left", mails.len()) };
+        let [mail] = &mails[..] else { panic!("{} mails were sent", mails.len()) };
         assert_eq!(mail.subject, "Welcome, Ada");
         let body = MessageParser::default().parse(&mail.mime[..]).unwrap().body_text(0).unwrap().into_owned();
         assert_eq!(body.trim(), "Hello Ada, your plan is free.");

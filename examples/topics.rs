@@ -80,7 +80,7 @@ mod tests {
         server.service().clock().advance(Duration::from_secs(10));
         let record = client.emails().get(&unwanted.id).await.unwrap();
         assert_eq!(record.last_event, Some(LastEvent::Failed));
-        assert_eq!(server.service().mails("sb_test").len(), 1, "nothing else has left");
+        assert_eq!(server.service().mails("sb_test").len(), 1, "nothing else was sent");
     }
 
     #[tokio::test]
@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(client.topics().get(&topic).await.unwrap().visibility, Some(Visibility::Public));
         assert_eq!(client.topics().list().await.unwrap().data.len(), 1);
         client.topics().delete(&topic).await.unwrap();
-        assert!(send(&client, &topic, &["ada@example.com"]).await.is_err(), "the topic is gone");
+        assert!(send(&client, &topic, &["ada@example.com"]).await.is_err(), "the topic is deleted");
     }
 }

@@ -118,11 +118,11 @@ mod tests {
         };
         assert_eq!(deliver("msg_1", Some("v1,wrong".into())).await, Err(StatusCode::UNAUTHORIZED));
         assert_eq!(deliver("msg_1", None).await, Ok(StatusCode::NO_CONTENT));
-        assert_eq!(deliver("msg_2", None).await, Err(StatusCode::SERVICE_UNAVAILABLE), "there is no room");
-        assert_eq!(deliver("msg_1", None).await, Ok(StatusCode::NO_CONTENT), "it is known");
+        assert_eq!(deliver("msg_2", None).await, Err(StatusCode::SERVICE_UNAVAILABLE), "the queue is full");
+        assert_eq!(deliver("msg_1", None).await, Ok(StatusCode::NO_CONTENT), "it is a duplicate");
         assert_eq!(handle(&todo.recv().await.unwrap()), "email.opened is of no interest");
         assert!(todo.try_recv().is_err());
-        assert_eq!(deliver("msg_2", None).await, Ok(StatusCode::NO_CONTENT), "the service tries again");
+        assert_eq!(deliver("msg_2", None).await, Ok(StatusCode::NO_CONTENT), "the service retries");
         assert!(todo.try_recv().is_ok());
     }
 }

@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use posthaste::{WebhookEventId, WebhookPayload, WebhookVerifier};
 use tokio::net::TcpListener;
 
-/// The maximum size of a body, so that a stranger can't exhaust the memory.
+/// The maximum size of a body, so that no client can exhaust the memory.
 const MOST: usize = 1024 * 1024;
 
 struct Receiver {

@@ -66,7 +66,7 @@ mod tests {
 
         let (clock, hour) = (server.service().clock(), Duration::from_hours(1));
         clock.advance(44 * hour);
-        assert!(server.service().mails("sb_test").is_empty(), "it is Friday, 8 in the morning");
+        assert!(server.service().mails("sb_test").is_empty(), "it is Friday, 8 a.m.");
         clock.advance(hour);
         assert_eq!(status().await, BroadcastStatus::Sent);
 
@@ -92,6 +92,6 @@ mod tests {
         let copy = client.broadcasts().duplicate(&id).await.unwrap().id;
         client.broadcasts().send(&copy).await.unwrap();
         client.broadcasts().wait(&copy).await.unwrap();
-        assert_eq!(server.service().mails("sb_test").len(), 3, "the next broadcast is Ada's alone");
+        assert_eq!(server.service().mails("sb_test").len(), 3, "the next broadcast goes only to Ada");
     }
 }

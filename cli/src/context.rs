@@ -1,4 +1,4 @@
-//! What a command needs: settings, a client built on demand, and the output streams.
+//! The context of a command: settings, a client built on demand, and the output streams.
 
 #[cfg(feature = "sandbox")]
 pub(crate) mod embedded;
@@ -113,7 +113,7 @@ impl Context {
         Ok(builder.build()?)
     }
 
-    /// Reports on standard error what was done if standard output is closed, even with `--quiet`.
+    /// Reports the completed operation on standard error if standard output is closed, even with `--quiet`.
     pub(crate) fn report_unread(&self) {
         if let Some(operation) = self.in_flight.unreported() {
             report::unreported(&operation, self.out.messages_are_json());

@@ -1,4 +1,4 @@
-//! Errors: problems with their places, failures with their exit codes, and the state of calls in flight.
+//! Errors: problems with their locations, failures with their exit codes, and the state of calls in flight.
 
 mod fail;
 mod in_flight;

@@ -104,7 +104,7 @@ pub(crate) fn write_new(
     Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{MAX_OF_A_NAME} files with this name exist")))
 }
 
-/// Reads a file of limited size; `None` if there is none. Devices are refused, and pipes unless `pipes` is set: neither has to end.
+/// Reads a file of limited size; `None` if there is none. Devices are rejected, and pipes unless `pipes` is set: neither has to end.
 pub(crate) fn read(path: &Path, limit: u64, pipes: bool) -> io::Result<Option<Vec<u8>>> {
     let refused = |rule: &str| Err(io::Error::new(io::ErrorKind::InvalidData, rule));
     let metadata = match std::fs::metadata(path) {

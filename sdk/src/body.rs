@@ -28,7 +28,7 @@ enum Chunk {
     File(Arc<FileSource>),
 }
 
-/// A file in its state when it was attached.
+/// A file as of the time when it was attached.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileSource {
     path: PathBuf,
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_grew_or_shrank_is_refused() {
+    async fn a_file_that_grew_or_shrank_is_rejected() {
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
             let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_edit_of_the_same_length_during_the_upload_is_noticed() {
+    async fn an_edit_of_the_same_length_during_the_upload_is_detected() {
         let path = scratch("edited", &vec![b'a'; CHUNK * 2]);
         let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let mut pieces = std::pin::pin!(body.stream());
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_replaced_another_one_of_the_same_length_and_time_is_noticed() {
+    async fn a_replaced_file_of_the_same_length_and_time_is_detected() {
         let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
         let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();

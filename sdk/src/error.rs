@@ -36,7 +36,7 @@ use crate::{
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a call.
+/// An error returned by a call.
 ///
 /// | variant | was the operation executed? | what to do |
 /// |---|---|---|
@@ -51,7 +51,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`OutcomeUnknown`](Self::OutcomeUnknown) | unknown | retry with the idempotency key in the error: that can't send twice |
 /// | [`Decode`](Self::Decode) | yes, but the response could not be read | retry with the idempotency key, or get the record |
 /// | [`Paging`](Self::Paging) | it was a read | report it: the service's pages are inconsistent |
-/// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it continues | wait again |
+/// | [`WaitTimeout`](Self::WaitTimeout) | yes, and it is still in progress | wait again |
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -66,7 +66,7 @@ pub enum Error {
     File(#[source] FileError),
     /// The session has no usable access token: the call was not sent, or the service rejected its token. All calls that waited for the same refresh
     /// fail with the same error.
-    #[error("the login can't be used; nothing was done")]
+    #[error("authentication failed; nothing was done")]
     Auth(#[source] Arc<AuthError>),
     /// The writer of a download failed.
     #[error("the download can't be written")]
@@ -81,10 +81,10 @@ pub enum Error {
     #[error(transparent)]
     Api(Box<ApiError>),
     /// The request was sent and no complete response arrived: the service may have acted.
-    #[error("the outcome is unknown: the request left and no complete response arrived")]
+    #[error("the outcome is unknown: the request was sent, but no complete response arrived")]
     OutcomeUnknown(#[source] Box<TransportFailure>),
     /// The service accepted, but its response could not be read.
-    #[error("the service accepted (status {}), but its response could not be read", .0.status.as_u16())]
+    #[error("the service accepted the request (status {}), but its response couldn't be read", .0.status.as_u16())]
     Decode(#[source] Box<DecodeError>),
     /// The pages of a list are inconsistent.
     #[error(transparent)]
@@ -162,7 +162,7 @@ impl Error {
         }
     }
 
-    /// Returns the request ID, which the service's support asks for.
+    /// Returns the request ID, for the service's support.
     pub fn request_id(&self) -> Option<&str> {
         match self {
             Self::Decode(error) => error.request_id(),
@@ -228,19 +228,19 @@ pub struct RateLimitError {
 #[non_exhaustive]
 pub enum PagingError {
     /// A page reports that more items follow but has none, so there is no cursor to continue from.
-    #[error("the service says that more items follow, but sent an empty page")]
+    #[error("the service reported more items, but returned an empty page")]
     EmptyPage,
     /// A page ends with the same item as an earlier one, so that the list would never end.
-    #[error("the service sent a page that ends at the same item as the one before: {0}")]
+    #[error("the service returned a page that ends with the same item as an earlier one: {0}")]
     Repeated(String),
     /// An item has no ID to continue from.
-    #[error("the service sent an item without an id, so the next page can't be asked for")]
+    #[error("the service returned an item without an ID, so the next page can't be requested")]
     NoId,
 }
 
 /// The state of a [`Wait`](crate::Wait) at its timeout.
 #[derive(Debug, thiserror::Error)]
-#[error("not settled after {} s{}", .waited.as_secs(), .state.as_ref().map(|state| format!(": it is {}", printable(state, 80))).unwrap_or_default())]
+#[error("timed out after {} s waiting for a terminal state{}", .waited.as_secs(), .state.as_ref().map(|state| format!("; the last status is {}", printable(state, 80))).unwrap_or_default())]
 #[non_exhaustive]
 pub struct WaitTimeout {
     /// The last status that the service reported, in its own spelling.
@@ -250,7 +250,7 @@ pub struct WaitTimeout {
     /// The number of polls.
     pub polls: u32,
     /// The number of successful polls.
-    pub answered: u32,
+    pub successful_polls: u32,
     /// The error of the last poll, if it failed.
     #[source]
     pub last_error: Option<Box<Error>>,
@@ -259,6 +259,6 @@ pub struct WaitTimeout {
 impl WaitTimeout {
     /// The operation was accepted if any poll succeeded; otherwise its outcome is unknown.
     fn outcome(&self) -> Outcome {
-        if self.answered > 0 { Outcome::Accepted } else { Outcome::Unknown }
+        if self.successful_polls > 0 { Outcome::Accepted } else { Outcome::Unknown }
     }
 }

@@ -46,7 +46,7 @@
 //!
 //! # Errors
 //!
-//! All calls fail with [`Error`], whose table lists each variant with what to do. After a failed send, [`Error::outcome`] says whether the
+//! All calls fail with [`Error`], whose table lists each variant with the recommended action. After a failed send, [`Error::outcome`] says whether the
 //! service may have accepted it, and [`Error::idempotency_key`] returns the key to retry it with:
 //!
 //! ```no_run

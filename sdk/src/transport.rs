@@ -1,6 +1,6 @@
 //! The interface between the client and the network.
 //!
-//! The rest of the crate is about the service's API; a transport is about HTTP. An application with its own HTTP
+//! The rest of the crate implements the service's API; a transport implements HTTP. An application with its own HTTP
 //! stack implements [`Transport`], and so does a test without a network.
 
 pub(crate) mod endpoint;
@@ -26,7 +26,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Called with the number of bytes sent of a body, and its total: `(sent, total)`.
 pub(crate) type UploadListener = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Sends requests, each once, and returns responses while they arrive.
+/// Sends each request once and returns its response as it arrives.
 ///
 /// An implementation must not follow redirects, must not retry on its own, and must fail with a timeout when the peer makes no progress for
 /// [`TransportRequest::idle_timeout`]. Its future, and later the response body, is dropped when a deadline ends the call.
@@ -160,12 +160,14 @@ impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.host.as_deref().unwrap_or("the service");
         f.write_str(match self.kind {
-            TransportErrorKind::Connect => return write!(f, "no connection to {host}"),
-            TransportErrorKind::Tls => return write!(f, "no trusted TLS connection to {host}"),
+            TransportErrorKind::Connect => return write!(f, "couldn't connect to {host}"),
+            TransportErrorKind::Tls => {
+                return write!(f, "couldn't establish a trusted TLS connection to {host}");
+            }
             TransportErrorKind::Timeout => "the service did not respond in time",
-            TransportErrorKind::Closed => "the connection ended before the response was complete",
+            TransportErrorKind::Closed => "the connection was closed before the response was complete",
             TransportErrorKind::TooLarge => "the response is larger than the limit",
-            TransportErrorKind::Body => "the body could not be read",
+            TransportErrorKind::Body => "the body couldn't be read",
             TransportErrorKind::Other => "the request failed in transit",
         })
     }

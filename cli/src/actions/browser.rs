@@ -1,4 +1,4 @@
-//! Opens pages in a browser, if there is one and a person to use it.
+//! Opens pages in a browser, if there is one and the session is interactive.
 
 use webbrowser::{Browser, BrowserOptions};
 
@@ -25,7 +25,7 @@ pub(crate) fn reason_not_to_open(no_browser: bool, context: &Context) -> Option<
     (!context.out.terminal.stderr).then_some("the session isn't interactive")
 }
 
-/// Opens the page on its own thread: some openers block until the browser is closed. Failures are only noted, since the address was printed.
+/// Opens the page on its own thread: some openers block until the browser is closed. Failures are only reported as a note, since the URL was printed.
 pub(crate) fn open(url: &str, context: &Context) {
     let (url, say) = (url.to_owned(), context.out.noter());
     std::thread::spawn(move || {

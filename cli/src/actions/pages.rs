@@ -98,7 +98,7 @@ impl Args {
     }
 }
 
-/// What was shown of a list.
+/// The part of a list that was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// Number of items.

@@ -32,10 +32,10 @@ pub(crate) struct Args {
     /// Path of the operation, such as /emails or /emails/{id}
     #[arg(value_name = "PATH")]
     path: String,
-    /// Add a text field to the JSON body; repeatable
+    /// Add a string field to the JSON body; repeatable
     #[arg(short = 'f', long, value_name = "NAME=TEXT")]
     field: Vec<String>,
-    /// Add a JSON field to the body, or text from @file; repeatable
+    /// Add a JSON field to the body, or a string from @file; repeatable
     ///
     /// `-F n=7` adds a number, `-F html=@body.html` the contents of a file, `@-` those of standard input.
     #[arg(short = 'F', long, value_name = "NAME=JSON")]
@@ -109,7 +109,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let changes = plan.method != Method::GET && plan.method != Method::HEAD;
     let response = if changes {
-        let unknown_outcome = "the request may have been processed; check before you repeat it";
+        let unknown_outcome = "the request may have been processed; check before you retry it";
         let key = plan.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
         let key = key.and_then(|(_, value)| IdempotencyKey::new(value.as_str()).ok());
         let mutation = Mutation { dry_run: None, unknown_outcome, key: key.as_ref(), contents: &[] };

@@ -73,8 +73,8 @@ const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
         Column::new("name", "NAME", Kind::Shrinks),
-        Column::new("last_used_at", "USED", Kind::Time),
-        Column::new("created_at", "MADE", Kind::Time),
+        Column::new("last_used_at", "LAST USED", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 4,
     nothing: "no API keys yet",

@@ -66,7 +66,7 @@ fn refused(error: &AuthError) -> Fail {
     let auth = |message: String, hint: &str| Fail::Auth { message, hint: Some(hint.to_owned()) };
     let text = report::chain(error);
     match error {
-        AuthError::Refused(refusal) => match refusal.code {
+        AuthError::Rejected(rejection) => match rejection.code {
             OAuthErrorCode::AccessDenied => {
                 auth("access was denied in the browser; nothing was stored".to_owned(), LOGIN)
             }

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show one automation with its definition
     ///
-    /// The JSON of its steps and connections has the form that `automations create --definition` reads.
+    /// The JSON of its steps and connections has the format that `automations create --definition` reads.
     #[command(after_help = "Examples:\n  \
         posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
         posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
@@ -98,7 +98,7 @@ const TABLE: Table = Table {
         Column::new("id", "ID", Kind::Id),
         Column::new("name", "NAME", Kind::Shrinks),
         Column::new("status", "STATUS", Kind::State),
-        Column::new("updated_at", "CHANGED", Kind::Time),
+        Column::new("updated_at", "UPDATED", Kind::Time),
         Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 4,
@@ -159,13 +159,13 @@ async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
 const STEPS: [Column; 3] = [
     Column::new("key", "STEP", Kind::Text),
     Column::new("type", "TYPE", Kind::Text),
-    Column::new("config", "WITH", Kind::Shrinks),
+    Column::new("config", "CONFIG", Kind::Shrinks),
 ];
 
 const CONNECTIONS: [Column; 3] = [
     Column::new("from", "FROM", Kind::Text),
     Column::new("to", "TO", Kind::Text),
-    Column::new("type", "WHEN", Kind::State),
+    Column::new("type", "TYPE", Kind::State),
 ];
 
 /// Renders a record, with its lists of objects as tables below it.

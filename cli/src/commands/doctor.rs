@@ -132,7 +132,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
     for found in &settings.warnings {
         checks.push(check("config", State::Warning, found.problem.message.clone(), found.hint.as_deref()));
     }
-    // Others may read it: it holds no secrets. But whoever can write it decides where the credential is sent.
+    // Others may read it: it holds no secrets. But write access decides where the credential is sent.
     if let Some(mode) = paths::mode(&path).filter(|mode| mode & 0o022 != 0) {
         let message = format!("{shown} is writable by others (mode {mode:03o})");
         checks.push(check("file modes", State::Warning, message, Some(&format!("chmod go-w {shown}"))));
@@ -176,7 +176,7 @@ fn proxy(context: &Context, checks: &mut Vec<Check>) {
     let message = if set.is_empty() {
         "none".to_owned()
     } else {
-        format!("{} set (not used for this machine)", set.join(", "))
+        format!("{} set (not used for loopback addresses)", set.join(", "))
     };
     checks.push(check("proxy", State::Ok, message, None));
 }
@@ -199,7 +199,7 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
             skew(&raw.headers, middle, checks);
         }
         Err(posthaste::Error::Api(error)) => {
-            // A sending-only key is refused here, but is valid.
+            // A sending-only key is rejected here, but is valid.
             let sends = matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
             checks.push(match error.kind() {
                 _ if sends => reached(State::Ok, "reachable; the credential may only send".to_owned(), None),

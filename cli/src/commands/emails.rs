@@ -47,7 +47,7 @@ const TABLE: Table = Table {
         Column::new("to", "TO", Kind::Text),
         Column::new("subject", "SUBJECT", Kind::Shrinks),
         Column::new("last_event", "LAST EVENT", Kind::State),
-        Column::new("created_at", "SENT", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
         Column::new("from", "FROM", Kind::Text),
         Column::new("cc", "CC", Kind::Text),
         Column::new("bcc", "BCC", Kind::Text),

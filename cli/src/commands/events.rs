@@ -101,7 +101,7 @@ const TABLE: Table = Table {
         Column::new("name", "NAME", Kind::Text),
         Column::new("schema", "SCHEMA", Kind::Shrinks),
         Column::new("created_at", "CREATED", Kind::Time),
-        Column::new("updated_at", "CHANGED", Kind::Time),
+        Column::new("updated_at", "UPDATED", Kind::Time),
     ],
     shown: 4,
     nothing: "no events defined",
@@ -201,7 +201,7 @@ fn fields(given: &[String], flags: &mut Flags) -> Vec<(String, PayloadType)> {
     for (i, text) in given.iter().enumerate() {
         match Pair::read(text, '=') {
             Some(pair) if fields.iter().any(|(key, _)| key == pair.name) => {
-                flags.wrong_nth("exclusive", "this field is given twice", "--field", i + 1, text);
+                flags.wrong_nth("exclusive", "this field is repeated", "--field", i + 1, text);
             }
             Some(pair) => {
                 flags.field(&format!("/schema{}", json::pointer(pair.name)), "--field", Some(text));

@@ -64,7 +64,7 @@ struct FilterArgs {
 
 const TABLE: Table = Table {
     columns: &[
-        Column::new("created_at", "WHEN", Kind::Time),
+        Column::new("created_at", "TIME", Kind::Time),
         Column::new("method", "METHOD", Kind::Text),
         Column::new("endpoint", "ENDPOINT", Kind::Text),
         Column::new("response_status", "STATUS", Kind::State),

@@ -74,7 +74,7 @@ pub(crate) struct ServerArgs {
     /// share are rejected. A request body may have 1/8 of it. The program itself, its connections and requests in flight need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
-    /// Base URL for links in responses, if clients reach the sandbox under another address
+    /// Base URL for links in responses, if clients reach the sandbox at another URL
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
     /// Serve SMTP with STARTTLS on this port of 127.0.0.1; 0 picks any free port

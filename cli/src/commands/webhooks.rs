@@ -110,7 +110,7 @@ const TABLE: Table = Table {
         Column::new("endpoint", "ENDPOINT", Kind::Text),
         Column::new("status", "STATUS", Kind::State),
         Column::new("events", "EVENTS", Kind::Shrinks),
-        Column::new("created_at", "MADE", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 5,
     nothing: "no webhooks yet",
@@ -186,7 +186,7 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     flags.list("/events", "--event", &event);
     if endpoint.is_none() && event.is_empty() && status.is_none() {
         flags.help("posthaste webhooks update ID --status disabled");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     }
     let mut patch = WebhookPatch::new();
     if let Some(endpoint) = endpoint {

@@ -76,7 +76,7 @@ impl KeyringStore<'_> {
         if same {
             Ok(())
         } else {
-            Err(StoreError::unavailable("the keyring doesn't return what was written"))
+            Err(StoreError::unavailable("the keyring returned a different value than was written"))
         }
     }
 
@@ -355,7 +355,7 @@ impl KeyringStore<'_> {
             Some(read) if *read == *secret => Ok(()),
             _ => {
                 set?;
-                Err(StoreError::unavailable("the keyring doesn't return what was written"))
+                Err(StoreError::unavailable("the keyring returned a different value than was written"))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The paths of a login's files, and the names that bind a record to its place.
+//! The paths of a login's files, and the names that bind a record to its location.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -99,7 +99,7 @@ pub(super) fn recorded(place: &Place) -> Result<Option<(StoreKind, Option<State>
 #[derive(Debug)]
 pub(super) struct LockedProfile {
     store: ProfileStore,
-    /// What was last read or written, and where; `None` before the first read.
+    /// The record last read or written, and its store; `None` before the first read.
     seen: Option<(Option<StoreKind>, Option<Record>)>,
     ring: LockState,
     staged: Option<StagedFile>,

@@ -1,4 +1,4 @@
-//! What a command has started and not yet reported. However the command ends, its last message is the outcome of that.
+//! The operation that a command has started and not yet reported. However the command ends, its last message reports the outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,7 @@ pub(crate) struct InFlight(Arc<Mutex<Option<Operation>>>);
 /// A started operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
-    /// What is known about it.
+    /// Its outcome so far.
     pub(crate) outcome: Outcome,
     /// What may have happened and how to check, or what did happen.
     pub(crate) sentence: String,
@@ -62,7 +62,7 @@ impl InFlight {
         self.set(None);
     }
 
-    /// What was started and not reported.
+    /// The operation that was started and not reported.
     pub(crate) fn unreported(&self) -> Option<Operation> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -1,4 +1,4 @@
-//! Problems with the input: each with its place, collected before anything is sent.
+//! Problems with the input: each with its location, collected before anything is sent.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 pub(crate) use posthaste::Problem;
 
-/// A problem and its place.
+/// A problem and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Diagnostic {
     /// The field and the rule.
@@ -101,12 +101,12 @@ pub(crate) struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// One problem with its place.
+    /// One problem with its location.
     pub(crate) fn one(problem: Problem, origin: Option<Origin>) -> Self {
         Self { found: vec![Diagnostic { problem, origin, hint: None }], ..Self::default() }
     }
 
-    /// The library's validation errors, without places.
+    /// The library's validation errors, without locations.
     pub(crate) fn of(problems: &posthaste::Problems) -> Self {
         let found = problems.iter().cloned().map(|problem| Diagnostic { problem, origin: None, hint: None });
         Self { found: found.collect(), omitted: problems.omitted(), ..Self::default() }

@@ -11,7 +11,7 @@ use crate::diagnostics::{Diagnostic, Problem};
 pub(crate) struct Args {
     /// Plain-text body; derived from the HTML by default
     ///
-    /// An empty text disables the derivation. For a text with a leading dash, write --text='- one'.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input

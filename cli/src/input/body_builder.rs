@@ -74,7 +74,7 @@ impl BodyBuilder {
                 let spans =
                     json_spans::find(&text, repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)));
                 for (pointer, span) in repeated.into_iter().zip(spans) {
-                    let rule = "this key is given twice";
+                    let rule = "this key is repeated";
                     self.found.push(found(Problem::new(pointer, "repeated", rule), Some(whole(span)), None));
                 }
                 self.document = Some((source, text));
@@ -163,7 +163,7 @@ impl BodyBuilder {
         self.found.push(found(Problem::new("", code, rule), Some(origin), hint));
     }
 
-    /// Adds a problem that has its place.
+    /// Adds a problem that has its location.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.found.push(found);
     }
@@ -173,7 +173,7 @@ impl BodyBuilder {
         self.stand_ins.push(pointer.to_owned());
     }
 
-    /// Adds validation errors with their places; omits consequences of known problems.
+    /// Adds validation errors with their locations; omits consequences of known problems.
     pub(crate) fn add_problems(&mut self, problems: Problems) {
         self.omitted += problems.omitted();
         let lacks_field = |problem: &Problem| {
@@ -276,7 +276,7 @@ pub(crate) fn hint(problem: &Problem, origin: Option<&Origin>) -> Option<String>
         |flags: &[&str]| matches!(origin, Some(Origin::Flag { name, .. }) if flags.contains(&name.as_str()));
     match problem.code {
         "address"
-            if problem.message.contains("one address per entry")
+            if problem.message.contains("must be a single address")
                 && of_flag(&["--to", "--cc", "--bcc", "--reply-to"]) =>
         {
             Some("repeat the flag for each address: a comma can be part of a name".to_owned())

@@ -124,7 +124,7 @@ impl Documents {
     }
 
     fn repeated(&self, pointers: impl IntoIterator<Item = String>) -> Vec<Diagnostic> {
-        let problem = |pointer| Problem::new(pointer, "repeated", "this key is given twice");
+        let problem = |pointer| Problem::new(pointer, "repeated", "this key is repeated");
         self.found(pointers.into_iter().map(problem).collect())
     }
 

@@ -139,7 +139,7 @@ impl Flags {
             Ok(Document { value: Value::Object(object), repeated, .. }) if repeated.is_empty() => {
                 return object;
             }
-            Ok(Document { value: Value::Object(_), .. }) => "a key is given twice".to_owned(),
+            Ok(Document { value: Value::Object(_), .. }) => "a key is repeated".to_owned(),
             Ok(_) => format!("{flag} must be a JSON object"),
             Err(error) => error.message,
         };
@@ -147,7 +147,7 @@ impl Flags {
         Map::new()
     }
 
-    /// Adds a problem that has its place.
+    /// Adds a problem that has its location.
     pub(crate) fn push(&mut self, found: Diagnostic) {
         self.report.found.push(found);
     }
@@ -213,7 +213,7 @@ impl Flags {
         if self.report.is_empty() {
             return Ok(());
         }
-        // The hint is for missing fields; other problems are shown with their place.
+        // The hint is for missing fields; other problems are shown with their location.
         if self.report.missing.is_empty() {
             self.report.help = None;
         }

@@ -1,6 +1,6 @@
 //! Formats failures for people and for programs.
 //!
-//! For people: one sentence, every problem with a caret at its place, missing input, and what to type next.
+//! For people: one sentence, every problem with a caret at its location, missing input, and what to type next.
 //! For programs: one JSON object on one line, the last one on standard error.
 
 use std::error::Error as _;
@@ -241,7 +241,7 @@ fn hints(fail: &Fail) -> Vec<String> {
             key.as_str()
         )),
         (Kind::Unknown, None) if hints.is_empty() => {
-            hints.push("the request may have been processed; check before you repeat it".to_owned());
+            hints.push("the request may have been processed; check before you retry it".to_owned());
         }
         (Kind::Unavailable, Some(key)) if error.is_retryable() => {
             hints.push(format!("to retry without sending twice: --idempotency-key {}", key.as_str()));

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn problems_with_several_flags_form_one_report() {
         let found = [
-            flag("--to", 2, "bob@@example.com", 4..5, "/to/1", "an address has one `@`"),
+            flag("--to", 2, "bob@@example.com", 4..5, "/to/1", "an address must have exactly one `@`"),
             flag("--tag", 1, "week 47=x", 4..5, "/tags/0/name", "only A-Z a-z 0-9 _ - are allowed"),
         ];
         assert_eq!(
@@ -187,7 +187,7 @@ mod tests {
              --> --to (2nd):1:5\n  \
                |\n\
              1 | bob@@example.com\n  \
-               |     ^ /to/1: an address has one `@`\n  \
+               |     ^ /to/1: an address must have exactly one `@`\n  \
                |\n \
              ::: --tag:1:5\n  \
                |\n\

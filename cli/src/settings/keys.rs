@@ -190,7 +190,7 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
         return Err("must start with https:// (or http:// for this machine)".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not contain a user name or password".to_owned());
+        return Err("must not contain a username or password".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or a fragment".to_owned());

@@ -98,8 +98,8 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     for (arguments, expected) in [
         (&["api", "GET", "/emails", "-f", "a=b"][..], "a GET request has no body"),
         (&["api", "POST", "/emails", "--all"], "--all requires GET"),
-        (&["api", "GET", "/emails/../domains"], "must not hold the segments"),
-        (&["api", "GET", "//evil.test"], "PATH is relative"),
+        (&["api", "GET", "/emails/../domains"], "must not contain the segments"),
+        (&["api", "GET", "//evil.test"], "PATH must be relative"),
     ] {
         let stderr = service.posthaste().run(arguments).fails(2);
         assert!(stderr.contains(expected), "{arguments:?} {stderr}");

@@ -58,7 +58,7 @@ fn a_deletion_is_confirmed_at_a_terminal() {
 fn revoking_a_grant_is_confirmed_at_a_terminal() {
     let service = Service::start();
     let mut session = run(service.posthaste(), &["auth", "grants", "revoke", "650e8400"]);
-    session.pty.exp_string("Revoke grant 650e8400? The application loses its access [y/N] ").unwrap();
+    session.pty.exp_string("Revoke grant 650e8400? The application will lose access [y/N] ").unwrap();
     let asked = service.asked();
     session.pty.send_line("n").unwrap();
     session.pty.exp_eof().unwrap();

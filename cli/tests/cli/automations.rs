@@ -73,7 +73,7 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
     assert_eq!(query.as_deref(), Some("status=running%2Cfailed"));
 
     let shown = service.posthaste().run(&["automations", "run", &id, &run]).ok();
-    for part in ["running", "waiting", "pending", "WHY"] {
+    for part in ["running", "waiting", "pending", "ERROR"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let waited = ["automations", "run", &id, &run, "--wait", "--wait-timeout", "1s"];
@@ -126,14 +126,14 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         service.posthaste().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
     for part in [
         "/name: `name` must not be empty",
-        "/status: a status is `enabled` or `disabled`",
-        "/steps/1/key: a key names one step",
-        "/steps/1/type: a step's type is one of",
+        "/status: `status` must be `enabled` or `disabled`",
+        "/steps/1/key: `key` must be unique",
+        "/steps/1/type: `type` must be one of",
         "/steps/2/config/form: `config` has no field `form`",
-        "/steps/3/config/field: it is taken from",
-        "/steps/3/config/value: `eq` needs a value",
-        "/connections/0/to: no step has this key",
-        "/connections/1/type: only a wait_for_event has this outcome",
+        "/steps/3/config/field: `field` must start with",
+        "/steps/3/config/value: `value` is required for the operator `eq`",
+        "/connections/0/to: `to` must be the key of a step",
+        "/connections/1/type: `type` is only valid for connections from a `wait_for_event` step",
         "series.json:5:",
         "series.json:10:",
         "--status:1:1",
@@ -145,7 +145,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     for (text, part) in [
         ("{", "JSON"),
         ("[]", "expected a JSON object"),
-        ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is given twice"),
+        ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is repeated"),
     ] {
         let arguments = ["automations", "create", "--definition", "-"];
         let stderr = service.posthaste().run_with(&arguments, text).fails(2);
@@ -169,21 +169,21 @@ fn contradictory_flags_are_refused_before_anything_is_sent() {
         (&["automations", "update", UNKNOWN], "--name, --status or --definition"),
         (&["automations", "update", UNKNOWN, "--name", ""], "`name` must not be empty"),
         (&["events", "create", ""], "`name` must not be empty"),
-        (&["events", "create", "resend:x"], "belong to the service"),
+        (&["events", "create", "resend:x"], "reserved for the service"),
         (&["events", "create", "x", "--field", "plan"], "a field must be KEY=TYPE"),
         (&["events", "create", "x", "--field", "plan=list"], "string, number, boolean or date"),
-        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "given twice"),
+        (&["events", "create", "x", "--field", "a=string", "--field", "a=date"], "is repeated"),
         (&["events", "update", "x"], "--field or --clear schema"),
         (&["events", "update", "x", "--clear", "name"], "--clear must be schema"),
         (&["events", "update", "x", "--clear", "schema", "--field", "a=date"], "can't be used together"),
         (&["events", "send", "x"], "--email or --contact-id"),
         (&["events", "send", "x", "--email", "a@b.test", "--contact-id", UNKNOWN], "can't be used together"),
-        (&["events", "send", "x", "--email", "nobody"], "an address has one `@`"),
+        (&["events", "send", "x", "--email", "nobody"], "an address must have exactly one `@`"),
         (&["events", "send", "x", "--email", "a@b.test", "--payload", "plan"], "must be KEY=TEXT"),
         (&["events", "send", "x", "--email", "a@b.test", "--payload-json", "n=x"], "must be KEY=JSON"),
         (
             &["events", "send", "x", "--email", "a@b.test", "--payload", "a=1", "--payload", "a=2"],
-            "given twice",
+            "is repeated",
         ),
     ] {
         let stderr = service.posthaste().run(arguments).fails(2);

@@ -130,7 +130,7 @@ fn all_problems_are_reported_at_once_by_flag() {
         .error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 2);
     let error = Posthaste::new().run(&["broadcasts", "update", "b", "--json"]).error(2);
-    assert_eq!(error["missing"], json!(["what to change"]));
+    assert_eq!(error["missing"], json!(["a field to change"]));
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn all_problems_with_the_flags_are_reported_at_once_and_nothing_is_sent() {
     let wrong = ["contacts", "update", "ada@example.com", "--clear", "email", "--json"];
     assert_eq!(service.posthaste().run(&wrong).error(2)["problems"].as_array().unwrap().len(), 1);
     let nothing = service.posthaste().run(&["contacts", "update", "ada@example.com"]).fails(2);
-    assert!(nothing.contains("what to change"), "{nothing}");
+    assert!(nothing.contains("a field to change"), "{nothing}");
     service.posthaste().run(&["segments", "create", " "]).fails(2);
     service.posthaste().run(&["contacts", "get", ".."]).fails(2);
     assert_eq!(service.asked(), 0);
@@ -236,7 +236,7 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
         let ran = service.posthaste().run_with(&arguments, text);
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
-    let counted = |written: u64, skipped: u64, refused: u64| json!({"object": "import", "rows": 2, "written": written, "skipped": skipped, "refused": refused});
+    let counted = |written: u64, skipped: u64, rejected: u64| json!({"object": "import", "rows": 2, "written": written, "skipped": skipped, "rejected": rejected});
     assert_eq!(import("skip"), (Some(0), counted(1, 1, 0)));
     assert_eq!(contact(&service, "ada@example.com")["first_name"], "Old");
     assert_eq!(import("update"), (Some(0), counted(2, 0, 0)));
@@ -252,14 +252,14 @@ fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue()
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").times(1));
     let program = service.posthaste();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
-    let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "refused.csv"];
+    let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "rejected.csv"];
     let ran = program.run_with(&arguments, text);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(10), "1 written, 0 skipped, 1 rejected\n"), "{ran:?}");
-    let refused = std::fs::read_to_string(program.home().join("refused.csv")).unwrap();
-    assert_eq!(refused, "email,first_name,refused_because\nada@example.com,Ada,Not this one.\n");
+    let rejected = std::fs::read_to_string(program.home().join("rejected.csv")).unwrap();
+    assert_eq!(rejected, "email,first_name,rejection_reason\nada@example.com,Ada,Not this one.\n");
     // Importing the same file would overwrite it.
     program.run_with(&arguments, text).fails(2);
-    let corrected = ["contacts", "import", "refused.csv", "--map", "refused_because="];
+    let corrected = ["contacts", "import", "rejected.csv", "--map", "rejection_reason="];
     assert_eq!(program.run(&corrected).ok(), "1 written, 0 skipped, 0 rejected\n");
 }
 

@@ -95,7 +95,7 @@ fn a_terminal_shows_a_table_and_notes_what_it_omits() {
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(rows.len(), 3, "{ran:?}");
     let headings: Vec<&str> = rows[0].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
-    assert_eq!(headings, ["ID", "TO", "SUBJECT", "LAST EVENT", "SENT"]);
+    assert_eq!(headings, ["ID", "TO", "SUBJECT", "LAST EVENT", "CREATED"]);
     assert!(
         ran.stderr.starts_with("2 shown, more available · next: --after ")
             && ran.stderr.ends_with(" · all: --all\n"),

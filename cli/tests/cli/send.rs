@@ -178,12 +178,12 @@ fn all_problems_are_reported_at_once_by_flag() {
          --> --to (2nd):1:5\n  \
            |\n\
          1 | bob@@example.com\n  \
-           |     ^ /to/1: an address has one `@`\n  \
+           |     ^ /to/1: an address must have exactly one `@`\n  \
            |\n \
          ::: --tag:1:5\n  \
            |\n\
          1 | week 47=x\n  \
-           |     ^ /tags/0/name: a tag's name may hold only A-Z a-z 0-9 _ -\n\
+           |     ^ /tags/0/name: a tag name must contain only ASCII letters, digits, `_` and `-`\n\
          missing: --from (or `from` in the profile), --subject (or a --template that has one), --text, --html or --template\n\
          help: posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'\n"
     );
@@ -195,9 +195,9 @@ fn json_errors_name_the_flag_and_its_occurrence() {
     assert_eq!(
         error["problems"],
         json!([
-            {"path": "/to/1", "origin": {"flag": "--to", "n": 2}, "code": "address", "message": "an address has one `@`", "found": "x"},
+            {"path": "/to/1", "origin": {"flag": "--to", "n": 2}, "code": "address", "message": "an address must have exactly one `@`", "found": "x"},
             {"path": "/tags/0/value", "origin": {"flag": "--tag", "n": 1}, "code": "charset",
-             "message": "a tag's value may hold only A-Z a-z 0-9 _ -", "found": "é"},
+             "message": "a tag value must contain only ASCII letters, digits, `_` and `-`", "found": "é"},
         ])
     );
     assert_eq!((&error["kind"], &error["outcome"]), (&json!("usage"), &json!("not_sent")));
@@ -228,43 +228,46 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
     let too_many: Vec<&str> = many.iter().flat_map(|address| ["--to", address.as_str()]).collect();
     std::fs::File::create(posthaste.home().join("big")).unwrap().set_len(31_457_281).unwrap();
     let wrong: &[(&[&str], &str)] = &[
-        (&too_many, "/to/50: `to` holds at most 50 addresses"),
+        (&too_many, "/to/50: `to` must have at most 50 addresses"),
         (&["--to", ""], "/to/1: an address must not be empty"),
         (
             &["--to", "a@x.test, b@x.test"],
             "help: repeat the flag for each address: a comma can be part of a name",
         ),
-        (&["--cc", "a@x.test\r\nBcc: victim@x.test"], "/cc/0: an address must not hold control characters"),
-        (&["--header", "X A: b"], "a header's name is visible ASCII"),
+        (
+            &["--cc", "a@x.test\r\nBcc: victim@x.test"],
+            "/cc/0: an address must not contain control characters",
+        ),
+        (&["--header", "X A: b"], "a header name must be visible ASCII"),
         (&["--header", "X-A"], "a header must be `NAME: VALUE`"),
-        (&["--header", "X-A: a\nBcc: x"], "/headers/X-A: a header's value must not hold control characters"),
+        (&["--header", "X-A: a\nBcc: x"], "/headers/X-A: a header value must not contain control characters"),
         (&["--tag", "x"], "a tag must be NAME=VALUE"),
-        (&["--tag", "a="], "/tags/0/value: a tag's value must not be empty"),
-        (&["--tag", &long_tag], "/tags/0/name: a tag's name has at most 256 characters"),
-        (&["--template", "t"], "/text: `text` and `template` exclude each other"),
+        (&["--tag", "a="], "/tags/0/value: a tag value must not be empty"),
+        (&["--tag", &long_tag], "/tags/0/name: a tag name must have at most 256 characters"),
+        (&["--template", "t"], "/text: `text` and `template` are mutually exclusive"),
         (
             &["--template", "t", "--var", "FIRST_NAME=x"],
-            "/template/variables/FIRST_NAME: this key is reserved",
+            "/template/variables/FIRST_NAME: the variable key `FIRST_NAME` is reserved",
         ),
-        (&["--template", "t", "--var-json", "N=9007199254740992"], "a variable's number"),
-        (&["--template", "t", "--var-json", "N=true"], "a variable is a text or a number"),
+        (&["--template", "t", "--var-json", "N=9007199254740992"], "a number variable"),
+        (&["--template", "t", "--var-json", "N=true"], "a variable must be a string or a number"),
         (&["--template", "t", "--var-json", "N=x"], "help: for text, use --var N=…"),
         (&["--text-file", "x.txt"], "--text and --text-file can't be used together"),
         (&["--html-file", "x.html"], "couldn't read x.html"),
         (&["--idempotency-key", ""], "an idempotency key must not be empty"),
-        (&["--idempotency-key", &long_key], "an idempotency key has at most 256 characters"),
-        (&["--idempotency-key", " k"], "an idempotency key holds only visible ASCII"),
+        (&["--idempotency-key", &long_key], "an idempotency key must have at most 256 characters"),
+        (&["--idempotency-key", " k"], "an idempotency key must contain only visible ASCII"),
         (&["--attach", "nowhere.pdf"], "couldn't attach the file: No such file"),
         (&["--attach", "."], "couldn't attach the file: not a regular file"),
         (&["--attach", "/dev/null"], "couldn't attach the file: not a regular file"),
         (&["--attach", "-"], "an attachment from standard input needs a file name"),
-        (&["--attach", "big"], "/attachments: attachments have at most 40 MB in all after Base64"),
+        (&["--attach", "big"], "/attachments: `attachments` must have at most 40 MB in total after Base64"),
         (&["--attach", "big;cid=a b"], "/attachments/0/content_id"),
         (&["--attach-url", "file:///etc/passwd"], "/attachments/0/path"),
         (&["--scheduled-at", ""], "/scheduled_at: `scheduled_at` must not be empty"),
         (&["--wait=opened"], "--wait must be `delivered`"),
         (&["--wait", "--wait-timeout", "0s"], "--wait-timeout"),
-        (&["--dry-run=wget"], "the form must be json or curl"),
+        (&["--dry-run=wget"], "--dry-run must be json or curl"),
         (&["--timeout", "0"], "--timeout"),
         (&["--retries", "-1"], "--retries"),
         (&["--base-url", "http://api.example.com"], "--base-url"),
@@ -285,9 +288,9 @@ fn a_document_that_is_not_an_email_is_refused() {
         ("", "not JSON"),
         ("[]", "expected a JSON object"),
         (deep.as_str(), "recursion limit"),
-        ("{\"to\": \"a@x.test\", \"to\": \"b@x.test\"}", "/to: this key is given twice"),
-        ("{\"attachments\": [{\"content\": \"Y*==\"}]}", "/attachments/0/content: `content` is Base64"),
-        ("{\"attachments\": [{}]}", "/attachments/0: an attachment needs `content` or `path`"),
+        ("{\"to\": \"a@x.test\", \"to\": \"b@x.test\"}", "/to: this key is repeated"),
+        ("{\"attachments\": [{\"content\": \"Y*==\"}]}", "/attachments/0/content: `content` must be Base64"),
+        ("{\"attachments\": [{}]}", "/attachments/0: `content` or `path` is required"),
         ("{\"react\": 1}", "/react: an email has no field `react`"),
     ] {
         let stderr = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);

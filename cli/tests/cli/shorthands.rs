@@ -49,10 +49,10 @@ fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
         (&["contacts", "create", "a@x.test", "--properties", r#"{"a": [1]}"#], "JSON string or number"),
         (
             &["contacts", "create", "a@x.test", "--properties", r#"{"a":1}"#, "--property", "a=1"],
-            "given twice",
+            "is repeated",
         ),
         (&["events", "send", "e", "--email", "a@x.test", "--payload", "{"], "--payload"),
-        (&["events", "create", "e", "--schema", r#"{"a":1,"a":2}"#], "given twice"),
+        (&["events", "create", "e", "--schema", r#"{"a":1,"a":2}"#], "is repeated"),
         (&["events", "create", "e", "--schema", "{}", "--field", "a=string"], "can't be used together"),
     ] {
         let stderr = Posthaste::new().run(arguments).fails(2);

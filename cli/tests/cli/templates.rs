@@ -111,7 +111,7 @@ fn all_problems_are_reported_at_once() {
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
     let nothing = Posthaste::new().run(&["templates", "update", "welcome"]).fails(2);
-    assert!(nothing.contains("what to change"), "{nothing}");
+    assert!(nothing.contains("a field to change"), "{nothing}");
     let both = Posthaste::new()
         .run(&["templates", "update", "welcome", "--text", "x", "--clear", "text", "--clear", "html"])
         .fails(2);

@@ -143,7 +143,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         &[&create[..], &["--visibility", "all"]].concat(),
         &["4 problems", "50 characters", "200 characters", "opt_in or opt_out", "public or private"],
     );
-    fails(&["topics", "update", UNKNOWN], &["what to change"]);
+    fails(&["topics", "update", UNKNOWN], &["a field to change"]);
     let both =
         ["topics", "update", UNKNOWN, "--description", "x", "--clear", "description", "--clear", "name"];
     fails(&both, &["can't be used together", "--clear must be"]);
@@ -155,7 +155,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     );
     fails(
         &["properties", "create", "--key", "a-b", "--type", "string", "--fallback-number", "1"],
-        &["A-Z", "--fallback"],
+        &["ASCII letters", "--fallback"],
     );
     fails(
         &["properties", "create", "--key", "a", "--fallback-number", "many"],
@@ -165,7 +165,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         &["properties", "create", "--key", "a", "--fallback", "1", "--fallback-number", "1"],
         &["can't be used together"],
     );
-    fails(&["properties", "update", UNKNOWN], &["what to change"]);
+    fails(&["properties", "update", UNKNOWN], &["a field to change"]);
     fails(
         &["properties", "update", UNKNOWN, "--fallback", "x", "--clear", "fallback"],
         &["can't be used with"],

@@ -61,7 +61,7 @@ fn all_problems_are_reported_at_once() {
     let stderr = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
     assert!(stderr.contains("enabled or disabled"), "{stderr}");
     let stderr = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
-    assert!(stderr.contains("what to change"), "{stderr}");
+    assert!(stderr.contains("a field to change"), "{stderr}");
 }
 
 #[test]

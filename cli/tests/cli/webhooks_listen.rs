@@ -133,9 +133,9 @@ fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
         );
         assert!(record["error"].as_str().unwrap().contains(why) && answer.contains(why), "{record} {answer}");
     };
-    refused(401, request(&url, "POST", "", EVENT), "`svix-id` is required");
-    refused(401, deliver(&url, "msg_1", 302, EVENT), "at most 300 s ago");
-    refused(401, request(&url, "POST", &signed("msg_1", 0, b"{}"), EVENT), "no signature fits");
+    refused(401, request(&url, "POST", "", EVENT), "`svix-id` is missing");
+    refused(401, deliver(&url, "msg_1", 302, EVENT), "at most 300 s in the past");
+    refused(401, request(&url, "POST", &signed("msg_1", 0, b"{}"), EVENT), "no signature matches");
     let other = url.replace("/hooks", "/other");
     refused(404, deliver(&other, "msg_1", 0, EVENT), "isn't the endpoint for deliveries");
     refused(405, request(&url, "GET", "", b""), "a delivery must be a POST");

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use posthaste::Problem;
 
-use crate::CountMismatch;
+use crate::counts::CountMismatch;
 
 /// A result whose error is [`BulkError`].
 pub type Result<T, E = BulkError> = std::result::Result<T, E>;

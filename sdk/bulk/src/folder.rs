@@ -35,6 +35,13 @@ pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
     let mut states = BatchStates::new(plan.batches());
     let journal = Journal::open(FileStorage::open(&dir.join(JOURNAL))?, |record| states.apply(&record))?;
     check_host(dir, states.job().map(|job| job.host), host, take_over)?;
+    if let Some(job) = states.job().filter(|job| *job.id != *plan.id()) {
+        return Err(BulkError::PlanChanged(format!(
+            "the journal {} belongs to job {}",
+            dir.join(JOURNAL).display(),
+            job.id
+        )));
+    }
     remove(&dir.join(PAUSE))?;
     Ok(Opened { lock, journal, states, host })
 }

@@ -9,7 +9,7 @@ use std::{
 use rand::RngCore as _;
 use tempfile::NamedTempFile;
 
-use crate::{BulkError, Result};
+use crate::error::{BulkError, Result};
 
 /// The identity of the machine that runs a job.
 ///

@@ -120,7 +120,7 @@ impl Input {
     /// folder of the jobs, so that the job can be resumed without the application's rows.
     ///
     /// # Errors
-    /// [`BulkError::Io`](crate::BulkError::Io), and [`BulkError::Input`](crate::BulkError::Input) for a row that can't be serialized to JSON.
+    /// [`BulkError::Io`](crate::error::BulkError::Io), and [`BulkError::Input`](crate::error::BulkError::Input) for a row that can't be serialized to JSON.
     pub async fn rows<S>(rows: S, dir: impl AsRef<Path>) -> Result<Self>
     where
         S: Stream<Item: Serialize>,

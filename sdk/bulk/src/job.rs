@@ -51,13 +51,17 @@ impl Job {
     /// The client should be built with [`RateLimit::Off`](posthaste::RateLimit::Off): the job learns the service's limit itself.
     ///
     /// # Errors
-    /// The client's base URL isn't the one that the job was planned for.
+    /// The client's base URL isn't the one that the job was planned for, or rows are invalid and the options don't skip them.
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
         let (planned, given) = (self.plan.origin(), client.base_url().as_str());
         if planned != given {
             return Err(BulkError::NotRunnable(format!(
                 "the job was planned for {planned}, and the client's base URL is {given}; nothing was sent"
             )));
+        }
+        let counts = self.plan.counts();
+        if counts.invalid > 0 && !options.skip_invalid {
+            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
         }
         Ok(self.start_with(client.clone(), options))
     }

@@ -35,7 +35,7 @@ pub(crate) use self::{
     storage::{FileStorage, Storage, private_file},
 };
 use self::{storage::ReadOnly, writer::Queue};
-use crate::{BulkError, Result};
+use crate::error::{BulkError, Result};
 
 /// A journal that is open for appending.
 ///
@@ -94,11 +94,6 @@ impl Journal {
     /// Appends a record that a crash may lose: [`Record::Rate`], [`Record::NotSent`]. It is written with the next durable record, in order.
     pub(crate) fn note(&self, record: &Record) {
         self.queue.note(record);
-    }
-
-    /// Makes all records durable and closes the journal.
-    pub(crate) async fn close(self) -> Result<()> {
-        self.append_all(&[]).await
     }
 
     fn error(&self, cause: &Arc<io::Error>) -> BulkError {

@@ -10,7 +10,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BulkError, Result,
+    error::{BulkError, Result},
     host_id::HostId,
     journal::{UnixMillis, private_file},
 };

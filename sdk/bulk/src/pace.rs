@@ -7,8 +7,8 @@
 mod breaker;
 mod cell;
 mod concurrency;
-pub(crate) mod controller;
-pub(crate) mod gate;
+mod controller;
+mod gate;
 mod headers;
 mod rate;
 mod retries;
@@ -18,8 +18,5 @@ pub(crate) mod shared;
 #[cfg(test)]
 mod simulation;
 
-pub(crate) use controller::{
-    Blocked, BreakerState, Controller, Observation, PaceOptions, Pause, PauseReason, RetryTicket, Snapshot,
-    Ticket,
-};
+pub(crate) use controller::{Observation, PaceOptions, Pause};
 pub(crate) use gate::{Gate, Permit};

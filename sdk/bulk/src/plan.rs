@@ -34,10 +34,10 @@ use context::Context;
 use job::{Job, JobIndex, JobInput, JobOptions};
 
 use crate::{
-    Message, RowProblem,
     error::{BulkError, Result},
     files,
-    input::{Fingerprint, Input, Source},
+    input::{Fingerprint, Input, RowProblem, Source},
+    message::Message,
 };
 
 /// A validated job: which rows are sent in which request.
@@ -99,6 +99,8 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
     if !fingerprint.matches(&file.metadata().map_err(reading)?) {
         return Err(BulkError::PlanChanged(format!("{} changed while it was planned", source.name)));
     }
+    // Windows renames no folder that has an open file.
+    drop(file);
     let input = JobInput {
         path: (!source.spooled).then(|| source.path.clone()),
         name: source.name,
@@ -234,6 +236,11 @@ impl Plan {
     /// [`BulkError::Io`] or [`BulkError::PlanChanged`].
     pub fn preview(&self, n: usize) -> Result<Vec<PreviewEmail>> {
         preparer::preview(&self.context()?, n)
+    }
+
+    /// Sums the emails of the wanted requests, as the plan has them.
+    pub(crate) fn count_emails(&self, wanted: impl Fn(u32) -> bool) -> Result<u64> {
+        index::count_emails(&self.dir, wanted)
     }
 
     /// Creates a preparer, with file handles of its own.

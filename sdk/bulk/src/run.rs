@@ -60,6 +60,8 @@ use crate::{
 const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
+/// A service that responded within this time is up.
+const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, progress events are dropped.
@@ -189,6 +191,12 @@ impl<S> Shared<S> {
         }
     }
 
+    /// Returns whether the service responded lately, to any batch.
+    fn is_responsive(&self) -> bool {
+        let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
+        contact.0.elapsed() < RECENT
+    }
+
     /// Returns the last failure, if the service hasn't responded for this time.
     fn outage(&self, limit: Duration) -> Option<String> {
         let contact = self.contact.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,7 +247,12 @@ async fn execute<S: Sender>(
     shared.record(&Record::Job(job)).await?;
 
     let ended = deliver_all(&shared, work, &options, &stop, started).await;
-    let counts = shared.counts();
+    let remaining = {
+        let states = shared.states();
+        plan.count_emails(|batch| states.is_open(batch))?
+    };
+    let counts = Counts { remaining, ..shared.states().settled() };
+    counts.check(plan.counts().valid)?;
     let ending = match ended {
         Ok(Some(ending)) => ending,
         Ok(None) if shared.states().is_complete() => {
@@ -254,7 +267,6 @@ async fn execute<S: Sender>(
     if let Some(rate) = shared.gate.snapshot().learned_limit {
         shared.note(&Record::Rate(rate));
     }
-    counts.check(plan.counts().valid)?;
     let mut report = Report {
         job: plan.id().to_owned(),
         ending,
@@ -308,8 +320,11 @@ async fn deliver_all<S: Sender>(
                 Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
                 Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
                 Ok(Err(error)) => return Err(error),
-                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(_) => {}
+                Err(error) => {
+                    if let Ok(panic) = error.try_into_panic() {
+                        std::panic::resume_unwind(panic);
+                    }
+                }
             },
             prepared = feeder.next(), if !fed && !stopping && deliveries.len() < options.concurrency => {
                 match prepared {

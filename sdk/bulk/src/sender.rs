@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{pace::Observation, plan::BatchKind, state::AttemptResult};
 
 /// The timeout of an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// A longer `Retry-After` counts as an exhausted quota, for which a job doesn't wait.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 pub(crate) use self::decision::{AttemptResult, Decision, Next, RESEND_WITHIN, decide};
 use crate::{
-    Counts,
+    counts::Counts,
     journal::{BodyHash, Contradiction, EmailOutcome, Job, JobClock, Record, UnixMillis},
 };
 
@@ -362,16 +362,14 @@ impl BatchStates {
         (0..).zip(&self.slots).filter(move |(_, slot)| slot.phase == phase).map(|(batch, _)| batch)
     }
 
-    /// Returns the counts of the job. `emails` returns the number of emails in a batch of the plan.
-    pub(crate) fn counts(&self, mut emails: impl FnMut(u32) -> u64) -> Counts {
-        let open =
-            (0..).zip(&self.slots).filter(|(_, slot)| matches!(slot.phase, Phase::Fresh | Phase::Maybe));
-        Counts { remaining: open.map(|(batch, _)| emails(batch)).sum(), ..self.counts }
-    }
-
     /// Returns the counts of the batches with a terminal state; `remaining` is 0.
     pub(crate) fn settled(&self) -> Counts {
         self.counts
+    }
+
+    /// Returns whether a batch has no terminal state yet.
+    pub(crate) fn is_open(&self, batch: u32) -> bool {
+        self.state(batch).is_some_and(|state| !state.is_terminal())
     }
 
     /// Whether every batch has a terminal state.

@@ -72,7 +72,7 @@ impl Credentials {
 
     /// Returns the credential for the next attempt. Waits for a refresh until `deadline` at most; the refresh itself continues.
     ///
-    /// After the first 401 of a call, `rejected` holds what was rejected: then the header has another token, or the error carries the response.
+    /// After the first 401 of a call, `rejected` is the rejected token: the result is then another token, or an error with the response.
     #[cfg_attr(not(feature = "oauth"), expect(clippy::unused_async, reason = "only a session waits"))]
     pub(crate) async fn authorize(
         &self,
@@ -100,7 +100,7 @@ impl Credentials {
     pub(crate) fn reject(&self, token: &Token) {
         match self {
             Self::Fixed(_) => {}
-            // That a new token was rejected is reported when the next one is requested.
+            // The rejection of a new token is reported when the next one is requested.
             #[cfg(feature = "oauth")]
             Self::Session(session, _) => drop(session.reject(token)),
         }

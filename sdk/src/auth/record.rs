@@ -40,7 +40,7 @@ pub struct TokenRecord {
     /// The access token; `None` if a refresh returned only a refresh token.
     #[serde(serialize_with = "exposed::access_token")]
     pub access_token: Option<AccessToken>,
-    /// When these tokens were requested. The lifetime counts from before the request, so that it never ends too late.
+    /// When these tokens were requested. The lifetime is measured from before the request, so that it is never overestimated.
     #[serde(with = "instant")]
     pub obtained_at: SystemTime,
     /// The lifetime of the access token, from `obtained_at`. The service's is 900 s.
@@ -126,14 +126,12 @@ impl TokenRecord {
     /// The bytes are not a record, or are one of a later format. The message names the field, never a token.
     pub fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
-            .map_err(|error| {
-                StoreError::unreadable(format!("`{}` is missing or not what it must be", error.path()))
-            })?;
+            .map_err(|error| StoreError::unreadable(format!("`{}` is missing or invalid", error.path())))?;
         match record.form {
             FORMAT => Ok(record),
-            form => {
-                Err(StoreError::unreadable(format!("it has form {form}, and this version reads {FORMAT}")))
-            }
+            form => Err(StoreError::unreadable(format!(
+                "it has format version {form}, and only {FORMAT} is supported"
+            ))),
         }
     }
 
@@ -161,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn a_record_survives_a_round_trip() {
+    fn a_record_round_trips() {
         let written = record().to_json();
         assert_eq!(TokenRecord::from_json(&written).unwrap().to_json(), written);
     }
 
     #[test]
-    fn a_record_that_is_cut_anywhere_is_refused() {
+    fn a_truncated_record_is_rejected() {
         let written = record().to_json();
         for end in 0..written.len() {
             assert!(TokenRecord::from_json(&written[..end]).is_err(), "{end}");
@@ -175,15 +173,15 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_a_later_form_is_refused_by_its_number() {
+    fn a_record_of_a_later_format_is_rejected_by_its_version() {
         let mut later: serde_json::Value = serde_json::from_slice(&record().to_json()).unwrap();
         later["form"] = 2.into();
         let error = TokenRecord::from_json(later.to_string().as_bytes()).unwrap_err();
-        assert!(format!("{error} {error:?}").contains("form 2"), "{error:?}");
+        assert!(format!("{error} {error:?}").contains("version 2"), "{error:?}");
     }
 
     #[test]
-    fn no_token_shows_in_a_record_nor_in_what_is_wrong_with_it() {
+    fn neither_debug_nor_errors_of_a_record_show_a_token() {
         // AUTH-08
         assert!(!format!("{:?}", record()).contains("sentinel"));
         let mut wrong: serde_json::Value = serde_json::from_slice(&record().to_json()).unwrap();

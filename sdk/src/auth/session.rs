@@ -11,8 +11,8 @@
 //! | W2 | it was executed, and the new token is lost | is a reuse; but the session was lost already |
 //! | W3 | it is still in flight | refreshes, and then the late original is a reuse that revokes a *live* session |
 //!
-//! So a retry does harm in W3, and in W2 to the remaining lifetime of the old access token. It does none once that has expired and the original can
-//! no longer arrive. The whole protocol follows from this; [`protocol`] implements it step by step:
+//! So a retry is harmful in W3, and in W2 for the remaining lifetime of the old access token. It is harmless once that token has expired and the
+//! original request can no longer arrive. The whole protocol follows from this; [`protocol`] implements it step by step:
 //!
 //! 1. **One at a time.** Within a process one task refreshes and all others wait for it. Between processes the store's lock decides, which is never
 //!    broken by age and never skipped. The holder of the lock *reads again*: if another process was faster, nothing is sent. Without a
@@ -25,13 +25,13 @@
 //! 4. **Save first.** The record with the new refresh token is written before any other code of the application runs: events are delivered
 //!    afterwards, and a panic in a clock, a listener or the store's write is caught. If the write fails, this process keeps the record in memory, reports
 //!    it ([`SessionEvent::NotSaved`]) and retries the write later; it never sends the old token again.
-//! 5. **Nothing interrupts it.** The refresh runs in a task of its own; a caller that is dropped or times out leaves it running.
+//! 5. **Nothing interrupts it.** The refresh runs in its own task; a caller that is dropped or times out leaves it running.
 //! 6. **Only `invalid_grant` ends a session**, and only after the record was read once more: a program that takes no lock may have been faster. A
 //!    tombstone is written, so that no later process retries. Every other error leaves the tokens unchanged.
 //! 7. **A logout is final.** It holds the store's lock, and anything that was read or started in memory before it belongs to an earlier epoch, which
 //!    changes nothing in the next one (`state`).
 //!
-//! One case remains: a response that is lost after the service has acted, by the network or by a kill of the process at that point. That session is
+//! One case remains: a response that is lost after the service has acted, because of the network or because the process is killed at that point. That session is
 //! lost whatever a client does (W2), and the error says so. `model_check` searches all interleavings of the protocol for anything else, and
 //! `state_check` those of the state in memory.
 //!

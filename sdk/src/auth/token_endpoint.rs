@@ -1,4 +1,4 @@
-//! The token endpoint, and what a client can learn there about a refresh token.
+//! The token endpoint, and what its responses reveal about a refresh token.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) enum RefreshOutcome {
     /// A client error without an OAuth error: another server responded, not spent.
     NotOAuthEndpoint { status: u16, path: String },
     /// An error that doesn't concern the token (`invalid_request`, `invalid_client`, `unauthorized_client`, `invalid_scope`, other names): not spent.
-    Refused(OAuthError),
+    Rejected(OAuthError),
     /// `invalid_grant`: this refresh token is no longer valid.
     InvalidGrant(OAuthError),
     /// The request was sent and it is unknown whether the token was spent: no response, an incomplete one, 5xx, a redirect, or a response without

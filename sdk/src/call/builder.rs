@@ -98,18 +98,21 @@ impl<T> Call<T> {
         let (name, value) = (name.as_ref(), value.as_ref());
         match (HeaderName::from_str(name), HeaderValue::from_str(value)) {
             (Ok(name), _) if name == header::AUTHORIZATION || name == header::HOST => {
-                self.fault(Problem::new("", "reserved", "a header that the client sets itself").found(name));
+                self.fault(
+                    Problem::new("", "reserved", "a header must not be one that the client sets itself")
+                        .found(name),
+                );
             }
             (Ok(name), Ok(value)) if name == IDEMPOTENCY_KEY => {
                 return self.idempotency_key(value.to_str().unwrap_or_default());
             }
             (Ok(name), Ok(value)) => drop(self.operation.headers.insert(name, value)),
             (Err(_), _) => {
-                self.fault(Problem::new("", "header", "an HTTP header needs a valid name").found(name));
+                self.fault(Problem::new("", "header", "a header must have a valid HTTP name").found(name));
             }
             // A value can be a credential, so the problem doesn't repeat it.
             (Ok(name), Err(_)) => {
-                let rule = "an HTTP header's value has only visible ASCII characters";
+                let rule = "a header value must contain only visible ASCII characters";
                 self.fault(Problem::new("", "header", rule).found(format_args!("in {name}")));
             }
         }

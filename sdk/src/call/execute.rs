@@ -2,7 +2,7 @@
 //!
 //! [`classify`] and [`CallState`] alone decide what an attempt means. An access token can expire in flight, so a 401 triggers one token refresh
 //! (shared by all calls that received one) and one more attempt with the same bytes and the same key, if the policy allows another attempt:
-//! the service did not act on a request that it did not authorize.
+//! the service did not act on an unauthorized request.
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -175,7 +175,7 @@ impl<'a> Execution<'a> {
         if let Some(key) = operation.key.as_ref().filter(|_| operation.key_given)
             && core.keys.contradicts(key, &operation.path, &operation.body)
         {
-            tracing::warn!("this idempotency key was used for another body before");
+            tracing::warn!("this idempotency key was used with another body before");
         }
         let default = BASE_TIMEOUT + Duration::from_secs(operation.body.len() / MIN_BYTES_PER_SECOND);
         let timeout = operation.timeout.or(core.timeout).unwrap_or(default);
@@ -404,7 +404,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Feeds rate limit headers to the client's limiter. Responses of other servers say nothing about it.
+    /// Feeds rate limit headers to the client's limiter. Responses from other servers don't count.
     fn learn(&self, headers: &HeaderMap, verdict: Verdict) {
         if self.operation.external_url.is_none() {
             self.core.limiter.learn(headers, verdict);

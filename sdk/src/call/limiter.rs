@@ -53,7 +53,7 @@ mod tests;
 const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
 const STRETCH: f64 = 1.025;
-/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used in bursts.
+/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used up in bursts.
 const MAX_WINDOW: u32 = 60;
 /// The rate, in requests per second, above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
@@ -138,7 +138,7 @@ impl RateLimit {
     }
 }
 
-/// What a response says about the request rate.
+/// The verdict of a response on the request rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The service accepted the request.
@@ -397,7 +397,7 @@ impl State {
         }
         let Some(ramp) = &mut self.ramp else { return Ok(Slot::Free) };
         let slot = ramp.admit(now)?;
-        self.ramp.take_if(|ramp| ramp.answers >= RAMP);
+        self.ramp.take_if(|ramp| ramp.responses >= RAMP);
         Ok(slot)
     }
 
@@ -451,9 +451,9 @@ impl State {
     fn admitted(&mut self, now: Instant) {
         self.recent.count(now);
         if let Some(ramp) = &mut self.ramp {
-            ramp.answers += 1;
+            ramp.responses += 1;
         }
-        self.ramp.take_if(|ramp| ramp.answers >= RAMP);
+        self.ramp.take_if(|ramp| ramp.responses >= RAMP);
     }
 
     fn throttled(&mut self, retry_after: Option<Duration>, now: Instant) {
@@ -527,20 +527,20 @@ struct Ramp {
     started: Option<Instant>,
     in_flight: u32,
     /// Responses so far.
-    answers: u32,
+    responses: u32,
     /// When the latest request was sent.
     latest: Option<Instant>,
 }
 
 impl Ramp {
     fn admit(&mut self, now: Instant) -> Result<Slot, Instant> {
-        if self.in_flight > self.answers / 2 {
+        if self.in_flight > self.responses / 2 {
             let ready_at = self.latest.map_or(now, |latest| later(latest, RAMP_TIMEOUT));
             if ready_at > now {
                 return Err(ready_at);
             }
             // Slow responses must not keep the client slow: twice as many.
-            self.answers = self.answers * 2 + 2;
+            self.responses = self.responses * 2 + 2;
         }
         self.in_flight += 1;
         self.latest = Some(now);

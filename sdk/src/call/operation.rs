@@ -18,7 +18,7 @@ use crate::{
     types::IdempotencyKey,
 };
 
-/// The header that makes a send safe to repeat (`SPEC.md`, POST /emails).
+/// The header that makes a send safe to retry (`SPEC.md`, POST /emails).
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The routes on which the service honors it.
@@ -151,12 +151,14 @@ impl Operation {
         };
         match Url::parse(url).ok().filter(fits) {
             Some(url) => operation.external_url = Some(url),
-            // The URL is itself a permission, so the problem doesn't repeat it.
-            None => operation.faults.push(Problem::new(
-                "",
-                "url",
-                "not an address to fetch from: https, absolute",
-            )),
+            // The URL itself grants access, so the problem doesn't repeat it.
+            None => {
+                operation.faults.push(Problem::new(
+                    "",
+                    "url",
+                    "a download URL must be an absolute https URL",
+                ));
+            }
         }
         operation
     }
@@ -189,7 +191,7 @@ impl Operation {
         match serde_json::to_vec(value) {
             Ok(text) => self.with_body(Body::from(text)),
             Err(error) => {
-                let problem = Problem::new("", "type", "the body can't be written as JSON");
+                let problem = Problem::new("", "type", "the body can't be serialized as JSON");
                 self.faults.push(problem.found(error));
                 self
             }
@@ -203,7 +205,7 @@ impl Operation {
     }
 
     /// Marks a `POST` as idempotent: a second request has the same effect as the first.
-    pub(crate) fn repeatable(mut self) -> Self {
+    pub(crate) fn idempotent(mut self) -> Self {
         self.idempotency = Idempotency::Idempotent;
         self
     }
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_posts_without_a_key_are_unsafe_to_repeat() {
+    fn only_posts_without_a_key_are_not_idempotent() {
         let idempotency = |method, path: &str| Operation::raw(method, path.to_owned()).idempotency;
         assert_eq!(idempotency(Method::POST, "/emails"), Idempotency::Idempotent);
         assert_eq!(idempotency(Method::POST, "/emails/batch"), Idempotency::Idempotent);

@@ -18,7 +18,7 @@ use crate::{
 /// The longest `Retry-After` that a call waits for; above it the call fails with the delay in its error.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
-/// How often a call is attempted, and with which delays.
+/// The number of attempts of a call, and the delays between them.
 ///
 /// The delay before attempt n + 1 is a random part of min(`max_delay`, `base_delay` · 2ⁿ) ("full jitter"). A longer `Retry-After` of the service takes
 /// precedence; one of more than 60 s ends the call with an error, whose [`Error::retry_after`](crate::Error::retry_after) has it.
@@ -78,7 +78,7 @@ impl RetryPolicy {
         let ceiling = base.saturating_mul(doubled).min(self.max_delay.max(cause.minimum));
         let jittered = ceiling.mul_f64(chance.clamp(0.0, 1.0)).max(cause.minimum);
         Some(match cause.retry_after {
-            // Otherwise all clients with the same `Retry-After` would return at the same time.
+            // Otherwise all clients with the same `Retry-After` would retry at the same time.
             Some(delay) => jittered.max(delay + delay.mul_f64(0.25 * chance)),
             None => jittered,
         })
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_a_random_part_of_a_doubling_cap() {
+    fn a_delay_is_a_random_part_of_a_doubling_maximum() {
         let policy = RetryPolicy::default().max_attempts(100);
         let plain = Cause::new("x");
         for (attempts, most) in [(1, 500), (2, 1_000), (3, 2_000), (6, 16_000), (7, 20_000), (99, 20_000)] {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_the_service_asks_for_is_kept_and_spread() {
+    fn a_retry_after_is_honored_with_jitter() {
         let policy = RetryPolicy::default();
         let asked = |seconds: &str| Cause::error_response(&refusal(503, &[("retry-after", seconds)]));
         assert_eq!(millis(policy.delay(1, &asked("4"), 0.0)), Some(4_000));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_conflicts_are_not_asked_again_at_once() {
+    fn rate_limits_and_conflicts_have_a_minimum_delay() {
         let policy = RetryPolicy::default();
         let pause =
             |status, headers| millis(policy.delay(1, &Cause::error_response(&refusal(status, headers)), 0.0));
@@ -255,13 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_names_what_happened() {
+    fn a_cause_names_status_and_error() {
         assert_eq!(Cause::error_response(&refusal(503, &[])).what, "503 some_error");
         assert_eq!(Cause::unreadable(StatusCode::OK).what, "200 with an unreadable body");
     }
 
     #[test]
-    fn only_a_rejected_token_is_followed_by_another_attempt_without_a_pause() {
+    fn only_a_rejected_token_is_retried_without_a_delay() {
         assert!(Cause::token_rejected().immediate);
         assert!(!Cause::error_response(&refusal(503, &[])).immediate);
         assert!(!Cause::unreadable(StatusCode::OK).immediate);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_runs_dry_and_fills_again() {
+    fn the_budget_is_exhausted_and_refilled() {
         let budget = Budget::full();
         let cause = Cause::new("x");
         assert_eq!((0..20).filter(|_| budget.take(&cause)).count(), 10);

@@ -25,7 +25,10 @@ fn runtime() -> Result<&'static Runtime> {
     let start =
         || Builder::new_multi_thread().worker_threads(1).thread_name("posthaste").enable_all().build();
     RUNTIME.get_or_init(start).as_ref().map_err(|error| {
-        Error::from(SettingsError::new("blocking", "needs a thread of its own").found(error.to_string()))
+        Error::from(
+            SettingsError::new("blocking", "requires a runtime thread, which couldn't be started")
+                .found(error.to_string()),
+        )
     })
 }
 
@@ -40,7 +43,7 @@ fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 
         Ok(value) => value,
         Err(_) => match runtime()?.block_on(task) {
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            _ => Err(SettingsError::new("blocking", "needs a thread that runs").into()),
+            _ => Err(SettingsError::new("blocking", "requires a runtime thread, which has stopped").into()),
         },
     }
 }

@@ -207,7 +207,7 @@ impl ClientBuilder {
         let given = self.base_url.as_deref().unwrap_or_default();
         let base_url = base_url(given, self.allow_plain_http)?;
         let credentials = self.credentials.ok_or_else(|| {
-            SettingsError::new("api_key", "is missing: give an API key, an access token or a session")
+            SettingsError::new("api_key", "is missing; set an API key, an access token or a session")
         })??;
         let credentials = credentials.for_client_of(&base_url);
         for (setting, limit) in [
@@ -217,7 +217,7 @@ impl ClientBuilder {
             ("idle_timeout", Some(self.idle_timeout)),
         ] {
             if limit.is_some_and(|limit| limit.is_zero()) {
-                return Err(SettingsError::new(setting, "must be longer than nothing").found("0").into());
+                return Err(SettingsError::new(setting, "must be greater than zero").found("0").into());
             }
         }
         self.rate_limit.validate()?;
@@ -260,7 +260,7 @@ fn default_transport(connect: Duration) -> Result<Box<dyn Transport>, SettingsEr
 fn default_transport(_: Duration) -> Result<Box<dyn Transport>, SettingsError> {
     Err(SettingsError::new(
         "transport",
-        "is missing: without the feature `reqwest` the application brings its own",
+        "is missing; without the feature `reqwest` the application must provide one",
     ))
 }
 
@@ -268,7 +268,7 @@ fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<He
     let own = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
     let agent = product.map_or_else(|| own.to_owned(), |product| format!("{product} {own}"));
     let agent = HeaderValue::try_from(agent).map_err(|_| {
-        SettingsError::new("user_agent", "may hold only visible ASCII characters")
+        SettingsError::new("user_agent", "must contain only visible ASCII characters")
             .found(format!("{product:?}"))
     })?;
     let json = HeaderValue::from_static("application/json");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_would_leak_or_lose_something_is_refused() {
+    fn an_unsafe_base_url_is_rejected() {
         for url in [
             "",
             "api.example.com",
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_slashes_and_literals_are_kept() {
+    fn path_prefixes_slashes_and_ip_literals_are_preserved() {
         // GEN-12, GEN-30
         for (url, base) in [
             ("https://api.example.com", "https://api.example.com"),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_limit_of_nothing_is_refused_and_one_without_end_is_not() {
+    fn a_zero_timeout_is_rejected_and_an_infinite_one_is_not() {
         let base = || Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
         assert!(base().timeout(Duration::ZERO).build().is_err());
         assert!(base().timeout(Duration::MAX).attempt_timeout(Duration::MAX).build().is_ok());
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_shows_no_secret() {
+    fn debug_of_a_client_shows_no_secret() {
         // AUTH-08
         let builder = Client::builder().base_url("http://127.0.0.1:1").api_key("re_sentinel");
         assert!(!format!("{builder:?}").contains("sentinel"));

@@ -28,13 +28,13 @@ impl Client {
     /// ```
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// let domain = posthaste::path_segment("d91cd9bd-1176-453e-8fc1-35364d380206")?;
-    /// let answer = client.request(http::Method::GET, format!("/domains/{domain}")).await?;
-    /// println!("{}", answer["status"]);
+    /// let response = client.request(http::Method::GET, format!("/domains/{domain}")).await?;
+    /// println!("{}", response["status"]);
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// It is retried like a typed call: a `POST` with an unknown outcome never is, except for `/emails` and `/emails/batch`, which carry an
+    /// It is retried like a typed call: a `POST` with an unknown outcome is never retried, except for `/emails` and `/emails/batch`, which carry an
     /// idempotency key here too.
     pub fn request(&self, method: Method, path: impl Into<String>) -> Call<serde_json::Value> {
         Call::new(&self.core, Operation::raw(method, path.into()))

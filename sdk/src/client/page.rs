@@ -50,7 +50,7 @@ pub struct Page<T> {
     pub has_more: bool,
 }
 
-/// By hand: a derived implementation would also accept `[]` as a page.
+/// Implemented by hand: a derived implementation would also accept `[]` as a page.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Page<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(PageVisitor(PhantomData))
@@ -190,7 +190,8 @@ impl<T: Item> List<T> {
         let mut operation = self.operation.clone();
         if let Some(limit) = self.page_size {
             if !(1..=limits::PAGE_SIZE_MAX).contains(&limit) {
-                let problem = Problem::new("/limit", "range", "a page has 1 to 100 items").found(limit);
+                let problem =
+                    Problem::new("/limit", "range", "`limit` must be between 1 and 100").found(limit);
                 operation.problems = Some(problem.into());
             }
             operation.query.push((Cow::Borrowed("limit"), limit.to_string()));
@@ -220,7 +221,7 @@ impl<T: Item> List<T> {
     }
 }
 
-/// By hand: a list can be cloned even if its items can't.
+/// Implemented by hand: a list can be cloned even if its items can't.
 impl<T> Clone for List<T> {
     fn clone(&self) -> Self {
         Self {

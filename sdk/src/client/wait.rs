@@ -104,13 +104,13 @@ impl<T> Wait<T> {
         let begun = Instant::now();
         let mut pause = FIRST_INTERVAL.min(self.max_interval);
         let (mut state, mut last_error) = (None, None);
-        let (mut polls, mut answered) = (0, 0);
+        let (mut polls, mut successful_polls) = (0, 0);
         loop {
             polls += 1;
             let left = self.max_wait.saturating_sub(begun.elapsed());
             match timeout(left.saturating_add(LAST_POLL), (self.poll)()).await {
                 Ok(Ok(found)) => {
-                    (answered, last_error) = (answered + 1, None);
+                    (successful_polls, last_error) = (successful_polls + 1, None);
                     if let Some(listener) = &self.on_poll {
                         listener(&found);
                     }
@@ -125,7 +125,7 @@ impl<T> Wait<T> {
             }
             let waited = begun.elapsed();
             let Some(left) = self.max_wait.checked_sub(waited).filter(|left| !left.is_zero()) else {
-                let timeout = WaitTimeout { state, waited, polls, answered, last_error };
+                let timeout = WaitTimeout { state, waited, polls, successful_polls, last_error };
                 return Err(Error::WaitTimeout(Box::new(timeout)));
             };
             sleep(pause.min(left)).await;

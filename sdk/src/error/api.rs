@@ -138,7 +138,7 @@ impl ApiError {
     }
 
     fn line(&self) -> String {
-        let mut line = format!("the service answered {}", self.status.as_u16());
+        let mut line = format!("the service returned {}", self.status.as_u16());
         for (before, text) in [(" ", &self.name), (": ", &self.message)] {
             if !text.is_empty() {
                 line.push_str(before);
@@ -157,7 +157,7 @@ impl ApiError {
     }
 }
 
-/// `Debug` leaves out the body: it can repeat what was sent.
+/// `Debug` leaves out the body: it can repeat the request.
 impl fmt::Debug for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiError")
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_any_shape_makes_an_error_with_its_status() {
+    fn a_body_of_any_shape_becomes_an_error_with_its_status() {
         // ERR-06
         for body in [
             b"".as_slice(),
@@ -200,16 +200,16 @@ mod tests {
             let error = answer(502, body);
             assert_eq!((error.status.as_u16(), error.name.as_str()), (502, ""), "{body:?}");
             assert_eq!(error.body, body);
-            assert_eq!(error.to_string(), "the service answered 502");
+            assert_eq!(error.to_string(), "the service returned 502");
         }
         let flat = answer(422, br#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#);
-        assert_eq!(flat.to_string(), "the service answered 422 validation_error: no `to`");
+        assert_eq!(flat.to_string(), "the service returned 422 validation_error: no `to`");
         let oauth = answer(400, br#"{"error":"invalid_grant","error_description":"used"}"#);
         assert_eq!((oauth.name.as_str(), oauth.message.as_str()), ("invalid_grant", "used"));
     }
 
     #[test]
-    fn the_name_decides_before_the_status() {
+    fn the_name_takes_precedence_over_the_status() {
         // ERR-07
         for (status, name, kind) in [
             (400, "validation_error", ApiErrorKind::Validation),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_the_service_cant_steer_a_terminal() {
+    fn text_from_the_service_cannot_control_the_terminal() {
         let error = answer(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
         let line = error.to_string();
         assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");

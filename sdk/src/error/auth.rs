@@ -57,7 +57,7 @@ pub struct OAuthError {
 pub enum AuthError {
     /// The service rejected the request. The tokens are unchanged.
     #[error(transparent)]
-    Refused(#[from] OAuthError),
+    Rejected(#[from] OAuthError),
     /// The store holds no login.
     #[error("not logged in")]
     LoggedOut,
@@ -65,30 +65,30 @@ pub enum AuthError {
     #[error("{}", ended(.0))]
     Ended(Ended),
     /// The login is bound to another origin. Nothing was sent.
-    #[error("the login is for {stored}, not for {requested}; nothing was sent")]
+    #[error("the login is for {stored}, not {requested}; nothing was sent")]
     OriginMismatch {
         /// The origin that the tokens are bound to.
         stored: String,
         /// The origin of the client's base URL.
         requested: String,
     },
-    /// Another process is refreshing the login and did not finish in time.
-    #[error("another process is refreshing the login: {0}")]
+    /// Another process is refreshing the tokens and did not finish in time.
+    #[error("another process is refreshing the tokens: {0}")]
     Busy(#[source] StoreError),
-    /// The call's timeout passed while the login was being refreshed. The refresh continues in the background.
-    #[error("timed out waiting for the login's refresh, which continues in the background")]
+    /// The call timed out during a token refresh. The refresh continues in the background.
+    #[error("timed out waiting for the token refresh, which continues in the background")]
     RefreshTimeout,
-    /// The response to a refresh was lost, and it is too early for a retry.
-    #[error("the response to a refresh of the login was lost; try again in {} s", .retry_after.as_secs())]
+    /// The response to a refresh was lost, and it is too early to retry.
+    #[error("the response to a token refresh was lost; try again in {} s", .retry_after.as_secs())]
     OutcomeUnknown {
         /// The time until a retry is safe.
         retry_after: Duration,
     },
     /// The token endpoint could not be reached. The tokens are unchanged.
-    #[error("the token endpoint could not be reached")]
+    #[error("the token endpoint couldn't be reached")]
     Unreachable(#[source] TransportError),
     /// The authorization server is overloaded (429 or 503). The tokens are unchanged.
-    #[error("the authorization server is too busy (status {status})")]
+    #[error("the authorization server is overloaded (status {status})")]
     Throttled {
         /// The status of its response.
         status: u16,
@@ -102,7 +102,7 @@ pub enum AuthError {
         status: u16,
     },
     /// Something other than an OAuth endpoint responded: a 4xx without an OAuth error, such as a 404 page. The tokens are unchanged.
-    #[error("{path} answered {status} without an OAuth error; is this the service's address?")]
+    #[error("{path} returned {status} without an OAuth error; is the service's URL correct?")]
     NotOAuthEndpoint {
         /// The status of the response.
         status: u16,
@@ -121,13 +121,13 @@ pub enum AuthError {
     #[error(transparent)]
     Store(StoreError),
     /// Only this process holds the new tokens: the store failed after the service had replaced the old ones.
-    #[error("the refreshed login could not be saved")]
+    #[error("the refreshed tokens couldn't be saved")]
     NotSaved(#[source] StoreError),
     /// A request to the redirect URI is not the expected response. The wait for the redirect continues.
     #[error(transparent)]
     Callback(#[from] CallbackError),
     /// The redirect has another issuer than the authorization server (RFC 9207). The authorization has failed; the code was not sent.
-    #[error("the redirect comes from another authorization server: {named}")]
+    #[error("the redirect has another issuer: {named}")]
     IssuerMismatch {
         /// The issuer in the redirect.
         named: String,
@@ -142,7 +142,7 @@ pub enum AuthError {
         waited: Duration,
     },
     /// The response to the code exchange was lost or held no refresh token. A code is valid for one use, so a new authorization is required.
-    #[error("the authorization code was sent and no usable response arrived: {reason}; log in again")]
+    #[error("the authorization code was sent, but no usable response arrived: {reason}; log in again")]
     CodeLost {
         /// Why the response is unusable.
         reason: String,
@@ -154,16 +154,16 @@ pub enum AuthError {
     #[error("the authorization server's metadata can't be used: {0}")]
     Metadata(String),
     /// The server has no registration endpoint.
-    #[error("the authorization server has no client registration")]
+    #[error("the authorization server doesn't support client registration")]
     NoRegistration,
     /// The server has no revocation endpoint. The grant stays valid until it expires.
     #[error("the authorization server has no revocation endpoint; the grant stays valid until it expires")]
     NotRevocable,
     /// The token response has no usable access token. The next call refreshes again.
-    #[error("the login was refreshed without a usable access token")]
+    #[error("the token refresh returned no usable access token")]
     NoAccessToken,
     /// The API rejected an access token that the token endpoint has just issued.
-    #[error("the service rejected a new access token{}; is this its address?", rejection(.response.as_deref()))]
+    #[error("the service rejected a new access token{}; is its URL correct?", rejection(.response.as_deref()))]
     TokenRejected {
         /// The API's 401 response.
         response: Option<Box<ApiError>>,
@@ -258,7 +258,7 @@ pub enum CallbackError {
     #[error("this is not the redirect URI of this login")]
     Url,
     /// Its `state` is missing or doesn't match.
-    #[error("its `state` is not the one of this login")]
+    #[error("its `state` doesn't match this login")]
     State,
     /// Its parameters are invalid.
     #[error("its parameters are invalid: {0}")]

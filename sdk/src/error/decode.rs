@@ -89,8 +89,8 @@ impl DecodeError {
     fn line(&self) -> String {
         match (&self.source, self.path.trim_start_matches('.')) {
             (DecodeCause::Incomplete(_), _) => "the body is incomplete".to_owned(),
-            (DecodeCause::Json(_), "") => "the body is not what the specification promises".to_owned(),
-            (DecodeCause::Json(_), path) => format!("{path} is not what the specification promises"),
+            (DecodeCause::Json(_), "") => "the body doesn't match the specification".to_owned(),
+            (DecodeCause::Json(_), path) => format!("{path} doesn't match the specification"),
         }
     }
 }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_error_bodies_give_their_message() {
+    fn error_bodies_of_other_formats_have_a_message() {
         for (body, name, message) in [
             (
                 r#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#,

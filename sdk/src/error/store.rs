@@ -19,7 +19,7 @@ pub enum StoreError {
         reason: String,
     },
     /// The store can't be reached or written.
-    #[error("the store of the login is not available: {reason}")]
+    #[error("the token store is unavailable: {reason}")]
     Unavailable {
         /// The operation that failed, and where.
         reason: String,

@@ -1,4 +1,4 @@
-//! What an error reports about its call.
+//! The summary of a call, for its error.
 
 use crate::types::IdempotencyKey;
 

@@ -48,7 +48,7 @@ impl StdError for TransportFailure {
 
 /// A file that can't be attached.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", if .path.as_os_str().is_empty() { "it broke off while it was sent".into() } else { .path.display().to_string() })]
+#[error("{}", if .path.as_os_str().is_empty() { "reading failed during the send".into() } else { .path.display().to_string() })]
 #[non_exhaustive]
 pub struct FileError {
     /// The file; empty if reading failed during the send, in which case `source` names it.
@@ -60,7 +60,7 @@ pub struct FileError {
 impl FileError {
     /// The error of a request body that could not be read to its end.
     pub(crate) fn in_flight(error: TransportError) -> Self {
-        let source = error.source.unwrap_or_else(|| "the file could not be read".into());
+        let source = error.source.unwrap_or_else(|| "the file couldn't be read".into());
         let source = match source.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(other) => io::Error::other(other),

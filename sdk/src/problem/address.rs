@@ -1,6 +1,6 @@
 //! The syntax of addresses.
 
-/// Returns why `text` isn't one `email` or `Name <email>`: a problem's code and the violated rule.
+/// Returns why `text` isn't a single `email` or `Name <email>`: the problem's code and the violated rule.
 ///
 /// It rejects only what no mail system accepts. The service applies the exact grammar of a mailbox: a stricter check here would
 /// reject addresses that it accepts.
@@ -10,19 +10,25 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
         return Some(("empty", "an address must not be empty"));
     }
     if whole.bytes().any(|byte| byte.is_ascii_control()) {
-        return Some(("header", "an address must not hold control characters such as line breaks"));
+        return Some(("header", "an address must not contain control characters such as line breaks"));
     }
     if let Some(named) = text.strip_suffix('>') {
         let Some(open) = find_unquoted(named, '<') else {
-            return Some(("address", "a `>` needs the `<` that opens it"));
+            return Some((
+                "address",
+                "an address must be `email` or `Name <email>`: the `>` has no matching `<`",
+            ));
         };
         if find_unquoted(&named[..open], '@').is_some() {
-            return Some(("address", "one address per entry: give several as a list"));
+            return Some(("address", "an entry must be a single address; pass several as a list"));
         }
         return mailbox_fault(&named[open + 1..]);
     }
     if find_unquoted(text, '<').is_some() {
-        return Some(("address", "not `email` or `Name <email>`: the `<` is never closed"));
+        return Some((
+            "address",
+            "an address must be `email` or `Name <email>`: the `<` has no matching `>`",
+        ));
     }
     mailbox_fault(text)
 }
@@ -32,23 +38,20 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
     let at = match (ats.next(), ats.next()) {
         (Some(at), None) => at,
         (Some(_), Some(_)) if text.contains([',', ';']) => {
-            return Some(("address", "one address per entry: give several as a list"));
+            return Some(("address", "an entry must be a single address; pass several as a list"));
         }
-        _ => return Some(("address", "an address has one `@`")),
+        _ => return Some(("address", "an address must have exactly one `@`")),
     };
     let (local, domain) = (&text[..at], &text[at + 1..]);
     if local.is_empty() {
-        return Some(("address", "an address has a name before its `@`"));
+        return Some(("address", "an address must have a local part before the `@`"));
     }
     if domain.is_empty() {
-        return Some(("address", "an address has a domain after its `@`"));
+        return Some(("address", "an address must have a domain after the `@`"));
     }
     let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';');
     if find_unquoted_by(local, stray).is_some() || domain.contains(stray) {
-        return Some((
-            "address",
-            "not `email` or `Name <email>`: a name goes before the address in `<` and `>`",
-        ));
+        return Some(("address", "an address must be `email` or `Name <email>`"));
     }
     None
 }
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_mail_system_takes_is_taken() {
+    fn valid_addresses_pass() {
         // EMAIL-04, EMAIL-05
         let good = [
             "a@b.c",
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_mail_system_takes_is_refused() {
+    fn invalid_addresses_are_rejected() {
         let bad = [
             ("", "empty"),
             ("  ", "empty"),

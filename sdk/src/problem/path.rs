@@ -30,11 +30,11 @@ pub fn path_segment(text: &str) -> Result<String, Problem> {
 pub(crate) fn fault(path: &str) -> Option<Problem> {
     let problem = |rule: &str| Some(Problem::new("", "url", rule).found(path));
     if !path.starts_with('/') || path.starts_with("//") {
-        return problem("a path begins with one `/` and is relative to the base address");
+        return problem("a path must start with a single `/`, relative to the base URL");
     }
     if path.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '#' | '\\')) {
         return problem(
-            "a path must not hold white space, control characters, `#` or `\\`: percent-encode them",
+            "a path must not contain whitespace, control characters, `#` or `\\`; percent-encode them",
         );
     }
     let only_path = path.split('?').next().unwrap_or(path);
@@ -43,7 +43,7 @@ pub(crate) fn fault(path: &str) -> Option<Problem> {
         segment == "." || segment == ".."
     };
     if only_path.split('/').any(folds) {
-        return problem("a path must not hold the segments `.` or `..`");
+        return problem("a path must not contain the segments `.` or `..`");
     }
     None
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_path_cant_leave_the_base_address() {
+    fn a_raw_path_cannot_escape_the_base_url() {
         for path in
             ["", "emails", "//evil.test/x", "/a/../b", "/a/%2E%2e/b", "/a b", "/a#b", "https://evil.test"]
         {

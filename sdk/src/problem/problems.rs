@@ -17,10 +17,10 @@ const MAX_FOUND_CHARS: usize = 80;
 pub struct Problem {
     /// A JSON pointer (RFC 6901) into the body, such as `/to/50` or `/3/tags/0/name`; `""` is the whole body.
     pub path: String,
-    /// The kind of rule, for programs: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `header`,
+    /// The kind of rule as a machine-readable code: `address`, `base64`, `charset`, `count`, `cycle`, `empty`, `exclusive`, `header`,
     /// `length`, `range`, `reference`, `repeated`, `required`, `reserved`, `size`, `type`, `unknown`, `unsupported` or `url`.
     pub code: &'static str,
-    /// The rule, for people, such as `at most 50 addresses`.
+    /// The rule as human-readable text, such as `` `to` must have at most 50 addresses ``.
     pub message: String,
     /// The offending value, truncated; `None` when it adds nothing to the rule.
     pub found: Option<String>,
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(left(&[("/from", "type")], &rules), ["/to/0", ""]);
         assert_eq!(left(&[("/html", "type")], &rules), ["/from", "/to/0"]);
         assert_eq!(left(&[("/subjct", "unknown")], &rules), ["/from", "/to/0", ""]);
-        assert!(left(&[("", "type")], &rules).is_empty(), "a text has no fields");
+        assert!(left(&[("", "type")], &rules).is_empty(), "a string has no fields");
         let rules = [("/tags/1/name", "empty"), ("/tags/10/name", "charset"), ("/tags/2/name", "charset")];
         assert_eq!(left(&[("/tags/1", "type")], &rules), ["/tags/10/name", "/tags/2/name"]);
         let rules = [("/3/from", "required"), ("/30/from", "required"), ("/3", "required")];

@@ -7,7 +7,7 @@
 pub struct SettingsError {
     /// The setting: `base_url`, `api_key`, `timeout`, or the environment variable that it was read from.
     pub setting: String,
-    /// The rule, such as `must be an absolute http or https address`.
+    /// The rule, such as `must be an absolute http or https URL`.
     pub rule: String,
     /// The offending value, unless it is secret.
     pub found: Option<String>,

@@ -123,7 +123,7 @@ impl Validator {
         match value {
             Value::Array(_) => self.report_found("type", rule, "an array"),
             Value::Object(_) => self.report_found("type", rule, "an object"),
-            Value::String(text) => self.report_found("type", rule, format_args!("the text {text:?}")),
+            Value::String(text) => self.report_found("type", rule, format_args!("the string {text:?}")),
             other => self.report_found("type", rule, other),
         }
     }
@@ -177,7 +177,7 @@ impl Validator {
     /// Checks that a string has no control characters.
     pub(crate) fn one_line(&mut self, name: &str, text: Option<&str>) {
         if let Some(text) = text.filter(|text| text.contains(|c: char| c.is_ascii_control())) {
-            let rule = format!("`{name}` must not hold control characters such as line breaks");
+            let rule = format!("`{name}` must not contain control characters such as line breaks");
             self.field(name, |v| v.report_found("header", rule, text.escape_debug()));
         }
     }
@@ -186,7 +186,7 @@ impl Validator {
     pub(crate) fn max_length(&mut self, name: &str, text: Option<&str>, max: usize) {
         let length = text.map_or(0, |text| text.chars().count());
         if length > max {
-            let rule = format!("`{name}` has at most {max} characters");
+            let rule = format!("`{name}` must have at most {max} characters");
             self.field(name, |v| v.report_found("length", rule, format_args!("{length} characters")));
         }
     }
@@ -194,13 +194,13 @@ impl Validator {
     /// Checks the current key of a variable or a property.
     pub(crate) fn key(&mut self, what: &str, key: &str) {
         if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-            let rule = format!("a {what}'s key is made of A-Z a-z 0-9 _");
+            let rule = format!("a {what} key must contain only ASCII letters, digits and `_`");
             self.report_found("charset", rule, key.escape_debug());
         } else if key.len() > limits::VARIABLE_KEY_CHARS {
-            let rule = format!("a {what}'s key has at most {} characters", limits::VARIABLE_KEY_CHARS);
+            let rule = format!("a {what} key must have at most {} characters", limits::VARIABLE_KEY_CHARS);
             self.report_found("length", rule, format_args!("{} characters", key.len()));
         } else if limits::RESERVED_VARIABLE_KEYS.contains(&key) {
-            self.report_found("reserved", "this key is reserved", key);
+            self.report_found("reserved", format!("the {what} key `{key}` is reserved"), key);
         }
     }
 }
@@ -211,7 +211,7 @@ impl Validator {
     pub(crate) fn object<'a>(&mut self, value: &'a Value, what: &str) -> Option<&'a Map<String, Value>> {
         let object = value.as_object();
         if object.is_none() {
-            self.wrong_type(format!("{what} is a JSON object"), value);
+            self.wrong_type(format!("{what} must be a JSON object"), value);
         }
         object
     }
@@ -241,7 +241,7 @@ impl Validator {
     pub(crate) fn text<'a>(&mut self, fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
         let value = present(fields, name)?;
         if !value.is_string() {
-            self.field(name, |v| v.wrong_type(format!("`{name}` is a text"), value));
+            self.field(name, |v| v.wrong_type(format!("`{name}` must be a string"), value));
         }
         value.as_str()
     }
@@ -267,7 +267,7 @@ impl Validator {
             None => Some(&[]),
             Some(Value::Array(items)) => Some(items),
             Some(other) => {
-                self.field(name, |v| v.wrong_type(format!("`{name}` is an array"), other));
+                self.field(name, |v| v.wrong_type(format!("`{name}` must be an array"), other));
                 None
             }
         }
@@ -277,7 +277,11 @@ impl Validator {
     pub(crate) fn one_of(&mut self, what: &str, names: &[&str], text: &str) -> bool {
         let known = names.contains(&text);
         if !known {
-            self.report_found("type", format!("{what} is one of {}", names.join(", ")), text.escape_debug());
+            self.report_found(
+                "type",
+                format!("{what} must be one of {}", names.join(", ")),
+                text.escape_debug(),
+            );
         }
         known
     }
@@ -295,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_names_its_place_by_an_escaped_pointer() {
+    fn a_problem_has_an_escaped_json_pointer() {
         let problems = Validator::run(|v| {
             v.field("a/b~c", |v| v.item(3, |v| v.report("type", "rule")));
             v.report_at("d", "type", "rule");

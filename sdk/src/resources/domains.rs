@@ -1,4 +1,4 @@
-//! Domains to send from and receive at, with their DNS records.
+//! Domains for sending and receiving, with their DNS records.
 
 mod name;
 mod new;

@@ -7,26 +7,25 @@ use crate::problem::SettingsError;
 pub(crate) fn base_url(given: &str, allow_plain_http: bool) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("base_url", rule);
     if given.is_empty() {
-        return Err(wrong("is missing: give the service's address, such as https://api.example.com"));
+        return Err(wrong("is missing; set the service's URL, such as https://api.example.com"));
     }
     let url = Url::parse(given).map_err(|error| {
-        wrong("must be an absolute address such as https://api.example.com")
-            .found(format!("{given:?}: {error}"))
+        wrong("must be an absolute URL such as https://api.example.com").found(format!("{given:?}: {error}"))
     })?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("must begin with https:// or http://").found(url.scheme()));
+        return Err(wrong("must start with https:// or http://").found(url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("must not hold a user name or password"));
+        return Err(wrong("must not contain a username or password"));
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("must not hold a query or a fragment").found(given));
+        return Err(wrong("must not contain a query or a fragment").found(given));
     }
     if url.host().is_none() {
-        return Err(wrong("must name a host").found(given));
+        return Err(wrong("must have a host").found(given));
     }
     if url.scheme() == "http" && !is_loopback(&url) && !allow_plain_http {
-        let rule = "must use https: plain http is for loopback addresses, or has to be allowed by name";
+        let rule = "must use https; plain http to a host other than loopback has to be allowed explicitly";
         return Err(wrong(rule).found(given));
     }
     Ok(url)

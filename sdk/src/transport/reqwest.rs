@@ -60,7 +60,7 @@ pub struct ReqwestTransport {
 
 type Configure = Box<dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync>;
 
-/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, whose loading takes as long as sending two
+/// How the peer is reached. Loopback addresses are never proxied; plain http needs no certificates, which take as long to load as sending two
 /// hundred emails.
 #[derive(Clone, Copy)]
 enum Route {
@@ -225,7 +225,7 @@ async fn send_stream(
             }
             Err(error) => {
                 *broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                Err(io::Error::other("the body could not be read"))
+                Err(io::Error::other("the body couldn't be read"))
             }
         }
     });

@@ -1,4 +1,4 @@
-//! A response while it arrives: status and headers first, then the body in chunks.
+//! A response as it arrives: status and headers first, then the body in chunks.
 
 use std::{fmt, pin::Pin};
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lost_body_keeps_the_bytes_that_arrived() {
+    async fn an_interrupted_body_keeps_the_bytes_that_arrived() {
         let closed = Some(TransportErrorKind::Closed);
         assert_eq!(collected(vec![Err(lost())], 9).await, (String::new(), closed));
         assert_eq!(collected(vec![Ok("abc"), Err(lost())], 9).await, ("abc".into(), closed));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_over_the_limit_is_cut_there() {
+    async fn a_body_over_the_limit_is_truncated() {
         let large = Some(TransportErrorKind::TooLarge);
         assert_eq!(collected(vec![Ok("abcd")], 3).await, ("abc".into(), large));
         assert_eq!(collected(vec![Ok("ab"), Ok("cd")], 3).await, ("abc".into(), large));

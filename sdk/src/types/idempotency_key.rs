@@ -25,14 +25,17 @@ impl IdempotencyKey {
         }
         let length = key.chars().count();
         if length > limits::IDEMPOTENCY_KEY_CHARS {
-            return Err(problem("length", "has at most 256 characters").found(format!("{length} characters")));
+            return Err(
+                problem("length", "must have at most 256 characters").found(format!("{length} characters"))
+            );
         }
         let inner_space = |(i, c): (usize, char)| c == ' ' && i > 0 && i + 1 < length;
         match key.chars().enumerate().find(|&(i, c)| !c.is_ascii_graphic() && !inner_space((i, c))) {
-            Some((at, c)) => {
-                Err(problem("charset", "holds only visible ASCII characters, and spaces only inside")
-                    .found(format!("{c:?} at position {}", at + 1)))
-            }
+            Some((at, c)) => Err(problem(
+                "charset",
+                "must contain only visible ASCII characters, and spaces only between them",
+            )
+            .found(format!("{c:?} at position {}", at + 1))),
             None => Ok(Self(key)),
         }
     }
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_hold_to_the_limit_on_both_sides() {
+    fn the_length_limit_is_enforced_exactly() {
         // IDEM-03, 5.1.17
         for key in ["a", "order-17", "a b", &"x".repeat(256)] {
             assert!(IdempotencyKey::new(key).is_ok(), "{key}");

@@ -841,7 +841,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_its_identifier_is_refused_with_the_field_name() {
+    fn a_record_without_its_identifier_is_rejected_with_the_field_name() {
         for (sent, message) in [
             (json!({ "name": "n" }), "missing field `id`"),
             (json!({ "id": null }), "missing field `id`"),

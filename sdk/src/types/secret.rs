@@ -21,7 +21,7 @@ macro_rules! secret {
             /// Validates a credential.
             ///
             /// # Errors
-            /// The text is empty, or has a character that can't occur in an HTTP header (white space, control or
+            /// The text is empty, or has a character that can't occur in an HTTP header (whitespace, control or
             /// non-ASCII characters). The message never repeats the text.
             pub fn new(text: impl Into<String>) -> Result<Self, SettingsError> {
                 let text = text.into();
@@ -29,8 +29,8 @@ macro_rules! secret {
                     return Err(SettingsError::new($what, "must not be empty"));
                 }
                 if let Some(at) = text.find(|c: char| !c.is_ascii_graphic()) {
-                    let rule = "may hold only visible ASCII characters, without white space";
-                    return Err(SettingsError::new($what, rule).found(format!("another character at byte {at}")));
+                    let rule = "must contain only visible ASCII characters without whitespace";
+                    return Err(SettingsError::new($what, rule).found(format!("an invalid character at byte {at}")));
                 }
                 Ok(Self(text.into()))
             }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_credential_is_refused_without_being_repeated() {
+    fn a_malformed_credential_is_rejected_without_being_repeated() {
         for text in ["", " ", "a b", "a\nb", "a\0b", "clé"] {
             let error = ApiKey::new(text).unwrap_err().to_string();
             assert!(error.contains("api_key"), "{error}");

@@ -106,7 +106,8 @@ impl TryFrom<&Timestamp> for SystemTime {
     type Error = Problem;
 
     fn try_from(time: &Timestamp) -> Result<Self, Problem> {
-        time.to_system_time().ok_or_else(|| Problem::new("", "type", "not a date and time").found(&time.0))
+        time.to_system_time()
+            .ok_or_else(|| Problem::new("", "type", "must be a valid date and time").found(&time.0))
     }
 }
 

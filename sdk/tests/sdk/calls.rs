@@ -35,14 +35,14 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
     assert_eq!(seen[0].header("content-type"), "application/json");
     assert_eq!(seen[0].header("idempotency-key").len(), 36);
     assert!(seen[0].header("user-agent").starts_with("posthaste/"));
-    assert_eq!(seen[0].headers.len(), 5, "no header that was not asked for: {:?}", seen[0].headers.keys());
+    assert_eq!(seen[0].headers.len(), 5, "no unexpected header: {:?}", seen[0].headers.keys());
     let body: serde_json::Value = serde_json::from_slice(&seen[0].body).unwrap();
     let expected = json!({"from": "Acme <hi@acme.test>", "to": ["ada@example.com"], "subject": "Hello", "text": "It works"});
     assert_eq!(body, expected);
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_share_one_key_and_one_body_and_calls_dont() {
+async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
     // IDEM-05, IDEM-06
     let script = Script::of([refusal(503, "service_unavailable"), Step::Lost, accepted(), accepted()]);
     let client = script.client();
@@ -88,7 +88,7 @@ async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
         Script::of([Step::Refused, refusal(429, "rate_limit_exceeded"), Step::Answer(201, json!({"id": 1}))])
             .odd();
     script.client().request(http::Method::POST, "/broadcasts").await.unwrap();
-    assert_eq!(script.seen().len(), 3, "what certainly did nothing is tried again");
+    assert_eq!(script.seen().len(), 3, "attempts that certainly had no effect are retried");
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,7 +143,7 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_limits_hold_for_an_attempt_and_for_the_whole_call() {
+async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
     let script = Script::of([Step::Silent, Step::Silent, accepted()]);
     let client = script.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -270,7 +270,7 @@ async fn invalid_input_is_reported_and_sent_only_if_unchecked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ids_become_one_path_segment_and_dot_segments_are_refused() {
+async fn ids_become_one_path_segment_and_dot_segments_are_rejected() {
     // GEN-31
     let found = json!({"id": "x", "to": [], "from": "a@x.test", "created_at": "2026-11-21 04:46:00+00", "subject": "s"});
     let script = Script::of([Step::Answer(200, found)]);
@@ -337,12 +337,12 @@ async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
     let error = script.client().api_keys().create(&posthaste::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
-    assert!(decode.sample.contains("re_sentinel"), "the field itself has it");
+    assert!(decode.sample.contains("re_sentinel"), "the sample contains it");
     assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_brings() {
+async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
     for second in
         [Step::Text(422, r#"{"name":"validation_error"}"#), Step::Refused, Step::Lost, Step::Untrusted]
     {

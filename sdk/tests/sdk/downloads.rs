@@ -30,7 +30,7 @@ async fn no_credential_or_default_header_is_sent_to_a_download_url() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_invalid_url_is_refused_and_not_repeated() {
+async fn an_invalid_url_is_rejected_and_not_repeated() {
     let script = Script::of([]);
     let over_https = script.builder().base_url("https://api.test").build().unwrap();
     let over_http = script.client();
@@ -49,7 +49,7 @@ async fn an_invalid_url_is_refused_and_not_repeated() {
     assert!(script.seen().is_empty());
 }
 
-/// How one range request is answered.
+/// The response to one range request.
 struct Files {
     content: Vec<u8>,
     /// The number of bytes after which each connection breaks.

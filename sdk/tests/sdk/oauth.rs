@@ -68,7 +68,7 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     );
     assert_eq!(seen[0].header("content-type"), "application/x-www-form-urlencoded");
     assert_eq!(seen[0].header("accept-encoding"), "identity");
-    assert_eq!(seen[0].header("authorization"), "", "a public client has nothing to prove itself with");
+    assert_eq!(seen[0].header("authorization"), "", "a public client has no credential");
     let sent: std::collections::BTreeMap<_, _> = form_urlencoded::parse(&seen[0].body).into_owned().collect();
     let names: Vec<_> = sent.keys().map(String::as_str).collect();
     assert_eq!(names, ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"]);
@@ -119,7 +119,7 @@ async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
         let server = server(&script);
         let (authorization, redeemed) = authorized(&server);
         match auth_error(server.exchange(&authorization, &redeemed).await.unwrap_err()) {
-            AuthError::Refused(error) => {
+            AuthError::Rejected(error) => {
                 assert_eq!((error.code, error.status.unwrap().as_u16()), (code, status));
                 assert_eq!(error.description.as_deref(), Some("why"));
             }
@@ -147,7 +147,7 @@ async fn a_program_registers_as_a_public_client() {
         Script::of([Step::Answer(429, json!({"error": "too_many_requests", "error_description": "later"}))])
             .odd();
     let error = auth_error(server(&script).register(&asked).await.unwrap_err());
-    assert!(matches!(error, AuthError::Refused(_)), "{error:?}");
+    assert!(matches!(error, AuthError::Rejected(_)), "{error:?}");
 }
 
 #[tokio::test]

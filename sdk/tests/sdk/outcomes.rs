@@ -139,7 +139,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
     let idempotent = operation != Operation::Event;
     let reads = operation == Operation::Read;
     if !idempotent {
-        assert!(!seen[..sent - 1].iter().any(|step| step.may_have_acted()), "repeated: {what}");
+        assert!(!seen[..sent - 1].iter().any(|step| step.may_have_acted()), "retried: {what}");
     }
     let Err(error) = result else {
         assert_eq!(seen.last(), Some(&Step::Accepted), "{what}");
@@ -163,7 +163,7 @@ async fn check(operation: Operation, sequence: &[Step], attempts: usize) {
         assert_eq!(error.outcome(), expected, "{what}");
     }
     if error.is_retryable() && !idempotent {
-        assert!(!seen.iter().any(|step| step.may_have_acted()), "not safe to repeat: {what}");
+        assert!(!seen.iter().any(|step| step.may_have_acted()), "not safe to retry: {what}");
     }
     assert_eq!(error.idempotency_key().is_some(), operation == Operation::Send, "{what}");
     assert_eq!(error.attempts() as usize, sent, "{what}");

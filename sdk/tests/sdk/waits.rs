@@ -78,21 +78,24 @@ async fn one_more_poll_follows_the_timeout() {
     let script = Script::of([email("queued"), email("queued"), email("queued"), email("sent")]);
     let begun = Instant::now();
     let error = script.client().emails().wait("e1").max_wait(Duration::from_secs(2)).await.unwrap_err();
-    assert_eq!(begun.elapsed(), Duration::from_secs(2), "not longer than allowed");
+    assert_eq!(begun.elapsed(), Duration::from_secs(2), "no longer than the maximum");
     assert!(error.is_retryable());
-    assert_eq!(error.to_string(), "not settled after 2 s: it is sent");
+    assert_eq!(
+        error.to_string(),
+        "timed out after 2 s waiting for a terminal state; the last status is sent"
+    );
     let over = pending(error);
     assert_eq!((over.state.as_deref(), over.polls), (Some("sent"), 4));
-    assert_eq!(polls(&script), [0, 500, 1_250, 2_000], "the last look is at the end of the time");
+    assert_eq!(polls(&script), [0, 500, 1_250, 2_000], "the last poll is at the timeout");
 
     let script = Script::of([email("queued"), email("delivered")]);
     let found = script.client().emails().wait("e1").max_wait(Duration::from_millis(300)).await;
-    assert!(found.is_ok(), "what happened during the last pause counts");
+    assert!(found.is_ok(), "a change during the last interval counts");
     assert_eq!(polls(&script), [0, 300]);
 
     let script = Script::of([email("queued")]);
     let error = script.client().emails().wait("e1").max_wait(Duration::ZERO).await.unwrap_err();
-    assert_eq!(pending(error).polls, 1, "no time at all is one look");
+    assert_eq!(pending(error).polls, 1, "a zero timeout allows one poll");
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,8 +116,8 @@ async fn a_transient_failure_does_not_end_a_wait() {
     let script = Script::of((0..3).map(|_| refusal(503, "service_unavailable")));
     let client = script.builder().retry(RetryPolicy::never()).build().unwrap();
     let error = client.emails().wait("e1").max_wait(Duration::from_secs(1)).await.unwrap_err();
-    assert_eq!(error.to_string(), "not settled after 1 s");
-    assert_eq!(pending(error).state, None, "nothing was ever recorded");
+    assert_eq!(error.to_string(), "timed out after 1 s waiting for a terminal state");
+    assert_eq!(pending(error).state, None, "no status was reported");
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +130,7 @@ async fn an_unresponsive_service_makes_no_wait_endless() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_poll_ends_the_wait() {
+async fn a_rejected_poll_ends_the_wait() {
     for (status, name, kind) in [
         (404, "not_found", ApiErrorKind::NotFound),
         (401, "restricted_api_key", ApiErrorKind::Permission),
@@ -148,7 +151,7 @@ async fn an_unknown_state_is_not_terminal() {
     script.client().emails().wait("e1").await.unwrap();
     let script = Script::of([email("teleported"), email(Value::Null)]);
     let error = script.client().emails().wait("e1").max_wait(Duration::from_millis(500)).await.unwrap_err();
-    assert_eq!(pending(error).state.as_deref(), Some("teleported"), "the last word counts");
+    assert_eq!(pending(error).state.as_deref(), Some("teleported"), "the last status is reported");
 }
 
 #[tokio::test(start_paused = true)]

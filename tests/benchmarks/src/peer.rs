@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::io;
 use std::fmt::Write as _;
+use std::io;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -116,7 +116,7 @@ impl Bench {
     ///
     /// If the settings are invalid.
     pub fn client(&self) -> Client {
-        self.builder().build().expect("the settings are right")
+        self.builder().build().expect("the settings are valid")
     }
 
     /// The settings of [`client`](Self::client), for modification.
@@ -182,7 +182,7 @@ impl Bench {
     pub fn judge(&self) {
         let requests = self.requests();
         let full = requests.len() >= self.service().settings().keep_requests;
-        assert!(!full, "more requests than the server keeps: the first can't be judged");
+        assert!(!full, "more requests than the server retains: the first ones can't be validated");
         let mut report = String::new();
         for (number, exchange) in requests.iter().enumerate() {
             for breach in breaches(exchange) {
@@ -190,7 +190,7 @@ impl Bench {
                 report.push_str(&breach);
             }
         }
-        assert!(report.is_empty(), "the contract is broken:{report}");
+        assert!(report.is_empty(), "the contract is violated:{report}");
     }
 }
 
@@ -255,10 +255,14 @@ fn breaches(exchange: &RecordedRequest) -> Vec<String> {
             vec![format!("keeps the contract; a test marks it as one that breaks it ({expected:?})")]
         }
         Some(Expect::Refusal) if !answer.status.is_client_error() => {
-            vec![format!("breaks the contract and is answered {}: {}", answer.status, of_request.join("; "))]
+            vec![format!(
+                "violates the contract, and the response is {}: {}",
+                answer.status,
+                of_request.join("; ")
+            )]
         }
         Some(Expect::Tolerance) if !answer.status.is_success() => {
-            vec![format!("was to be tolerated and is answered {}", answer.status)]
+            vec![format!("was expected to be accepted, and the response is {}", answer.status)]
         }
         Some(_) => of_answer(),
     }

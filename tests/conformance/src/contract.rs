@@ -82,7 +82,7 @@ impl Contract {
     pub fn breaches_of_request(&self, request: &Request) -> Vec<String> {
         match self.operation(&request.method, &request.path) {
             Some(operation) => operation.breaches_of_request(request),
-            None => vec![format!("{} {} is no operation of the contract", request.method, request.path)],
+            None => vec![format!("{} {} isn't an operation of the contract", request.method, request.path)],
         }
     }
 

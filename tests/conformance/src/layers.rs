@@ -51,7 +51,7 @@ pub fn check(root: &Path, layers: &[&str], exempt: &[&str], least: usize) {
     assert!(checked >= least, "only {checked} imports were found: the parser is broken");
     assert!(violations.is_empty(), "{}", violations.join("\n"));
     let circle = in_circles(&graph);
-    assert!(circle.is_empty(), "these files import one another in a circle:\n{}", circle.join("\n"));
+    assert!(circle.is_empty(), "these files form an import cycle:\n{}", circle.join("\n"));
 }
 
 /// The files on an import cycle, if there is one.

@@ -190,7 +190,7 @@ impl Peer {
     pub fn judge(&self) {
         for request in self.requests() {
             let breaches = Contract::get().breaches_of_request(&request.request());
-            assert!(breaches.is_empty(), "the contract is broken: {breaches:#?}");
+            assert!(breaches.is_empty(), "the contract is violated: {breaches:#?}");
         }
     }
 

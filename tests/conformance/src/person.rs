@@ -65,20 +65,22 @@ impl Person {
             .body(body)
             .send()
             .await
-            .expect("an answer to the form");
+            .expect("a response to the form");
         location(&answer, &page)
     }
 
     async fn get(&self, address: &str) -> Response {
-        self.browser.get(address).send().await.expect("an answer")
+        self.browser.get(address).send().await.expect("a response")
     }
 }
 
 fn location(answer: &Response, base: &str) -> String {
-    let to =
-        answer.headers().get(header::LOCATION).unwrap_or_else(|| panic!("{} leads nowhere", answer.status()));
-    let base = Url::parse(base).expect("an address");
-    base.join(to.to_str().expect("text")).expect("an address").into()
+    let to = answer
+        .headers()
+        .get(header::LOCATION)
+        .unwrap_or_else(|| panic!("{} has no Location", answer.status()));
+    let base = Url::parse(base).expect("a URL");
+    base.join(to.to_str().expect("text")).expect("a URL").into()
 }
 
 fn cookie(headers: &HeaderMap) -> String {

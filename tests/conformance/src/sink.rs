@@ -51,8 +51,8 @@ impl Sink {
         let deliveries = self.raw(count).await.into_iter().map(|request| {
             let breaches =
                 Contract::get().breaches_of_delivery(&request.headers, &request.body.clone().into());
-            assert!(breaches.is_empty(), "the contract is broken: {breaches:#?}");
-            let delivery = verifier.verify(&request.headers, &request.body).expect("a signature that fits");
+            assert!(breaches.is_empty(), "the contract is violated: {breaches:#?}");
+            let delivery = verifier.verify(&request.headers, &request.body).expect("a valid signature");
             delivery.event().expect("an event")
         });
         deliveries.collect()
@@ -72,7 +72,7 @@ impl Sink {
                 return new.to_vec();
             }
             let came = all.len() - self.taken;
-            assert!(Instant::now() < until, "{came} deliveries came, and {count} were expected");
+            assert!(Instant::now() < until, "{came} deliveries arrived, expected {count}");
             sleep(Duration::from_millis(2)).await;
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let dry_run = dry_run.and_then(|form| {
         let read = DryRun::read(&form);
         if read.is_none() {
-            problems.add("type", "the form must be json or curl", flag_origin("--dry-run", 1, &form));
+            problems.add("type", "--dry-run must be json or curl", flag_origin("--dry-run", 1, &form));
         }
         read
     });
@@ -80,7 +80,7 @@ fn read_method(text: &str, problems: &mut Problems) -> Method {
     known.into_iter().find(|method| method.as_str() == upper).unwrap_or_else(|| {
         problems.add(
             "type",
-            "the method must be GET, POST, PUT, PATCH, DELETE or HEAD",
+            "METHOD must be GET, POST, PUT, PATCH, DELETE or HEAD",
             flag_origin("METHOD", 1, text),
         );
         Method::GET
@@ -91,7 +91,7 @@ fn read_method(text: &str, problems: &mut Problems) -> Method {
 fn fill(path: &str, segments: &[String], problems: &mut Problems) -> String {
     let at_path = |span| flag_span("PATH", 1, path, span);
     if path.contains("://") || path.starts_with("//") {
-        let rule = "PATH is relative to the service's base URL; set that with --base-url";
+        let rule = "PATH must be relative to the service's base URL; set that with --base-url";
         problems.add("url", rule, flag_origin("PATH", 1, path));
         return "/".to_owned();
     }
@@ -132,11 +132,13 @@ fn headers(values: &[String], problems: &mut Problems) -> Vec<(String, String)> 
         let (name, value) = (pair.name, pair.value.trim());
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            (Err(_), _) => problems.add("header", "this isn't a valid header name", origin(pair.name_at())),
+            (Err(_), _) => {
+                problems.add("header", "a header must have a valid HTTP name", origin(pair.name_at()))
+            }
             (_, Err(_)) => {
                 problems.add(
                     "header",
-                    "a header's value must not contain control characters such as line breaks",
+                    "a header value must not contain control characters such as line breaks",
                     origin(pair.value_at),
                 );
             }
@@ -226,7 +228,7 @@ fn document(name: &str, stdin: &mut StdinReaders, problems: &mut Problems) -> Op
                 document.repeated.iter().map(|pointer| (pointer.as_str(), Target::Key)),
             );
             for (pointer, span) in document.repeated.iter().zip(spans) {
-                let problem = Problem::new(pointer.as_str(), "repeated", "this key is given twice");
+                let problem = Problem::new(pointer.as_str(), "repeated", "this key is repeated");
                 problems.0.push(Diagnostic { problem, origin: Some(source.origin(&text, span)), hint: None });
             }
             Some(document.value)

@@ -42,10 +42,10 @@ pub(crate) struct RevokeArgs {
 const TABLE: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Id),
-        Column::new("client", "PROGRAM", Kind::Shrinks).at("/client/name"),
+        Column::new("client", "APPLICATION", Kind::Shrinks).at("/client/name"),
         Column::new("scopes", "SCOPES", Kind::Text),
         Column::new("revoked_at", "REVOKED", Kind::Time),
-        Column::new("created_at", "GIVEN", Kind::Time),
+        Column::new("created_at", "CREATED", Kind::Time),
     ],
     shown: 5,
     nothing: "no OAuth grants yet",
@@ -62,7 +62,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
             flags.finish()?;
             let unknown_outcome = "the grant may have been revoked; check: posthaste auth grants list";
-            let question = format!("Revoke grant {}? The application loses its access", args.id);
+            let question = format!("Revoke grant {}? The application will lose access", args.id);
             mutation::confirm(dry_run.is_some(), &question, context).await?;
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());
             match mutation::execute(dry_run, unknown_outcome, context, make).await? {

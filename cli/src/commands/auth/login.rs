@@ -1,4 +1,4 @@
-//! `auth login`: through a browser, by a pasted redirect address, or with an API key from standard input.
+//! `auth login`: through a browser, by a pasted redirect URL, or with an API key from standard input.
 //!
 //! The credential store is tested before the browser opens, so that a grant can always be stored. Until the code is exchanged nothing has
 //! changed anywhere, and Ctrl-C exits at once; afterwards it waits until the login is stored.
@@ -34,13 +34,13 @@ use crate::signals;
 
 /// The default: least privilege.
 const SCOPE: &str = "emails:send";
-/// The redirect URI if no port can be opened: the browser fails there, and shows the address to paste.
+/// The redirect URI if no port can be opened: the browser fails there, and shows the URL to paste.
 const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 
 /// Log in through a browser
 ///
-/// Prints the address of a page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
-/// open the page anywhere and paste the address you end up on, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
+/// Prints the URL of the consent page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
+/// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
 /// Tokens are stored in the system keyring and refreshed when needed. POSTHASTE_API_KEY and --api-key-file take precedence over a login.
 #[derive(Debug, clap::Args)]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// OAuth client ID [default: client_id of the profile, else discovered or registered]
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Print the page's address without opening a browser
+    /// Print the page's URL without opening a browser
     #[arg(long)]
     no_browser: bool,
     /// Port for the browser's redirect [default: any free port]
@@ -164,7 +164,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     if context.global.has_sandbox() {
         flags.wrong(
             "exclusive",
-            "this command's own sandbox ends with it, and the login with the sandbox",
+            "auth login can't be used with --sandbox: the login would end with the command",
             "--sandbox",
             "",
         );
@@ -262,7 +262,7 @@ impl Grant {
     }
 }
 
-/// Goes through the browser to an authorization code.
+/// Obtains an authorization code through the browser.
 async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<Grant, Fail> {
     let server = server(&plan.base_url).await?;
     let may_paste = is_interactive(context)?;
@@ -293,7 +293,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
     }
     let paste = may_paste.then(paste::Paste::listen);
     if may_paste {
-        context.out.note("Waiting for the browser… or paste the address it ends up on and press Enter.");
+        context.out.note("Waiting for the browser… or paste the URL it redirects to and press Enter.");
     } else {
         context.out.note("Waiting for the browser…");
     }
@@ -315,7 +315,7 @@ async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
     }
 }
 
-/// Prints the page's address: always, since a failing opener may not report it.
+/// Prints the page's URL: always, since a failing opener may not report it.
 fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     let (url, scope) = (authorization.url().as_str(), plan.scopes.join(" "));
     write_stderr(&if context.out.messages_are_json() {
@@ -325,7 +325,7 @@ fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     });
 }
 
-/// Waits for the redirect or the pasted address, whichever is first.
+/// Waits for the redirect or the pasted URL, whichever is first.
 async fn wait_for_code(
     receiver: Option<RedirectListener>,
     paste: Option<paste::Paste>,

@@ -1,4 +1,4 @@
-//! `automations create` and `update`: a definition from a file; problems are reported at their place there.
+//! `automations create` and `update`: a definition from a file; problems are reported with their location in it.
 
 use posthaste::{AutomationPatch, NewAutomation, Problems};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::input::name::argument_or_flag;
 ///
 /// The definition is a JSON object with `steps` and `connections`, and with `name` and `status` unless flags set them. A step has `key`, `type`
 /// and `config`; the types are trigger, send_email, delay, wait_for_event, condition, contact_update, contact_delete and add_to_segment. A
-/// connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, at their place in the file.
+/// connection has `from`, `to` and, after conditions and waits, `type`. All problems are reported at once, with their location in the file.
 ///
 /// Prints the ID. Without a status the automation is disabled: events don't start runs.
 #[derive(Debug, clap::Args)]

@@ -74,7 +74,7 @@ const STEPS: [Column; 6] = [
     Column::new("status", "STATUS", Kind::State),
     Column::new("started_at", "STARTED", Kind::Time),
     Column::new("completed_at", "ENDED", Kind::Time),
-    Column::new("error", "WHY", Kind::Shrinks).at("/error/message"),
+    Column::new("error", "ERROR", Kind::Shrinks).at("/error/message"),
 ];
 
 pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> {
@@ -90,7 +90,7 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
     Ok(())
 }
 
-/// Reports each unknown status at its place.
+/// Reports each unknown status with its location.
 fn statuses(text: &str, flags: &mut Flags) -> Vec<RunStatus> {
     let (mut read, mut start) = (Vec::new(), 0);
     for part in text.split(',') {

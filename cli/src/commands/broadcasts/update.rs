@@ -72,7 +72,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let nothing = set.is_empty() && clear.is_empty() && !bodies.unread;
     if nothing {
         flags.help("posthaste broadcasts update ID --subject '…'");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     } else {
         flags.add_problems(patch.check().or_else(|problems| {
             // An unknown field name leaves nothing to change; it was reported already.

@@ -20,9 +20,9 @@ pub(super) struct Args {
     /// Whether the contact is unsubscribed from all broadcasts: true or false
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = BOOL, hide_possible_values = true)]
     pub(super) unsubscribed: Option<String>,
-    /// Set a text property; repeatable
+    /// Set a string property; repeatable
     ///
-    /// The property must exist: posthaste properties create. The value is always text: `--property N=007` stays `007`.
+    /// The property must exist: posthaste properties create. The value is always a string: `--property N=007` stays `007`.
     #[arg(long, value_name = "KEY=TEXT")]
     property: Vec<String>,
     /// Set a property to a JSON string or number; repeatable
@@ -53,7 +53,7 @@ impl Args {
                 Ok((key, _)) if found.iter().any(|(known, _)| known == key) => {
                     flags.wrong_nth(
                         "exclusive",
-                        format!("the property `{key}` is given twice"),
+                        format!("the property `{key}` is repeated"),
                         flag,
                         i + 1,
                         text,
@@ -80,12 +80,7 @@ impl Args {
                 }
             };
             if found.iter().any(|(known, _)| *known == key) {
-                flags.wrong(
-                    "exclusive",
-                    format!("the property `{key}` is given twice"),
-                    "--properties",
-                    text,
-                );
+                flags.wrong("exclusive", format!("the property `{key}` is repeated"), "--properties", text);
             }
             flags.field(&format!("/properties{}", json::pointer(&key)), "--properties", Some(text));
             found.push((key, value));

@@ -41,7 +41,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if patch.as_ref().is_none_or(is_empty) {
         flags.help("posthaste contacts update ID|EMAIL --first-name '…'");
         if patch.is_some() {
-            flags.missing("what to change");
+            flags.missing("a field to change");
         }
     } else if let Some(patch) = &patch {
         flags.add_problems(patch.check());

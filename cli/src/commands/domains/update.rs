@@ -85,7 +85,7 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
         flags.add_problems(Problems::check(problems));
     } else {
         flags.help("posthaste domains update ID --open-tracking");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;

@@ -15,7 +15,7 @@ use crate::input::{body_builder::flag_origin, documents::Documents};
 
 /// Send up to 100 emails in one request
 ///
-/// FILE is a JSON array of emails, or one JSON object per line, in the form of the API; - reads standard input. Batches don't support
+/// FILE is a JSON array of emails, or one JSON object per line, in the API's format; - reads standard input. Batches don't support
 /// attachments and `scheduled_at`. One invalid email fails the whole batch and nothing is sent, unless --permissive is given.
 ///
 /// Prints the IDs of the accepted emails in order, one per line.
@@ -72,7 +72,7 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let read = DryRun::read(&form);
         if read.is_none() {
             of_flags.push(at_flag(
-                Problem::new("", "type", "the form must be json or curl"),
+                Problem::new("", "type", "--dry-run must be json or curl"),
                 "--dry-run",
                 &form,
             ));

@@ -49,7 +49,7 @@ use crate::output::progress::Upload;
 pub(crate) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`
     ///
-    /// Defaults to the profile's `from`, unless a template is used: that may define a sender.
+    /// Defaults to the profile's `from`, unless a template is used, which may define a sender.
     #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
     /// Recipients, at most 50; several values or repeated flags
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     subject: Option<String>,
     /// Plain-text body; derived from the HTML by default
     ///
-    /// An empty text disables the derivation. For a text with a leading dash, write --text='- one'.
+    /// An empty value disables the derivation. For text with a leading dash, write --text='- one'.
     #[arg(long, value_name = "TEXT", help_heading = "Body")]
     text: Option<String>,
     /// Plain-text body from a file; - reads standard input
@@ -82,10 +82,10 @@ pub(crate) struct Args {
     /// Replaces text and HTML: the service rejects both together.
     #[arg(long, value_name = "ID", help_heading = "Body")]
     template: Option<String>,
-    /// Set a template variable to a text; repeatable
+    /// Set a template variable to a string; repeatable
     ///
-    /// `NAME=@path` reads the text from a file, `NAME=@-` from standard input; `NAME=@@x` is the text `@x`. The value is always text:
-    /// `--var N=007` stays `007`. A name may have 50 characters of A-Z a-z 0-9 _, a text 2,000 characters.
+    /// `NAME=@path` reads the value from a file, `NAME=@-` from standard input; `NAME=@@x` is the literal `@x`. The value is always a string:
+    /// `--var N=007` stays `007`. A name may have up to 50 characters of A-Z a-z 0-9 _, a value up to 2,000.
     #[arg(long, value_name = "NAME=TEXT", help_heading = "Body")]
     var: Vec<String>,
     /// Set a template variable to a JSON string or number; repeatable
@@ -128,7 +128,7 @@ pub(crate) struct Args {
     /// 1 to 256 visible ASCII characters. Derive it from what identifies the send: order-17-confirmation.
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     idempotency_key: Option<String>,
-    /// Start from a JSON object in the form of the API; - reads standard input
+    /// Start from a JSON object in the API's format; - reads standard input
     ///
     /// Flags override it: --to replaces all its recipients; --tag, --header and --var replace entries with the same name;
     /// --attach adds to its attachments.

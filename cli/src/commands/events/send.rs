@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Email address of the contact, who is created if unknown
     #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
-    /// Payload field as text, KEY=TEXT, or the whole payload as a JSON object; repeatable
+    /// Payload field as a string, KEY=TEXT, or the whole payload as a JSON object; repeatable
     #[arg(long, value_name = "KEY=TEXT|JSON")]
     payload: Vec<String>,
     /// Payload field as JSON: a number, a boolean, …; repeatable
@@ -85,7 +85,7 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
         if !typed && text.trim_start().starts_with('{') {
             for (key, value) in flags.object(flag, n, text) {
                 if payload.insert(key, value).is_some() {
-                    flags.wrong_nth("exclusive", "a key in this object is given twice", flag, n, text);
+                    flags.wrong_nth("exclusive", "a key in this object is repeated", flag, n, text);
                 }
             }
             continue;
@@ -99,7 +99,7 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
             match json::read(pair.value) {
                 Ok(document) if document.repeated.is_empty() => document.value,
                 Ok(_) => {
-                    flags.wrong_nth("repeated", "a key is given twice", flag, n, text);
+                    flags.wrong_nth("repeated", "a key is repeated", flag, n, text);
                     continue;
                 }
                 Err(error) => {
@@ -112,7 +112,7 @@ fn payload(args: &Args, flags: &mut Flags) -> Map<String, Value> {
             Value::String(pair.value.to_owned())
         };
         if payload.insert(pair.name.to_owned(), value).is_some() {
-            flags.wrong_nth("exclusive", "this key is given twice", flag, n, text);
+            flags.wrong_nth("exclusive", "this key is repeated", flag, n, text);
         }
     }
     payload

@@ -8,7 +8,7 @@ use crate::input::flags::Flags;
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct Args {
-    /// Text used for contacts without a value
+    /// String used for contacts without a value
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     fallback: Option<String>,
     /// Number used for contacts without a value

@@ -49,7 +49,7 @@ fn plan(args: Args) -> Result<(ContactPropertyPatch, Option<DryRun>), Fail> {
     let fallback_is_given = fallback.is_given();
     if !fallback_is_given && clear.is_empty() {
         flags.help("posthaste properties update ID --fallback '…'");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     }
     let mut patch = ContactPropertyPatch::new();
     match fallback.read(&mut flags) {

@@ -29,7 +29,7 @@ use crate::settings::keys;
 /// printed first. The first watch starts with new emails. An email counts as printed once its line has been written: after a crash or power
 /// failure the last lines may be repeated, but none is lost. Two concurrent watches need separate cursor files.
 ///
-/// Temporary failures are retried with pauses of up to a minute: lost connections, service errors, rate limits. Permanent ones end the
+/// Temporary failures are retried with delays of up to a minute: lost connections, service errors, rate limits. Permanent ones end the
 /// watch: a rejected key exits with 4. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(

@@ -171,9 +171,9 @@ async fn folder(folder: &Path, mails: &[Mail], client: &Client, context: &Contex
             json!({ "id": mail.id, "path": path.display().to_string(), "size": bytes.len(), "new": new }),
         );
     }
-    let forgotten = if gone == 0 { String::new() } else { format!("; {gone} evicted in the meantime") };
+    let evicted = if gone == 0 { String::new() } else { format!("; {gone} evicted in the meantime") };
     context.out.note(&format!(
-        "{}, {} of them new{forgotten}",
+        "{}, {} of them new{evicted}",
         counted(saved.len(), "mail"),
         saved.len() - known
     ));

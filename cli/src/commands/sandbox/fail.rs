@@ -104,8 +104,8 @@ const COLUMNS: &[Column] = &[
     Column::new("path", "PATH", Kind::Text),
     Column::new("action", "ACTION", Kind::State),
     Column::new("status", "STATUS", Kind::Text),
-    Column::new("often", "HOW OFTEN", Kind::Text).of(often),
-    Column::new("met", "MET", Kind::Text),
+    Column::new("often", "FREQUENCY", Kind::Text).of(often),
+    Column::new("met", "MATCHES", Kind::Text),
     Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).at("/client_gets/summary"),
 ];
 
@@ -123,7 +123,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             }
             context.out.list(&list, &columns)
         }
-        Plan::TakeBack(id) => {
+        Plan::Remove(id) => {
             let path = match &id {
                 Some(id) => format!("/_/faults/{id}"),
                 None => "/_/faults".to_owned(),
@@ -146,7 +146,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 
 enum Plan {
     List,
-    TakeBack(Option<String>),
+    Remove(Option<String>),
     Add(Map<String, Value>),
 }
 
@@ -172,7 +172,7 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
         if !id.bytes().all(|byte| byte.is_ascii_digit()) {
             flags.wrong("type", "the ID must be a number, as shown by --list", "--clear", id);
         }
-        return Plan::TakeBack(Some(id.clone()).filter(|id| !id.is_empty()));
+        return Plan::Remove(Some(id.clone()).filter(|id| !id.is_empty()));
     }
     if *list { Plan::List } else { Plan::Add(wanted) }
 }
@@ -339,7 +339,7 @@ fn which(fault: &Value) -> String {
 fn often(fault: &Value) -> String {
     match (fault["left"].as_u64(), fault["percent"].as_u64()) {
         (Some(left), _) => format!("the next {left}"),
-        (_, Some(percent)) => format!("{percent} in 100"),
+        (_, Some(percent)) => format!("{percent}%"),
         _ => "all".to_owned(),
     }
 }

@@ -50,7 +50,7 @@ struct Queue {
 /// A validated server to forward to.
 pub(super) struct Target {
     transport: AsyncSmtpTransport<Tokio1Executor>,
-    /// Its address, without credentials.
+    /// Its URL, without credentials.
     name: String,
     /// The password would be sent unencrypted.
     readable: bool,
@@ -95,7 +95,7 @@ impl Target {
     }
 }
 
-/// The address without credentials.
+/// The URL without credentials.
 fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default())

@@ -18,7 +18,7 @@ const TRY: [&str; 2] = [
 
 /// Run the sandbox until Ctrl-C
 ///
-/// Prints its address, its inbox and the variables that point other programs to it. Reachable only from this machine. After Ctrl-C, the
+/// Prints its URL, its inbox and the variables that point other programs to it. Reachable only from this machine. After Ctrl-C, the
 /// exit code is 0.
 ///
 /// Addresses determine outcomes: email to delivered@, opened@, clicked@, bounced@, complained@, delayed@, suppressed@, failed@ or no-tls@ at

@@ -83,12 +83,12 @@ impl SandboxServer {
         self.tls.as_ref().map(Tls::fingerprint)
     }
 
-    /// The server captured mails are forwarded to, without credentials.
+    /// The server that captured mails are forwarded to, without credentials.
     pub(super) fn forwards_to(&self) -> Option<&str> {
         self.forwards_to.as_deref()
     }
 
-    /// The sandbox's addresses for programs.
+    /// The sandbox's URLs for programs.
     pub(super) fn describe(&self) -> Value {
         let mut addresses =
             json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });

@@ -15,7 +15,7 @@ use crate::output::table::at;
 /// Send a simulated event to subscribed webhooks
 ///
 /// Every subscribed webhook of this key receives the event signed like a real one, with retries. Fields of its data can be overridden: a name is
-/// a dotted path, or a JSON pointer if a key contains dots; = sets a text, := sets JSON, and :=null removes the field.
+/// a dotted path, or a JSON pointer if a key contains dots; = sets a string, := sets JSON, and :=null removes the field.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox trigger email.bounced\n  \
@@ -90,7 +90,7 @@ fn apply_override(data: &mut Map<String, Value>, text: &str) -> Result<(), Strin
         place = inner.as_object_mut().ok_or_else(|| format!("`{folder}` already has a value"))?;
     }
     if place.insert(last.clone(), value).is_some() {
-        return Err(format!("`{name}` is given twice"));
+        return Err(format!("`{name}` is repeated"));
     }
     Ok(())
 }

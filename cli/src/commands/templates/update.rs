@@ -78,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     patch = clear::apply(patch, &clear, &CLEARS, &set, &mut flags);
     if set.is_empty() && clear.is_empty() && !bodies.unread {
         flags.help("posthaste templates update welcome --subject '…'");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     }
     flags.add_problems(patch.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());

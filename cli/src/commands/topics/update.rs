@@ -57,7 +57,7 @@ fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
     flags.field("/visibility", "--visibility", visibility.as_deref());
     if name.is_none() && description.is_none() && visibility.is_none() && clear.is_empty() {
         flags.help("posthaste topics update ID --name '…'");
-        flags.missing("what to change");
+        flags.missing("a field to change");
     }
     let mut patch = TopicPatch::new();
     for (i, field) in clear.iter().enumerate() {

@@ -90,7 +90,7 @@ const EVENTS: Table = Table {
         Column::new("id", "ID", Kind::Text),
         Column::new("type", "TYPE", Kind::Shrinks),
         Column::new("status", "STATUS", Kind::State),
-        Column::new("created_at", "HAPPENED", Kind::Time),
+        Column::new("created_at", "OCCURRED", Kind::Time),
     ],
     shown: 4,
     nothing: "no events yet",
@@ -99,7 +99,7 @@ const EVENTS: Table = Table {
 const ATTEMPTS: Table = Table {
     columns: &[
         Column::new("id", "ID", Kind::Text),
-        Column::new("http_status_code", "ANSWER", Kind::Text),
+        Column::new("http_status_code", "STATUS", Kind::Text),
         Column::new("response", "RESPONSE", Kind::Shrinks),
         Column::new("sent_at", "SENT", Kind::Time),
     ],

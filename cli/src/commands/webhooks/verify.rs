@@ -89,7 +89,7 @@ fn refused(refusal: &VerificationError) -> Fail {
         VerificationError::Missing { .. } => {
             "a delivery has the headers svix-id, svix-timestamp and svix-signature"
         }
-        _ => "the delivery doesn't have the service's format",
+        _ => "the request isn't a delivery of the service",
     };
     Fail::Rejected { message: format!("verification failed: {refusal}"), hint: Some(hint.to_owned()) }
 }

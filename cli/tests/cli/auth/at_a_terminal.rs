@@ -46,7 +46,7 @@ impl Session {
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let mut pty = spawn_command(command, Some(10_000)).unwrap();
         let (_, page) = pty.exp_regex(r"http://[^\s]+/oauth/authorize\?[^\s]+").unwrap();
-        pty.exp_string("or paste the address").unwrap();
+        pty.exp_string("or paste the URL").unwrap();
         pty.exp_string("Enter.").unwrap();
         Self { pty, page: Url::parse(&page).unwrap(), posthaste }
     }
@@ -69,7 +69,7 @@ impl Session {
 }
 
 #[test]
-fn the_redirect_address_can_be_pasted() {
+fn the_redirect_url_can_be_pasted() {
     let service = service();
     let mut session = Session::by_a_shell(&service);
     let back = session.allowed();
@@ -78,13 +78,13 @@ fn the_redirect_address_can_be_pasted() {
     let code =
         Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
     for (pasted, refusal) in [
-        (code.as_str(), "paste the complete address"),
-        ("http://127.0.0.1:1/callback?code=x", "paste the complete address"),
-        ("hello there", "paste the complete address"),
+        (code.as_str(), "paste the complete URL"),
+        ("http://127.0.0.1:1/callback?code=x", "paste the complete URL"),
+        ("hello there", "paste the complete URL"),
         (&format!("{here}?code=x"), "belongs to another login"),
         (&format!("{here}?code=x&state={}", "A".repeat(43)), "belongs to another login"),
-        (&format!("{here}?code=x&code=y&state={state}"), "twice"),
-        (&"x".repeat(4_090), "paste the complete address"),
+        (&format!("{here}?code=x&code=y&state={state}"), "repeated"),
+        (&"x".repeat(4_090), "paste the complete URL"),
     ] {
         session.pty.send_line(pasted).unwrap();
         session.pty.exp_string(refusal).unwrap();
@@ -122,7 +122,7 @@ fn a_terminal_shows_the_remaining_time() {
     let mut session = Session::with(&service, &["--login-timeout", "3s"]);
     session.pty.exp_string("0:02 left").unwrap();
     session.pty.send_line("hello there").unwrap();
-    session.pty.exp_string("paste the complete address").unwrap();
+    session.pty.exp_string("paste the complete URL").unwrap();
     session.pty.exp_string("0:01 left").unwrap();
     session.pty.exp_string("timed out after 3 s").unwrap();
     assert_eq!(session.code(), 4);
@@ -146,7 +146,7 @@ fn ctrl_c_ends_the_prompt_at_once() {
 }
 
 #[test]
-fn without_a_port_the_address_is_pasted() {
+fn without_a_port_the_url_is_pasted() {
     let service = service();
     let v4 = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = v4.local_addr().unwrap().port();

@@ -127,8 +127,8 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
         assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
         let message = error["message"].as_str().unwrap();
         assert!(
-            message.matches("not available").count() == 1
-                && message.contains("could not be saved")
+            message.matches("unavailable").count() == 1
+                && message.contains("couldn't be saved")
                 && message.contains("credentials/default."),
             "{error}"
         );

@@ -55,7 +55,7 @@ fn a_timeout_ends_the_wait_for_a_lost_refresh() {
     let begun = Instant::now();
     let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert!(stderr.contains("timed out waiting for the login's refresh"), "{stderr}");
+    assert!(stderr.contains("timed out waiting for the token refresh"), "{stderr}");
     assert_eq!(setup.shown(), 1);
 }
 

@@ -115,6 +115,7 @@ impl Columns {
         }
         // A misspelled column is likely the one that a variable misses.
         if problems.is_empty() {
+            problems.extend(columns.missing_fields(message));
             problems.extend(columns.missing_variables(message));
         }
         if problems.is_empty() { Ok(columns) } else { Err(problems) }
@@ -183,6 +184,26 @@ impl Columns {
         }
         self.variables.push(VariableColumn { name: name.to_owned(), index, prefixed });
         Ok(Column::Variable)
+    }
+
+    /// Returns the required fields that no row can have. A stored template may have them.
+    fn missing_fields(&self, message: &Compiled) -> Vec<Problem> {
+        if message.message.is_stored() || self.kinds.contains(&Column::Template) {
+            return Vec::new();
+        }
+        let has = |column: &Column| self.kinds.contains(column);
+        let fields = [
+            ("`from`", message.message.from.is_some() || has(&Column::From)),
+            ("`subject`", message.subject.is_some() || has(&Column::Subject)),
+            (
+                "`html` or `text`",
+                message.html.is_some() || message.text.is_some() || has(&Column::Html) || has(&Column::Text),
+            ),
+        ];
+        let problem = |(field, _)| {
+            Problem::new("", "required", format!("neither the message nor a column has {field}"))
+        };
+        fields.into_iter().filter(|(_, given)| !given).map(problem).collect()
     }
 
     /// Returns the variables that no row can have. A template whose field is also a column may be unused, so the rows decide.
@@ -276,7 +297,7 @@ fn unknown(name: &str, message: &Compiled) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Message;
+    use crate::message::Message;
 
     fn read(header: &[&str], message: &Message, ignored: &[&str]) -> Result<Columns, Vec<String>> {
         let (mut bytes, mut ends) = (String::new(), Vec::new());
@@ -286,6 +307,11 @@ mod tests {
         }
         let ignored: Vec<_> = ignored.iter().map(|name| (*name).to_owned()).collect();
         let cells = Cells::new(bytes.as_bytes(), &ends).unwrap();
+        let mut message = message.clone();
+        if !message.is_stored() {
+            message = message.from("a@b.c").text("t");
+            message.subject.get_or_insert_with(|| "s".to_owned());
+        }
         let columns = Columns::read(cells, &message.compile().unwrap(), &ignored);
         columns.map_err(|problems| problems.into_iter().map(|problem| problem.to_string()).collect())
     }
@@ -329,7 +355,7 @@ mod tests {
             "column 6 (`zzz`): unknown column; name it `var:zzz` to use it as a variable, or ignore the column",
             "column 7 (`to`): column 1 is the same",
             "column 9 (`var:A`): column 8 is the same",
-            "column 10 (`tag:a b`): a tag's name may hold only A-Z a-z 0-9 _ -",
+            "column 10 (`tag:a b`): a tag name must contain only ASCII letters, digits, `_` and `-`",
             "column 12 (`header:x`): column 11 is the same",
         ];
         assert_eq!(problems, expected);
@@ -361,7 +387,7 @@ mod tests {
     fn a_reserved_variable_of_a_stored_template_is_one_problem() {
         let stored = Message::new().template("welcome");
         let problems = read(&["to", "var:FIRST_NAME"], &stored, &[]).unwrap_err();
-        assert_eq!(problems, ["column 2 (`var:FIRST_NAME`): this key is reserved"]);
+        assert_eq!(problems, ["column 2 (`var:FIRST_NAME`): the variable key `FIRST_NAME` is reserved"]);
         let own = Message::new().html("{{{FIRST_NAME}}}");
         assert!(read(&["to", "var:FIRST_NAME"], &own, &[]).is_ok());
     }

@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
     fn from_cells(cells: Cells<'a>, position: Position, columns: &'a Columns) -> Reading<'a> {
         if cells.len() != columns.kinds.len() {
             let rule = format!(
-                "a row has as many fields as the header, {}; is a quote missing?",
+                "a row must have as many fields as the header, {}; is a quote missing?",
                 columns.kinds.len()
             );
             let problem = Problem::new("", "ragged", rule).found(format_args!("{} fields", cells.len()));

@@ -34,8 +34,9 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
     let running = lock::is_held(dir)?;
     let mut states = BatchStates::new(plan.batches());
     journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
-    let settled = states.settled();
-    let remaining = plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
+    let remaining = plan.count_emails(|batch| states.is_open(batch))?;
+    let counts = Counts { remaining, ..states.settled() };
+    counts.check(plan.counts().valid)?;
     let state = match () {
         () if running => JobState::Running,
         () if states.is_complete() => JobState::Finished,
@@ -43,5 +44,5 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
         () if states.job().is_some() => JobState::Stopped,
         () => JobState::Planned,
     };
-    Ok(Status { state, counts: Counts { remaining, ..settled } })
+    Ok(Status { state, counts })
 }

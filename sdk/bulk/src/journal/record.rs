@@ -4,7 +4,7 @@
 //! are little-endian; a text is a `u16` length and UTF-8, cut to [`MAX_TEXT`] bytes when it is written.
 
 use super::{SentId, UnixMillis};
-use crate::{Counts, host_id::HostId};
+use crate::{counts::Counts, host_id::HostId};
 
 /// The maximum length of a text in the journal, in bytes: a reason, the message of an error, an ID that isn't a UUID.
 pub(crate) const MAX_TEXT: usize = 1024;

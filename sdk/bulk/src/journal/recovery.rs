@@ -17,7 +17,7 @@
 use std::io;
 
 use super::{Record, Storage, frame};
-use crate::{BulkError, Result};
+use crate::error::{BulkError, Result};
 
 /// The first bytes of a journal.
 pub(super) const HEADER: &[u8] = b"BULKJ1\n";

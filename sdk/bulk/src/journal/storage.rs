@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{BulkError, Result};
+use crate::error::{BulkError, Result};
 
 /// The bytes of a journal.
 pub(crate) trait Storage: Send + 'static {

@@ -2,12 +2,21 @@
 
 use std::time::Duration;
 
-use super::controller::BreakerState;
-
 /// The number of consecutive failures that opens the breaker.
 const FAILURES: u32 = 20;
 /// The time from opening to the trial, and between two trials.
 const TRIAL_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The state of the circuit breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BreakerState {
+    /// Requests are sent.
+    Closed,
+    /// No requests are sent.
+    Open,
+    /// One request is in flight as a trial.
+    HalfOpen,
+}
 
 /// Opens after [`FAILURES`] consecutive failures, then admits one trial request per [`TRIAL_INTERVAL`] until one succeeds.
 #[derive(Clone, Copy, Debug)]

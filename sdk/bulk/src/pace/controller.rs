@@ -6,11 +6,11 @@ use http::HeaderMap;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::{
-    breaker::Breaker,
+    breaker::{Breaker, BreakerState},
     cell::{Cell, STRETCH, Slot, interval},
     concurrency::Concurrency,
     headers::Announced,
-    rate::Rate,
+    rate::{Announcement, Rate},
     retries::Retries,
 };
 
@@ -94,17 +94,6 @@ pub(crate) struct Pause {
     pub(crate) remaining: Duration,
     /// The reason.
     pub(crate) reason: PauseReason,
-}
-
-/// The state of the circuit breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BreakerState {
-    /// Requests are sent.
-    Closed,
-    /// No requests are sent.
-    Open,
-    /// One request is in flight as a trial.
-    HalfOpen,
 }
 
 /// The state of a job's pace, for progress reports and the journal.
@@ -238,24 +227,29 @@ impl Controller {
     }
 
     /// Returns the slot of a request that wasn't sent.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn give_back(&mut self, ticket: Ticket, now: Duration) {
+        let Ticket { slot, trial, .. } = ticket;
         self.in_flight -= 1;
-        self.cell.give_back(ticket.slot);
+        self.cell.give_back(slot);
         self.rate.not_sent();
-        if ticket.trial {
+        if trial {
             self.breaker.give_back(now);
         }
     }
 
     /// Ends a request that was sent and whose outcome will never be known, because its task was canceled.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn abandon(&mut self, ticket: Ticket, now: Duration) {
+        let Ticket { trial, .. } = ticket;
         self.in_flight -= 1;
-        if ticket.trial {
+        if trial {
             self.breaker.failed(true, now);
         }
     }
 
     /// Learns from the outcome of a request.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket ends once")]
     pub(crate) fn observe(
         &mut self,
         ticket: Ticket,
@@ -263,30 +257,31 @@ impl Controller {
         headers: &HeaderMap,
         now: Duration,
     ) {
+        let Ticket { sent_at, trial, .. } = ticket;
         self.in_flight -= 1;
         if let Some(announced) = Announced::read(headers) {
             self.announced(announced, now);
         }
         match observation {
             Observation::ServerError | Observation::Timeout | Observation::Unreachable => {
-                self.breaker.failed(ticket.trial, now);
+                self.breaker.failed(trial, now);
             }
             Observation::Accepted | Observation::Throttled { .. } | Observation::Other => {
-                self.breaker.succeeded()
+                self.breaker.succeeded();
             }
         }
         match observation {
-            Observation::Timeout => self.concurrency.timed_out(ticket.sent_at, now),
+            Observation::Timeout => self.concurrency.timed_out(sent_at, now),
             Observation::Unreachable => {}
             _ => self.concurrency.answered(),
         }
         match observation {
-            Observation::Accepted | Observation::Other => self.rate.accepted(ticket.sent_at, now),
+            Observation::Accepted | Observation::Other => self.rate.accepted(sent_at, now),
             Observation::Throttled { retry_after } => {
                 self.throttled += 1;
                 let resumes_at =
                     self.pause(retry_after.unwrap_or(DEFAULT_PAUSE), PauseReason::Throttled, now);
-                self.rate.throttled(ticket.sent_at, resumes_at, now);
+                self.rate.throttled(sent_at, resumes_at, now);
             }
             _ => {}
         }
@@ -301,7 +296,7 @@ impl Controller {
         Snapshot {
             rate: self.rate.current(),
             learned_limit: self.rate.learned(),
-            pause: pause.map(|(until, reason)| Pause { remaining: until - now, reason }),
+            pause: pause.map(|(until, reason)| Pause { remaining: until.saturating_sub(now), reason }),
             breaker: self.breaker.state(),
             throttled: self.throttled,
             in_flight: self.in_flight,
@@ -311,25 +306,26 @@ impl Controller {
 
     fn announced(&mut self, announced: Announced, now: Duration) {
         let window = announced.window;
-        let changed = self.rate.announce(window.rate(), now);
-        match changed {
+        let announcement = self.rate.announce(window.rate(), now);
+        match announcement {
+            Announcement::Known => {}
             // What was sent at the higher rate may have used up the current window.
-            Some(Some(earlier)) if window.rate() < earlier => {
+            Announcement::Lower => {
                 self.pause(window.length(), PauseReason::WindowExhausted, now);
             }
             // Requests in flight count in the service's window.
-            Some(_) => {
+            Announcement::New => {
                 let interval = interval(self.rate.current());
                 let ahead = u32::try_from(self.in_flight).unwrap_or(u32::MAX);
                 self.cell.postpone(now.saturating_add(interval.saturating_mul(ahead)), interval);
             }
-            None => {}
         }
         if let Some(reset) = announced.exhausted {
             // A window of a second that the job itself used up is what its own rate ends with, and `reset`, in whole seconds, is too coarse for it.
             let own = u32::try_from(self.rate.sent_lately(now)).unwrap_or(u32::MAX);
             let expected = f64::from(window.limit) * OWN_SHARE - 1.0;
-            if changed.is_some() || window.length() > Duration::from_secs(1) || f64::from(own) < expected {
+            let coarse = announcement == Announcement::Known && window.length() <= Duration::from_secs(1);
+            if !coarse || f64::from(own) < expected {
                 self.pause(reset, PauseReason::WindowExhausted, now);
             }
         }

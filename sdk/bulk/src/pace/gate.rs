@@ -89,7 +89,7 @@ impl Gate {
             match taken {
                 Ok(ticket) => break ticket,
                 Err(Blocked { until }) => {
-                    sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await
+                    sleep(until.map_or(POLL, |until| until.saturating_sub(now)).min(POLL)).await;
                 }
             }
         };

@@ -2,18 +2,19 @@
 //!
 //! # How it learns a limit that the service doesn't announce
 //!
-//! The slow start doubles the rate until the first 429. The rate is then set just below what the service accepted in the last
-//! second, and every rate from then on is on *trial*: if the trial ends without a 429, the rate is *good*, and the next trial runs
-//! at a slightly higher one. A service that counts in windows of a second rejects the first request above its limit only after up to 1/ε
+//! The slow start doubles the rate until the first 429, every [`DOUBLE_AFTER`], or after [`LATENCIES`] of a slower service, so that few requests
+//! are in flight when the 429 arrives. A service that responds within milliseconds gets 500 requests/s within 3 s. The rate is then set
+//! just below what the service accepted in the last second, and every rate from then on is on *trial*: if the trial ends without a 429, the
+//! rate is *good*, and the next trial runs at a slightly higher one. A service that counts in windows of a second rejects the first request above its limit only after up to 1/ε
 //! seconds, where ε is the excess in requests per second. Hence two rules: a trial of a step of δ requests/s lasts [`TRIAL`]/δ
 //! seconds, and a rate that was good for t seconds is trusted to 1/t requests/s.
 //!
 //! # Why it seldom exceeds the limit
 //!
 //! The rate of the last failure, *bad*, is an estimate of the limit. A trial that stays clear of it costs nothing and follows at once; one that
-//! reaches it waits, twice as long after every failure. Passing it shows that the limit was raised: *bad* is forgotten, and the steps double
-//! from one trial to the next. A 429 early in the trial of a rate that was just lowered shows that the limit dropped, and the accepted
-//! requests since then are the measure.
+//! reaches it waits, twice as long after every failure. Passing it shows that the limit was raised: *bad* is forgotten, the steps double
+//! from one trial to the next, and a rate that was twice as high before is approached by another slow start. A 429 early in
+//! the trial of a rate that was just lowered shows that the limit dropped, and the accepted requests since then are the measure.
 //!
 //! # How it learns an announced limit
 //!
@@ -27,7 +28,11 @@ use serde::{Deserialize, Serialize};
 /// The rate of a job that knows nothing about the service, in requests per second.
 const START: f64 = 2.0;
 /// The minimum time between two doublings of the slow start.
-const DOUBLE_AFTER: Duration = Duration::from_millis(300);
+const DOUBLE_AFTER: Duration = Duration::from_millis(250);
+/// The same in latencies of a request: the longer a 429 takes to arrive, the more requests follow it.
+const LATENCIES: u32 = 4;
+/// The highest rate in the slow start, per request accepted so far: a limit of n is found at a rate of no more than this times n.
+const PER_ACCEPTED: f64 = 3.0;
 /// The rate in the slow start is doubled only if at least this share of it was used.
 const USED_IN_START: f64 = 0.5;
 /// A trial counts only if at least this share of its rate was used.
@@ -36,6 +41,10 @@ const USED: f64 = 0.8;
 const ANNOUNCED: f64 = 0.98;
 /// How far below a measured rate the next one is set.
 const BELOW_MEASURED: f64 = 0.95;
+/// How far a 429 lowers the rate after another one, without a good rate in between.
+const BELOW_SETBACK: f64 = 0.85;
+/// How many times a good rate isn't trusted after one failed later.
+const DISTRUST: u32 = 1;
 /// How far an early 429 lowers the rate: at least by the first, at most by the second factor.
 const EARLY: (f64, f64) = (0.8, 0.3);
 /// A 429 within this time after the pause is early: a rate close to the limit exceeds it later.
@@ -57,11 +66,11 @@ const TRIAL: f64 = 3.0;
 /// The length of a trial.
 const TRIAL_LENGTH: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
 /// The minimum length of a trial after the limit was raised.
-const QUICK_TRIAL: Duration = Duration::from_secs(2);
+const QUICK_TRIAL: Duration = Duration::from_millis(1_500);
 /// The time before a trial that reaches the last failure.
-const WAIT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
+const WAIT: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(1));
 /// Its maximum while the rate is less than half of what was good before: a raised limit would gain more than trials cost.
-const MAX_WAIT_WHEN_LOW: Duration = Duration::from_secs(15);
+const MAX_WAIT_WHEN_LOW: Duration = Duration::from_secs(12);
 /// How fast the memory of a higher rate fades, with every failure.
 const FADE: f64 = 0.97;
 /// The lowest rate, in requests per second.
@@ -86,9 +95,23 @@ pub(super) struct Rate {
     step: f64,
     good_steps: u32,
     wait: Duration,
+    /// The number of rates that failed since one was good, each set after the failure of the one before.
+    setbacks: u32,
+    /// How many times a good rate isn't trusted, because one failed later: the service allows bursts.
+    distrust: u32,
+    accepted_in_start: f64,
     congestion: Option<Congestion>,
     sent: Recent,
     accepted: Recent,
+}
+
+/// How an announced limit compares with the one announced before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Announcement {
+    Known,
+    Lower,
+    /// The first one, or a higher one.
+    New,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -117,7 +140,7 @@ impl Rate {
         let start = learned.filter(|rate| rate.is_finite()).unwrap_or(START).max(FLOOR).min(max);
         let phase = match learned {
             None => Phase::Start { since: Duration::ZERO, sent: 0.0 },
-            Some(_) => Phase::Trial(Trial::new(Duration::ZERO, WAIT.0, false)),
+            Some(_) => Phase::Trial(Trial::new(Duration::ZERO, TRIAL_LENGTH.0, false)),
         };
         Self {
             current: start,
@@ -130,6 +153,9 @@ impl Rate {
             step: STEP.0,
             good_steps: 0,
             wait: WAIT.0,
+            setbacks: 0,
+            distrust: 0,
+            accepted_in_start: 0.0,
             congestion: None,
             sent: Recent::default(),
             accepted: Recent::default(),
@@ -152,8 +178,8 @@ impl Rate {
     pub(super) fn learned(&self) -> Option<f64> {
         match self.phase {
             _ if self.announced.is_some() => self.announced,
-            Phase::Start { .. } => None,
-            Phase::Trial(_) => Some(self.good.0),
+            Phase::Start { .. } if self.congestion.is_none() => None,
+            _ => Some(self.good.0),
         }
     }
 
@@ -191,8 +217,11 @@ impl Rate {
             Phase::Start { since, sent } => {
                 let age = now.saturating_sub(since);
                 let used = sent >= USED_IN_START * self.current * age.as_secs_f64();
-                if sent_at >= since && age >= DOUBLE_AFTER && used {
-                    self.current = (self.current * 2.0).min(self.cap());
+                self.accepted_in_start += 1.0;
+                let latency = now.saturating_sub(sent_at);
+                if sent_at >= since && age >= DOUBLE_AFTER.max(latency * LATENCIES) && used {
+                    let next = (self.current * 2.0).min(self.accepted_in_start * PER_ACCEPTED);
+                    self.current = next.max(self.current).min(self.cap());
                     self.phase = Phase::Start { since: now, sent: 0.0 };
                 }
             }
@@ -223,16 +252,24 @@ impl Rate {
             Phase::Trial(trial) if trial.raised && self.good.0 < failed => {
                 let (good, length) = self.good;
                 let trusted = good - length.as_secs_f64().max(1.0).recip();
-                let least = trusted.max(good * BELOW_MEASURED);
+                let least = if self.distrust == 0 {
+                    trusted.max(good * BELOW_MEASURED)
+                } else {
+                    good * BELOW_MEASURED
+                };
                 (least, least.max(failed * BELOW_MEASURED))
             }
             Phase::Trial(trial) if now.saturating_sub(trial.since) < EARLY_BEFORE => {
                 (failed * EARLY.1, failed * EARLY.0)
             }
+            // The first rate after a 429 failed, and so did the one after that.
+            Phase::Trial(_) if self.setbacks > 0 => (failed * BELOW_SETBACK, failed * BELOW_SETBACK),
             Phase::Trial(_) => (failed * BELOW_MEASURED, failed * BELOW_MEASURED),
         };
-        if let Phase::Trial(_) = self.phase {
+        if let Phase::Trial(trial) = self.phase {
             self.lengthen_wait();
+            self.setbacks = if trial.raised { 0 } else { self.setbacks + 1 };
+            self.distrust = if trial.raised { self.distrust.saturating_sub(1) } else { DISTRUST };
         }
         self.bad = Some(failed);
         self.best = self.best.max(self.good.0) * FADE;
@@ -251,17 +288,17 @@ impl Rate {
         self.good = (self.current, Duration::ZERO);
     }
 
-    /// Applies an announced limit, in requests per second; returns the earlier one if it changed.
-    pub(super) fn announce(&mut self, limit: f64, now: Duration) -> Option<Option<f64>> {
+    /// Applies an announced limit, in requests per second.
+    pub(super) fn announce(&mut self, limit: f64, now: Duration) -> Announcement {
         let earlier = self.announced.replace(limit);
         if earlier == Some(limit) {
-            return None;
+            return Announcement::Known;
         }
         self.current = self.cap();
         self.good = (self.current, Duration::ZERO);
         self.bad = None;
-        self.phase = Phase::Trial(Trial::new(now, WAIT.0, false));
-        Some(earlier)
+        self.phase = Phase::Trial(Trial::new(now, TRIAL_LENGTH.0, false));
+        if earlier.is_some_and(|earlier| limit < earlier) { Announcement::Lower } else { Announcement::New }
     }
 
     fn cap(&self) -> f64 {
@@ -276,20 +313,26 @@ impl Rate {
             return;
         }
         self.good = (self.current, age);
+        self.setbacks = 0;
         self.best = self.best.max(self.current);
         if trial.raised {
             self.good_steps += 1;
         }
         let quick = trial.raised && self.bad.is_none();
         if self.bad.take_if(|bad| *bad * PAST < self.current).is_some() {
-            self.wait = (self.wait / 2).max(WAIT.0);
-            self.step = STEP.0;
+            self.step = STEP.0 * 2.0;
             self.good_steps = 0;
         } else if quick || self.good_steps >= GOOD_STEPS {
             self.step = (self.step * 2.0).min(STEP.1);
             self.good_steps = 0;
         }
         if self.current >= self.cap() {
+            return;
+        }
+        if quick && self.is_low() {
+            // The limit was raised, and more was good before.
+            self.accepted_in_start = self.current;
+            self.phase = Phase::Start { since: now, sent: 0.0 };
             return;
         }
         let small = self.current + (self.current * STEP.0).max(MIN_STEP);
@@ -382,7 +425,8 @@ impl Recent {
 
     /// Counts the requests sent in the second before `end`.
     fn count(&self, end: Duration) -> usize {
-        self.0.iter().filter(|at| **at <= end && end - **at < Duration::from_secs(1)).count()
+        let recent = |at: &&Duration| **at <= end && end.saturating_sub(**at) < Duration::from_secs(1);
+        self.0.iter().filter(recent).count()
     }
 }
 

@@ -13,7 +13,7 @@ use super::{
     cell::{Cell, STRETCH, interval},
     controller::{DEFAULT_PAUSE, MAX_PAUSE, OWN_SHARE, Observation},
     headers::Announced,
-    rate::Rate,
+    rate::{Announcement, Rate},
 };
 
 /// How far ahead slots are reserved. A longer wait is repeated, so that a new rate or a pause applies soon.
@@ -144,21 +144,20 @@ impl SharedPace {
     /// Follows an announced limit by the same rules as the pace of a single sender.
     fn announced(&mut self, announced: Announced, now: Duration) {
         let (window, local) = (announced.window, now - self.epoch);
-        let changed = self.rate.announce(window.rate(), local);
-        match changed {
-            Some(Some(earlier)) if window.rate() < earlier => {
-                self.pause(now + window.length(), WINDOW_EXHAUSTED)
-            }
-            Some(_) => {
+        let announcement = self.rate.announce(window.rate(), local);
+        match announcement {
+            Announcement::Known => {}
+            Announcement::Lower => self.pause(now + window.length(), WINDOW_EXHAUSTED),
+            Announcement::New => {
                 let interval = interval(self.rate.current());
                 self.cell.postpone(local.saturating_add(interval), interval);
             }
-            None => {}
         }
         if let Some(reset) = announced.exhausted {
             let own = u32::try_from(self.rate.sent_lately(local)).unwrap_or(u32::MAX);
             let expected = f64::from(window.limit) * OWN_SHARE - 1.0;
-            if changed.is_some() || window.length() > Duration::from_secs(1) || f64::from(own) < expected {
+            let coarse = announcement == Announcement::Known && window.length() <= Duration::from_secs(1);
+            if !coarse || f64::from(own) < expected {
                 self.pause(now + reset, WINDOW_EXHAUSTED);
             }
         }

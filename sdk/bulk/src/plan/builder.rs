@@ -16,9 +16,8 @@ use super::{
     invalid_rows::InvalidRows,
 };
 use crate::{
-    RowProblem,
     error::{BulkError, Result},
-    input::{Position, Reading, Record, Row},
+    input::{Position, Reading, Record, Row, RowProblem},
 };
 
 /// The maximum size of a batch, in bytes of JSON: 4 MiB. It limits the memory of the batches in flight.

@@ -13,9 +13,8 @@ use posthaste::{
 
 use super::BatchKind;
 use crate::{
-    RowProblem,
     error::{BulkError, Result},
-    input::{Columns, Row, Values},
+    input::{Columns, Row, RowProblem, Values},
     message::Compiled,
     template::{Escape, Template},
 };

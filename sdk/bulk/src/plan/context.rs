@@ -7,9 +7,9 @@ use std::{
 
 use super::composer::Composer;
 use crate::{
-    Message,
     error::{BulkError, Result},
     input::{Fingerprint, Layout, Rows, Source},
+    message::Message,
 };
 
 /// An input with its layout, and the composer of its emails.

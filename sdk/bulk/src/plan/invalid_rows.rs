@@ -9,10 +9,9 @@ use std::{
 use csv::{Writer, WriterBuilder};
 
 use crate::{
-    RowProblem,
     error::{BulkError, Result},
     files,
-    input::{Format, Layout, OWN_COLUMNS, Record},
+    input::{Format, Layout, OWN_COLUMNS, Record, RowProblem},
 };
 
 pub(super) const NAME: &str = "invalid.csv";

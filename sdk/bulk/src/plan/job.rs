@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counts, PlanOptions};
 use crate::{
-    Message, RowProblem,
     error::{BulkError, Result},
     files,
-    input::{Fingerprint, Format, Source},
+    input::{Fingerprint, Format, RowProblem, Source},
+    message::Message,
 };
 
 const NAME: &str = "job.json";

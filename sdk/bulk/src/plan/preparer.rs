@@ -12,9 +12,8 @@ use super::{
     job::Job,
 };
 use crate::{
-    RowProblem,
     error::{BulkError, Result},
-    input::{Fingerprint, Position, Reading, Row, Rows},
+    input::{Fingerprint, Position, Reading, Row, RowProblem, Rows},
 };
 
 /// Prepares the requests of a plan, in any order. Reading them in order is fastest.

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Format, input::spool_rows};
+use crate::Format;
 
 mod identity;
 mod inputs;

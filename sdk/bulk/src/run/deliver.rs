@@ -5,18 +5,22 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{Event, Shared, Stop};
 use crate::{
     error::Result,
     journal::{EmailOutcome, Record},
     key::idempotency_key,
-    pace::Permit,
+    pace::{Observation, Permit},
     plan::Prepared,
     sender::{SendRequest, Sender},
     state::{AttemptResult, BatchState, BeforeAttempt, Decision, Next},
 };
+
+/// How long a batch is attempted while the service fails for it and responds to others: a service that stores its response per key, errors
+/// included, never returns another one.
+const MAX_FAILING: Duration = Duration::from_hours(1);
 
 /// How the delivery of a batch ended.
 #[derive(Debug)]
@@ -53,6 +57,7 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Prepare
     }
     let mut turn = if replayed { Turn::Retry } else { Turn::First };
     let mut unauthorized = false;
+    let mut failing_since = None;
     loop {
         let Some(mut permit) = permit(&shared, turn).await else { return Ok(Delivery::Stopped) };
         let before = shared.states().before_attempt(batch, emails, prepared.hash, shared.clock.now());
@@ -80,6 +85,18 @@ pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Prepare
             && !std::mem::replace(&mut unauthorized, true)
         {
             attempt.result = AttemptResult::NotSent(message.clone());
+        }
+        if let AttemptResult::Uncertain(reason) = &attempt.result
+            && attempt.observation == Observation::ServerError
+        {
+            let since = *failing_since.get_or_insert_with(Instant::now);
+            if since.elapsed() >= MAX_FAILING && shared.is_responsive() {
+                let reason = format!("the service kept failing for this batch alone; last result: {reason}");
+                shared.settle(&prepared, &Record::Unknown { batch, reason: reason.into() }).await?;
+                return Ok(Delivery::Ended);
+            }
+        } else {
+            failing_since = None;
         }
         let now = shared.clock.now();
         let Decision { record, next } = shared.states().decide(batch, attempt.result, now);

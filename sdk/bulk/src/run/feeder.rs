@@ -26,12 +26,12 @@ impl Feeder {
     ) -> Result<Self> {
         let (send, prepared) = mpsc::channel(AHEAD);
         let work = move || {
-            let mut preparer = match plan.preparer() {
-                Ok(preparer) => preparer,
+            let mut renderer = match plan.preparer() {
+                Ok(renderer) => renderer,
                 Err(error) => return drop(send.blocking_send(Err(error))),
             };
             for batch in batches {
-                let prepared = preparer.prepare(batch);
+                let prepared = renderer.prepare(batch);
                 let failed = prepared.is_err();
                 if send.blocking_send(prepared).is_err() || failed {
                     return;

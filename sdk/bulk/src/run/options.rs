@@ -16,6 +16,7 @@ pub struct RunOptions {
     pub(super) concurrency: usize,
     pub(super) max_outage: Duration,
     pub(super) take_over: bool,
+    pub(crate) skip_invalid: bool,
     /// Moves the wall clock, in tests.
     clock_offset: Duration,
 }
@@ -27,6 +28,7 @@ impl Default for RunOptions {
             concurrency: CONCURRENCY,
             max_outage: MAX_OUTAGE,
             take_over: false,
+            skip_invalid: false,
             clock_offset: Duration::ZERO,
         }
     }
@@ -51,6 +53,13 @@ impl RunOptions {
     #[must_use]
     pub fn max_outage(mut self, time: Duration) -> Self {
         self.max_outage = time;
+        self
+    }
+
+    /// Sends the valid rows of a job that has invalid ones. Without this, such a job doesn't start.
+    #[must_use]
+    pub fn skip_invalid(mut self) -> Self {
+        self.skip_invalid = true;
         self
     }
 

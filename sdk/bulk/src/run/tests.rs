@@ -1,6 +1,6 @@
 //! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
 
-use std::{collections::HashMap, path::Path, sync::atomic::AtomicBool};
+use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
 
 use http::HeaderMap;
 use posthaste::Client;
@@ -180,13 +180,18 @@ impl Sender for Arc<Service> {
 async fn planned(folder: &Path, rows: usize) -> BulkJob {
     let mut csv = String::from("to,NAME\n");
     for row in 1..=rows {
-        csv.push_str(&format!("r{row}@example.com,Ada {row}\n"));
+        writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
     }
     let path = folder.join("people.csv");
     std::fs::write(&path, csv).unwrap();
     let message = Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works");
     let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
     Bulk::new(Input::csv(path), message).plan(&client, folder.join("jobs")).await.unwrap()
+}
+
+/// Options without a limit of outages: the paused clock also advances while a thread works, so that an outage could seem to be long.
+fn patient() -> RunOptions {
+    RunOptions::default().max_outage(Duration::from_hours(10_000))
 }
 
 async fn outcomes(job: &BulkJob) -> Vec<RowOutcome> {
@@ -208,7 +213,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
         let folder = tempfile::tempdir().unwrap();
         let job = planned(folder.path(), 2_050).await;
         let service = Service::faulty(seed, share);
-        let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+        let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
         assert_eq!(report.ending, Ending::Finished, "{share}");
         assert_eq!(report.counts, Counts { sent: 2_050, ..Counts::default() }, "{share}");
         assert!(report.all_sent());
@@ -225,7 +230,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
         assert_eq!(job.status().await.unwrap().state, JobState::Finished);
         // A finished job sends nothing when it is resumed.
         let before = service.requests();
-        let again = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+        let again = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
         assert_eq!((again.counts.sent, service.requests()), (2_050, before));
     }
 }
@@ -240,13 +245,13 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
         let mut random = StdRng::seed_from_u64(seed);
         let mut runs = 0;
         let report = loop {
-            let mut run = job.start_with(Arc::clone(&service), RunOptions::default());
+            let mut run = job.start_with(Arc::clone(&service), patient());
             let until = service.requests() + random.gen_range(1..12);
             while service.requests() < until && run.next().await.is_some() {}
             if random.gen_bool(0.5) {
-                run.abort()
+                run.abort();
             } else {
-                run.drain()
+                run.drain();
             }
             let report = run.finish().await.unwrap();
             replayed += report.replayed;
@@ -271,7 +276,7 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
         let times_out = request.key.contains("/3/");
         times_out.then_some(Fault::TimedOut { executed: true })
     });
-    let mut run = job.start_with(Arc::clone(&service), RunOptions::default());
+    let mut run = job.start_with(Arc::clone(&service), patient());
     while service.delivered().0 < 500 && run.next().await.is_some() {}
     run.abort();
     let report = run.finish().await.unwrap();
@@ -280,7 +285,7 @@ async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again
     service.forgets_keys.store(true, Ordering::SeqCst);
     service.set_script(|_, _| None);
     let requests = service.requests();
-    let options = RunOptions::default().clock_offset(Duration::from_hours(24));
+    let options = patient().clock_offset(Duration::from_hours(24));
     let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
     assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
     assert_eq!((service.delivered(), service.requests()), ((500, 1), requests));
@@ -295,12 +300,12 @@ async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 1_000).await;
     let service = Service::new(|n, _| (n > 4).then_some(Fault::Quota));
-    let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     let Ending::Paused { until: Some(_), reason } = &report.ending else { panic!("{report:?}") };
     assert_eq!(reason, "daily_quota_exceeded");
     assert_eq!((report.counts.sent, report.counts.remaining), (400, 600));
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (1_000, 1)));
 }
 
@@ -310,13 +315,13 @@ async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
     let job = planned(folder.path(), 300).await;
     // An access token expires, and the next request has a new one.
     let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
 
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 300).await;
     let service = Service::new(|_, _| Some(Fault::Unauthorized));
-    let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     let Ending::Unauthorized { reason } = &report.ending else { panic!("{report:?}") };
     assert!(reason.contains("invalid_api_key"), "{reason}");
     assert_eq!((report.counts.remaining, service.delivered().0), (300, 0));
@@ -333,7 +338,7 @@ async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
     assert_eq!(reason, "timeout");
     assert_eq!(report.counts.sent, 300);
     service.set_script(|_, _| None);
-    let report = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap();
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
     assert_eq!((report.ending, service.delivered()), (Ending::Finished, (900, 1)));
 }
 
@@ -346,7 +351,7 @@ async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
         () if request.key.contains("/2/") => Some(Fault::Partial),
         () => None,
     });
-    let mut run = job.start_with(Arc::clone(&service), RunOptions::default());
+    let mut run = job.start_with(Arc::clone(&service), patient());
     let mut rejections = Vec::new();
     while let Some(event) = run.next().await {
         if let Event::Rejected { batch, first_row, emails, .. } = event {
@@ -371,10 +376,10 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 20_000).await;
     let service = Service::reliable();
-    let mut run = job.start_with(Arc::clone(&service), RunOptions::default().max_rps(5.0));
+    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
     while service.requests() < 3 && run.next().await.is_some() {}
     let other = BulkJob::open(job.plan().dir()).await.unwrap();
-    let error = other.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap_err();
+    let error = other.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
     assert!(error.to_string().contains("is running the job"), "{error}");
     assert_eq!(other.status().await.unwrap().state, JobState::Running);
     other.pause().await.unwrap();
@@ -382,13 +387,13 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
     assert_eq!(report.ending, Ending::Stopped);
     assert_eq!(other.status().await.unwrap().state, JobState::Stopped);
 
-    let mut run = job.start_with(Arc::clone(&service), RunOptions::default().max_rps(5.0));
+    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
     let until = service.requests() + 2;
     while service.requests() < until && run.next().await.is_some() {}
     other.cancel().await.unwrap();
     assert_eq!(run.finish().await.unwrap().ending, Ending::Stopped);
     assert_eq!(other.status().await.unwrap().state, JobState::Canceled);
-    let error = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap_err();
+    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
     assert!(error.to_string().contains("was canceled"), "{error}");
     assert_eq!(service.delivered().1, 1);
 }
@@ -401,7 +406,21 @@ async fn a_changed_input_is_detected_before_anything_is_sent() {
     let text = std::fs::read_to_string(&input).unwrap().replace("Ada 7\n", "Bob 7\n");
     std::fs::write(&input, text).unwrap();
     let service = Service::reliable();
-    let error = job.start_with(Arc::clone(&service), RunOptions::default()).finish().await.unwrap_err();
+    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
     assert!(error.to_string().contains("changed"), "{error}");
     assert_eq!(service.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    // Enough batches, and slow enough, that others succeed for more than an hour.
+    let job = planned(folder.path(), 80_000).await;
+    let service =
+        Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
+    let options = patient().max_rps(0.2);
+    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    assert_eq!(report.ending, Ending::Finished);
+    assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (80_000, 1));
 }

@@ -219,15 +219,11 @@ fn every_record_has_the_documented_effect_in_every_state() {
     for (record, expected) in terminal() {
         let mut ended = states(1, &[intent(5), record.clone()]);
         assert_eq!(ended.state(0), Some(expected));
-        let counts = ended.counts(|_| 2);
+        let counts = ended.settled();
         assert!(ended.apply(&intent(6)).is_err());
         for later in terminal().map(|(record, _)| record).into_iter().chain([Record::NotSent { batch: 0 }]) {
             ended.apply(&later).unwrap();
-            assert_eq!(
-                (ended.state(0), ended.counts(|_| 2)),
-                (Some(expected), counts),
-                "{record:?} {later:?}"
-            );
+            assert_eq!((ended.state(0), ended.settled()), (Some(expected), counts), "{record:?} {later:?}");
         }
         assert_eq!(ended.before_attempt(0, 2, HASH, NOW), BeforeAttempt::Ended);
     }
@@ -286,7 +282,9 @@ fn counts_are_derived_from_the_records_and_the_plan() {
             Record::Rate(f64::NAN),
         ],
     );
-    let counts = states.counts(|batch| if batch == 6 { 1 } else { 2 });
+    let remaining =
+        (0..8).filter(|&batch| states.is_open(batch)).map(|batch| if batch == 6 { 1 } else { 2 }).sum();
+    let counts = Counts { remaining, ..states.settled() };
     assert_eq!(counts, Counts { sent: 3, rejected: 2, unknown: 3, remaining: 5 });
     counts.check(13).unwrap();
     assert_eq!(states.maybe().collect::<Vec<_>>(), [4]);

@@ -66,7 +66,7 @@ impl AuthorizationRequestBuilder<'_> {
         let (challenge, verifier) = PkceCodeChallenge::new_random_sha256_len(VERIFIER_BYTES);
         let state = CsrfToken::new_random_len(STATE_BYTES);
         let redirect_uri = RedirectUrl::new(self.redirect_uri.clone()).map_err(|error| {
-            SettingsError::new("redirect_uri", "must be an absolute address").found(error.to_string())
+            SettingsError::new("redirect_uri", "must be an absolute URL").found(error.to_string())
         })?;
         let client = BasicClient::new(ClientId::new(self.client_id.clone()))
             .set_auth_uri(AuthUrl::from_url(self.server.authorization.clone()))
@@ -118,7 +118,7 @@ impl AuthorizationRequest {
     /// [`AuthError::Callback`] means that this URL is not the response to this request: keep waiting for it.
     ///
     /// # Errors
-    /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Refused`] when it is an error response.
+    /// [`AuthError::Callback`] when the URL is not the response to this request; [`AuthError::Rejected`] when it is an error response.
     pub fn code_from(&self, redirected: &str) -> Result<AuthorizationCode, AuthError> {
         let url = Url::parse(redirected.trim()).map_err(|_| CallbackError::Url)?;
         let here = |url: &Url| {
@@ -154,7 +154,7 @@ impl AuthorizationRequest {
             {
                 Ok(AuthorizationCode(code.into()))
             }
-            (None, Some(error)) => Err(AuthError::Refused(OAuthError {
+            (None, Some(error)) => Err(AuthError::Rejected(OAuthError {
                 code: OAuthErrorCode::from(printable(&error, 100)),
                 description: description.map(|text| printable(&text, 200)),
                 status: None,
@@ -209,16 +209,16 @@ impl fmt::Debug for AuthorizationCode {
 /// Returns the parameters with these names; each must occur at most once and within the length limit.
 fn parameters<const N: usize>(query: &str, names: [&str; N]) -> Result<[Option<String>; N], CallbackError> {
     if !is_well_encoded(query) {
-        return Err(CallbackError::Parameters("they are not percent-encoded text"));
+        return Err(CallbackError::Parameters("not percent-encoded text"));
     }
     let mut found = [const { None }; N];
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let Some(at) = names.iter().position(|known| *known == name) else { continue };
         if value.chars().count() > MAX_PARAMETER {
-            return Err(CallbackError::Parameters("a parameter has more than 2048 characters"));
+            return Err(CallbackError::Parameters("a parameter is longer than 2048 characters"));
         }
         if found[at].replace(value.into_owned()).is_some() {
-            return Err(CallbackError::Parameters("a parameter is in it twice"));
+            return Err(CallbackError::Parameters("a parameter is repeated"));
         }
     }
     Ok(found)
@@ -235,15 +235,15 @@ fn is_well_encoded(query: &str) -> bool {
 /// Parses and validates a redirect URI.
 fn redirect_address(given: &str) -> Result<Url, SettingsError> {
     let wrong = |rule: &str| SettingsError::new("redirect_uri", rule).found(printable(given, 200));
-    let url = Url::parse(given).map_err(|_| wrong("must be an absolute address"))?;
+    let url = Url::parse(given).map_err(|_| wrong("must be an absolute URL"))?;
     if url.fragment().is_some() {
         return Err(wrong("must not have a fragment"));
     }
     match url.scheme() {
         "http" if crate::transport::endpoint::is_loopback(&url) => Ok(url),
-        "http" => Err(wrong("must be https; plain http is for loopback addresses")),
+        "http" => Err(wrong("must use https; plain http is allowed only for loopback addresses")),
         "file" | "ftp" | "data" | "javascript" | "blob" | "about" | "vbscript" | "ws" | "wss" => {
-            Err(wrong("must be https, http to a loopback address, or of the program's own scheme"))
+            Err(wrong("must use https, http to a loopback address, or a private-use scheme"))
         }
         _ => Ok(url),
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_challenge_of_the_standards_own_example() {
+    fn the_challenge_matches_the_example_of_the_rfc() {
         // AUTHZ-16: RFC 7636, appendix B
         assert_eq!(
             challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_all_that_the_specification_asks_for() {
+    fn a_request_has_every_parameter_of_the_specification() {
         // AUTHZ-14, AUTHZ-16, TOK-10, TOK-12
         let authorization = authorization();
         let sent = parameters_of(authorization.url());
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_requests_share_a_secret() {
+    fn requests_never_share_a_secret() {
         // AUTHZ-14
         let (one, two) = (authorization(), authorization());
         assert_ne!(parameters_of(one.url())["state"], parameters_of(two.url())["state"]);
@@ -315,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn the_right_answer_gives_its_code() {
+    fn a_matching_redirect_returns_its_code() {
         assert_eq!(back(&authorization(), "code=abc").unwrap().expose(), "abc");
         assert_eq!(back(&authorization(), "code=abc&scope=x&iss=anything").unwrap().expose(), "abc");
     }
 
     #[test]
-    fn an_answer_with_another_state_is_no_answer_whatever_it_says() {
+    fn a_redirect_with_another_state_is_ignored_whatever_its_parameters() {
         // AUTHZ-14
         let authorization = authorization();
         let state = parameters_of(authorization.url())["state"].clone();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_odd_is_no_answer() {
+    fn a_malformed_redirect_is_ignored() {
         let authorization = authorization();
         for rest in [
             "",
@@ -387,7 +387,7 @@ mod tests {
             "odd",
         ] {
             match back(&authorization(), &format!("error={name}&error_description=why+%1B%5B31m")) {
-                Err(AuthError::Refused(error)) => {
+                Err(AuthError::Rejected(error)) => {
                     assert_eq!(error.code.as_str(), name);
                     let description = error.description.unwrap();
                     assert!(
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_address_that_would_leak_the_code_is_refused() {
+    fn a_redirect_uri_that_would_leak_the_code_is_rejected() {
         for wrong in [
             "",
             "callback",
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_secret_shows() {
+    fn debug_shows_no_secret() {
         // AUTH-08
         let authorization = authorization();
         let shown = format!("{authorization:?} {:?}", back(&authorization, "code=sentinel"));

@@ -94,11 +94,11 @@ fn server(metadata: Metadata, base: &Url, http: HttpClient) -> Result<Authorizat
     let named = metadata.issuer.trim_end_matches('/');
     if named != base.as_str().trim_end_matches('/') {
         let named = printable(named, 200);
-        return Err(AuthError::Metadata(format!("it names another issuer: {named}")));
+        return Err(AuthError::Metadata(format!("its issuer is {named}")));
     }
     let methods = &metadata.code_challenge_methods_supported;
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
-        return Err(AuthError::Metadata("it doesn't support PKCE with S256".to_owned()));
+        return Err(AuthError::Metadata("PKCE with S256 is not supported".to_owned()));
     }
     let address = |name: &str, given: &str| {
         endpoint::address(given).map_err(|error| AuthError::Metadata(format!("`{name}`: {error}")))
@@ -167,7 +167,7 @@ mod tests {
     const RFC: &str = "/.well-known/oauth-authorization-server";
 
     #[tokio::test]
-    async fn the_endpoints_are_taken_from_either_place() {
+    async fn endpoints_are_discovered_at_both_well_known_urls() {
         let server = discover("https://api.example.com", RFC, |_| {}).await.unwrap();
         assert_eq!(server.token.as_str(), "https://auth.example.com/token");
         assert_eq!((server.origin(), server.supports_registration()), ("https://api.example.com", false));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn metadata_that_can_not_be_trusted_is_refused() {
+    async fn untrusted_metadata_is_rejected() {
         let wrong: [(&str, serde_json::Value); 4] = [
             ("issuer", "https://evil.test".into()),
             ("token_endpoint", "http://api.example.com/token".into()),

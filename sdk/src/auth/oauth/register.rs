@@ -132,7 +132,7 @@ impl AuthorizationServer {
                 .into()
             });
         }
-        Err(oauth_error(&response).map_or_else(|| response.unexpected(endpoint), AuthError::Refused).into())
+        Err(oauth_error(&response).map_or_else(|| response.unexpected(endpoint), AuthError::Rejected).into())
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_redirects_knows_the_program_and_one_that_refuses_does_not() {
+    async fn a_redirect_means_that_the_client_is_registered_and_an_error_that_it_is_not() {
         for (status, expected) in [
             (302, Some(true)),
             (303, Some(true)),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_registration_gives_an_id_or_says_why_not() {
+    async fn a_registration_returns_an_id_or_a_reason() {
         let client = NewOAuthClient::new("Shop", "http://127.0.0.1/callback").scope(&Scope::EmailsSend);
         let made = server(201, r#"{"client_id":"abc","later":1}"#).register(&client).await.unwrap();
         assert_eq!((made.client_id.as_str(), made.scope), ("abc", None));
@@ -189,9 +189,9 @@ mod tests {
                 r#"{"error":"invalid_request","error_description":"too long"}"#,
                 "invalid_request: too long",
             ),
-            (429, "{}", "too busy (status 429)"),
+            (429, "{}", "overloaded (status 429)"),
             (500, "", "failed (status 500)"),
-            (404, "<html>", "/oauth/register answered 404"),
+            (404, "<html>", "/oauth/register returned 404"),
             (200, "{}", "client_id"),
             (200, "<html>", "registration"),
         ] {

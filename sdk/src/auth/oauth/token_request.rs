@@ -1,6 +1,6 @@
 //! Requests to the token and revocation endpoints (`SPEC.md`, POST /oauth/token; RFC 7009).
 //!
-//! The forms are built here and not by the oauth2 crate, which discards a response that it can't parse completely, and with it what may be the
+//! The forms are built here instead of by the oauth2 crate, which discards a response that it can't parse completely, and with it possibly the
 //! only copy of a refresh token.
 
 use std::time::SystemTime;
@@ -26,7 +26,7 @@ impl AuthorizationServer {
     /// Exchanges an authorization code for tokens. Once sent, the request is never retried, since a code is valid for one use.
     ///
     /// # Errors
-    /// [`AuthError::Refused`] if the server rejects the code. [`AuthError::Unreachable`] if the request was not sent, and
+    /// [`AuthError::Rejected`] if the server rejects the code. [`AuthError::Unreachable`] if the request was not sent, and
     /// [`AuthError::NotOAuthEndpoint`] if another server responded: the same code can be tried again.
     /// [`AuthError::CodeLost`] if the response was lost or is unusable: a new authorization is required.
     pub async fn exchange(
@@ -52,8 +52,8 @@ impl AuthorizationServer {
             RefreshOutcome::NotOAuthEndpoint { status, path } => {
                 return Err(AuthError::NotOAuthEndpoint { status, path }.into());
             }
-            RefreshOutcome::Refused(error) | RefreshOutcome::InvalidGrant(error) => {
-                return Err(AuthError::Refused(error).into());
+            RefreshOutcome::Rejected(error) | RefreshOutcome::InvalidGrant(error) => {
+                return Err(AuthError::Rejected(error).into());
             }
             RefreshOutcome::Unknown { reason, .. } => return Err(AuthError::CodeLost { reason }.into()),
         };
@@ -97,7 +97,7 @@ async fn revoke(http: &HttpClient, record: &TokenRecord) -> Result<(), AuthError
     if response.status.is_success() {
         return Ok(());
     }
-    Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Refused))
+    Err(oauth_error(&response).map_or_else(|| response.unexpected(&url), AuthError::Rejected))
 }
 
 /// Sends refresh requests to the token endpoint in the record.

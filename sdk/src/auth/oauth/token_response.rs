@@ -58,7 +58,7 @@ pub(crate) fn classify(
         }
         // A server error with a client error's status: the server may have acted before it failed.
         Some(error) if is_server_error(&error) => unknown(format!("status {status}, {error}"), None),
-        Some(error) => RefreshOutcome::Refused(error),
+        Some(error) => RefreshOutcome::Rejected(error),
         None => match &response.body.missing {
             // The missing part may hold the error code.
             Some(error) => unknown(format!("status {status}, {}", chain(error)), None),
@@ -95,7 +95,7 @@ fn success(body: &Collected, sent: Option<&RefreshToken>) -> RefreshOutcome {
                 scope: None,
                 deviations: vec![format!("only its refresh token could be read{incomplete}")],
             }),
-            None => unknown(format!("the response could not be read{incomplete}"), None),
+            None => unknown(format!("the response couldn't be read{incomplete}"), None),
         };
     };
     let mut deviations = Vec::new();
@@ -128,7 +128,7 @@ fn bearer(fields: &serde_json::Map<String, Value>, deviations: &mut Vec<String>)
     match fields.get("token_type").and_then(Value::as_str) {
         Some(kind) if kind.eq_ignore_ascii_case("bearer") => {}
         Some(kind) => {
-            deviations.push(format!("`token_type` is not Bearer but {}", printable(kind, 40)));
+            deviations.push(format!("`token_type` is {} instead of Bearer", printable(kind, 40)));
             return None;
         }
         None => deviations.push("`token_type` is missing".to_owned()),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_answer_is_taken_as_it_is() {
+    fn a_complete_response_is_used_unchanged() {
         let tokens = kept(
             r#"{"access_token":"at","token_type":"Bearer","expires_in":900,"refresh_token":"rt","scope":"emails:send"}"#,
         );
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_token_is_salvaged_from_an_answer_that_breaks_off_behind_it() {
+    fn a_refresh_token_is_salvaged_from_a_response_truncated_after_it() {
         for body in [
             r#"{"access_token":"at","refresh_token":"r\u0074""#,
             r#"{"refresh_token" : "rt", "access_token": "a"#,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_without_a_new_refresh_token_leaves_open_what_happened() {
+    fn a_success_without_a_new_refresh_token_has_an_unknown_outcome() {
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
             match answer(200, &body) {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_says_whether_the_token_is_still_good() {
+    fn every_rejection_determines_whether_the_token_is_still_valid() {
         // TOK-33
         for (status, name) in [
             (400, "invalid_request"),
@@ -279,7 +279,7 @@ mod tests {
             (400, "slow_down"),
         ] {
             match answer(status, &format!(r#"{{"error":"{name}","error_description":"why"}}"#)) {
-                RefreshOutcome::Refused(error) => {
+                RefreshOutcome::Rejected(error) => {
                     assert_eq!(error.code.as_str(), name);
                     assert_eq!(
                         (error.status.unwrap().as_u16(), error.description.as_deref()),
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_body_counts_also_when_more_was_announced() {
+    fn a_complete_body_counts_even_if_its_content_length_is_larger() {
         let body = r#"{"access_token":"at","token_type":"Bearer","expires_in":900,"refresh_token":"rt"}"#;
         let short = received(200, body, Some(TransportErrorKind::Closed));
         let RefreshOutcome::Tokens(tokens) = outcome_of(Ok(short)) else { panic!() };
@@ -358,14 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_never_left_has_spent_nothing() {
+    fn an_unsent_request_spends_no_token() {
         let lost = |reached| outcome_of(Err(TransportError::new(reached, TransportErrorKind::Connect)));
         assert!(matches!(lost(RequestDelivery::NotSent), RefreshOutcome::NotSent(_)));
         assert!(matches!(lost(RequestDelivery::Unknown), RefreshOutcome::Unknown { .. }));
     }
 
     #[test]
-    fn what_a_server_says_of_an_error_can_not_steer_a_terminal() {
+    fn an_error_description_cannot_control_the_terminal() {
         let body = serde_json::json!({ "error": "invalid_grant", "error_description": "a\u{1b}]52;c;x\u{7}\u{202e}b" });
         let RefreshOutcome::InvalidGrant(error) = answer(400, &body.to_string()) else { panic!() };
         assert!(!error.to_string().contains(['\u{1b}', '\u{7}', '\u{202e}']), "{error}");

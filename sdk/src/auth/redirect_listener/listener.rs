@@ -104,7 +104,7 @@ impl RedirectListener {
     /// Only that response ends the wait: requests without the right `state` are rejected.
     ///
     /// # Errors
-    /// [`AuthError::Refused`] for an error response, such as `access_denied`; [`AuthError::IssuerMismatch`]; [`AuthError::RedirectTimeout`].
+    /// [`AuthError::Rejected`] for an error response, such as `access_denied`; [`AuthError::IssuerMismatch`]; [`AuthError::RedirectTimeout`].
     pub async fn wait(
         self,
         authorization: &AuthorizationRequest,

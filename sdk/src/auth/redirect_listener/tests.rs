@@ -178,7 +178,7 @@ async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
         let answer = login.callback(&query).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{query}: {answer}");
     }
-    // An overlong target, an overlong head, too many headers, a megabyte: refused unread.
+    // An overlong target, an overlong head, too many headers, a megabyte: rejected unread.
     let long = login.callback(&format!("code={}", "x".repeat(9_000))).await;
     assert!(long.starts_with("HTTP/1.1 414 "), "{long}");
     for answer in [
@@ -212,7 +212,7 @@ async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
     let answer = login.callback(&query).await;
     assert!(!answer.contains("script>") && !answer.contains("alert"), "{answer}");
     match login.browse(&query).await {
-        Err(AuthError::Refused(error)) => {
+        Err(AuthError::Rejected(error)) => {
             assert_eq!(error.code.as_str(), "access_denied");
             let text = error.to_string();
             assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");

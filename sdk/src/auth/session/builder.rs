@@ -55,7 +55,7 @@ pub struct SessionBuilder {
 impl SessionBuilder {
     /// Sets the time after which a request without a response can no longer reach the service. Default: 60 s.
     ///
-    /// A refresh token with an unknown state is not sent again before. Each further attempt doubles the time, up to ten minutes.
+    /// Until then, a refresh token with an unknown state is not sent again. Each further attempt doubles the time, up to ten minutes.
     pub fn settle_time(mut self, time: Duration) -> Self {
         self.policy.settle = time;
         self

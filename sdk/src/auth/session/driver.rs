@@ -28,7 +28,7 @@ use crate::{
     transport::TransportErrorKind,
 };
 
-/// One refresh. It runs in a task of its own, so it continues when its caller stops waiting.
+/// One refresh. It runs in its own task, so it continues when its caller stops waiting.
 pub(super) struct Run {
     shared: Arc<Shared>,
     /// The epoch in which it began.
@@ -176,7 +176,7 @@ impl Run {
         }
         let written = caught(async { locked.write(&record).await })
             .await
-            .unwrap_or_else(|| Err(StoreError::unavailable("it panicked while the login was saved")));
+            .unwrap_or_else(|| Err(StoreError::unavailable("it panicked while saving the tokens")));
         let spent = self.shared.fingerprint(&token.record);
         let next = match asked {
             Some(_) => Token::new(record, now, asked),
@@ -215,7 +215,7 @@ impl Run {
     async fn exchange(&mut self) -> Event {
         let Some(token) = &self.token else { return Event::Failed };
         let record = Arc::clone(&token.record);
-        // The lifetime counts from before the request, so that the access token never ends earlier than assumed.
+        // The lifetime is measured from before the request, so that it is never overestimated.
         let asked = self.shared.clocks.now();
         tracing::debug!(generation = record.generation, "sending the refresh token");
         let outcome = match self.shared.endpoint.refresh(&record).await {
@@ -238,14 +238,14 @@ impl Run {
             }
             RefreshOutcome::NotOAuthEndpoint { status, path } => {
                 self.trouble = Some(AuthError::NotOAuthEndpoint { status, path });
-                Outcome::Refused
+                Outcome::Rejected
             }
-            RefreshOutcome::Refused(error) => {
-                self.trouble = Some(AuthError::Refused(error));
-                Outcome::Refused
+            RefreshOutcome::Rejected(error) => {
+                self.trouble = Some(AuthError::Rejected(error));
+                Outcome::Rejected
             }
             RefreshOutcome::InvalidGrant(error) => {
-                self.trouble = Some(AuthError::Refused(error));
+                self.trouble = Some(AuthError::Rejected(error));
                 Outcome::InvalidGrant
             }
             RefreshOutcome::Unknown { reason, access_token } => {
@@ -291,9 +291,8 @@ impl Run {
                 Err(AuthError::LoggedOut)
             }
             (Verdict::Wait(retry_after), _) => Err(AuthError::OutcomeUnknown { retry_after }),
-            (Verdict::Busy | Verdict::Failed | Verdict::Use | Verdict::Ended, _) => {
-                Err(trouble.unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it is too slow"))))
-            }
+            (Verdict::Busy | Verdict::Failed | Verdict::Use | Verdict::Ended, _) => Err(trouble
+                .unwrap_or_else(|| AuthError::Store(StoreError::unavailable("it responds too slowly")))),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::error::{AuthError, chain};
 
-/// An event of a refresh that is worth reporting although the call continues. Delivered after the new tokens have been saved.
+/// A noteworthy event of a refresh; the call continues. Delivered after the new tokens have been saved.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum SessionEvent {
@@ -31,10 +31,10 @@ impl fmt::Display for SessionEvent {
         match self {
             Self::NotSaved(error) => f.write_str(&chain(error)),
             Self::ResponseLost { reason } => {
-                write!(f, "the response to a refresh of the login was lost: {reason}")
+                write!(f, "the response to a token refresh was lost: {reason}")
             }
             Self::ScopeChanged { before, now } => {
-                write!(f, "the login's scope is now `{now}`, it was `{before}`")
+                write!(f, "the scope of the login changed from `{before}` to `{now}`")
             }
             Self::Deviation(what) => write!(f, "the token response deviates from the specification: {what}"),
         }
@@ -50,7 +50,7 @@ pub struct RefreshRequest {
     pub rejected: bool,
 }
 
-/// What a logout did to the grant.
+/// The outcome of a logout for the grant.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Revocation {

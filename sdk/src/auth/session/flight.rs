@@ -1,4 +1,4 @@
-//! Refreshes in flight: one at a time, in a task of its own, with an outcome that all callers share.
+//! Refreshes in flight: one at a time, in its own task, with an outcome that all callers share.
 
 use std::sync::Arc;
 

@@ -478,7 +478,7 @@ fn harms(variant: Variant, faults: u8) -> HashSet<Harm> {
 }
 
 #[test]
-fn without_a_fault_each_expiry_takes_one_refresh_and_no_session_ends() {
+fn without_faults_each_expiry_causes_one_refresh_and_no_session_ends() {
     for (processes, calls) in [(1, 2), (2, 1), (2, 2), (3, 1)] {
         for left in [0, 1, 2] {
             let setting = setting(Variant::Ours, processes, calls, 0, left);
@@ -488,7 +488,7 @@ fn without_a_fault_each_expiry_takes_one_refresh_and_no_session_ends() {
 }
 
 #[test]
-fn no_reuse_ends_what_was_alive_whatever_is_lost_delayed_or_killed() {
+fn no_token_reuse_ends_a_live_session_whatever_is_lost_delayed_or_killed() {
     // TOK-28
     let settings = [(2, 1), (2, 2), (3, 1)].into_iter().flat_map(|(processes, calls)| {
         [0, 1, 2].map(|left| setting(Variant::Ours, processes, calls, 2, left))
@@ -505,7 +505,7 @@ fn no_reuse_ends_what_was_alive_whatever_is_lost_delayed_or_killed() {
 }
 
 #[test]
-fn no_refresh_brings_a_login_back_that_was_logged_out() {
+fn no_refresh_restores_a_login_after_its_logout() {
     for (processes, calls, faults) in [(1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)] {
         for left in [0, 1, 2] {
             let setting = Setting { logout: true, ..setting(Variant::Ours, processes, calls, faults, left) };
@@ -520,7 +520,7 @@ fn no_refresh_brings_a_login_back_that_was_logged_out() {
 }
 
 #[test]
-fn whatever_is_left_out_of_the_protocol_does_harm() {
+fn every_part_of_the_protocol_is_necessary() {
     for variant in [Variant::NoLock, Variant::LockBrokenByAge] {
         let harms = harms(variant, 0);
         assert!(harms.contains(&Harm::KilledALiveSession), "{variant:?}: {harms:?}");

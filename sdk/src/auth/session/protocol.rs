@@ -75,7 +75,7 @@ pub(crate) enum Outcome {
         retry_after: Option<Duration>,
     },
     /// A rejection that doesn't concern the token.
-    Refused,
+    Rejected,
     InvalidGrant,
     /// The outcome is unknown; the response may have held an access token alone.
     Unknown {
@@ -125,7 +125,7 @@ pub(crate) enum Change {
     Pending(Option<RefreshPending>),
     /// The next generation, with the new tokens.
     Tokens,
-    /// An access token that came without a refresh token.
+    /// An access token without a refresh token.
     AccessToken,
     /// The record in memory: an earlier save failed.
     Again,
@@ -382,7 +382,7 @@ impl Refresh {
                     self.restore(now)
                 }
             }
-            Outcome::NotSent { .. } | Outcome::Refused => self.restore(now),
+            Outcome::NotSent { .. } | Outcome::Rejected => self.restore(now),
             // A writer that takes no lock may have been faster.
             Outcome::InvalidGrant => self.go(Phase::Rereading, Command::Read),
             Outcome::Unknown { access_for: Some(left) } => {

@@ -96,7 +96,7 @@ impl Token {
     }
 
     fn by_wall(&self, wall: SystemTime) -> Duration {
-        // A clock that was set back, or is behind the one that wrote the record, is no evidence. The other clock and the service's 401 remain.
+        // A clock that was set back, or is behind the one that wrote the record, proves nothing; the other clock and the service's 401 still do.
         let elapsed = wall.duration_since(self.record.obtained_at).unwrap_or_default();
         self.record.expires_in.saturating_sub(elapsed)
     }
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_token_is_never_good_once_either_clock_says_that_it_has_expired(wall in 0_u64..3_000, monotonic in 0_u64..3_000) {
+        fn a_token_is_invalid_as_soon_as_either_clock_says_so(wall in 0_u64..3_000, monotonic in 0_u64..3_000) {
             let left = token(at(10_000, 50)).left(at(9_000 + wall, 50 + monotonic));
             let by_wall = wall.saturating_sub(1_000);
             prop_assert_eq!(left, Duration::from_secs(900_u64.saturating_sub(by_wall.max(monotonic))));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn no_clock_makes_it_panic() {
+    fn extreme_clocks_cause_no_panic() {
         for wall in [0, 1, u64::from(u32::MAX), i64::MAX.unsigned_abs() - 1_000] {
             for monotonic in [0, u64::MAX] {
                 let seen = at(wall, monotonic);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn of_short_lived_tokens_a_part_is_used_before_they_are_renewed() {
+    fn short_lived_tokens_are_used_before_they_are_refreshed() {
         let clocks = Clocks { chance: 1.0, ..Clocks::default() };
         assert_eq!(clocks.limits(Duration::from_mins(15)), (HARD, SOFT + JITTER));
         assert_eq!(clocks.limits(Duration::from_mins(1)), (Duration::from_secs(6), Duration::from_secs(15)));

@@ -64,7 +64,7 @@ async fn send(client: &Client, limit: Duration) -> Result<Duration> {
 const MINUTE: Duration = Duration::from_mins(1);
 
 #[tokio::test(start_paused = true)]
-async fn calls_without_a_turn_before_their_deadline_lock_no_later_call_out() {
+async fn calls_without_a_slot_before_their_deadline_block_no_later_call() {
     let (client, service) = client(RateLimit::PerSecond(2.0), &[]);
     let start = Instant::now();
     let sent = join_all((0..1_000).map(|_| send(&client, MINUTE))).await;
@@ -76,7 +76,7 @@ async fn calls_without_a_turn_before_their_deadline_lock_no_later_call_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn canceled_calls_leave_their_turns_to_later_ones() {
+async fn canceled_calls_release_their_slots() {
     let (client, _) = client(RateLimit::PerSecond(2.0), &[]);
     let calls = (0..100).map(|_| timeout(Duration::from_millis(100), send(&client, MINUTE)));
     assert_eq!(join_all(calls).await.iter().filter(|call| call.is_ok()).count(), 1);
@@ -94,7 +94,7 @@ async fn one_429_without_headers_slows_the_client_down_for_less_than_a_minute() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_does_not_speed_a_slow_limit_up() {
+async fn a_429_does_not_speed_up_a_slow_limit() {
     let policy: &[_] = &[("ratelimit-policy", "10;w=60")];
     let (client, service) = client(RateLimit::Adaptive, &[(200, policy), (429, policy)]);
     for answer in [200, 429, 200, 200, 200] {
@@ -113,14 +113,14 @@ async fn a_429_with_a_retry_after_of_two_minutes_pauses_the_other_calls_for_one(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_exhausted_quota_slows_no_other_call_down() {
+async fn an_exhausted_quota_slows_down_no_other_call() {
     let (client, _) = client(RateLimit::Adaptive, &[(429, &[("x-error", "daily_quota_exceeded")])]);
     send(&client, MINUTE).await.unwrap_err();
     assert_eq!(send(&client, MINUTE).await.unwrap(), Duration::ZERO);
 }
 
 #[test]
-fn a_rate_that_no_call_can_keep_is_refused_when_the_client_is_built() {
+fn an_invalid_rate_is_rejected_when_the_client_is_built() {
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let builder = Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
         let error = builder.rate_limit(RateLimit::PerSecond(rate)).build().unwrap_err();

@@ -77,7 +77,7 @@ impl Service {
 #[derive(Debug)]
 struct Figures {
     used: f64,
-    refused: f64,
+    rejected: f64,
     throttled: u32,
 }
 
@@ -109,7 +109,7 @@ async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, 
     let log = service.log.lock().unwrap();
     let (admitted, throttled) = (f64::from(log.admitted), f64::from(log.throttled));
     let used = admitted / (f64::from(u32::try_from(service.limit).unwrap()) * period.as_secs_f64());
-    Figures { used, refused: throttled / (admitted + throttled), throttled: log.throttled }
+    Figures { used, rejected: throttled / (admitted + throttled), throttled: log.throttled }
 }
 
 /// A latency of 10 to 20 ms before the service counts the request, in microseconds; the rest of the round trip follows.
@@ -155,7 +155,7 @@ async fn assert_learned(service: Service, minutes: u64, way: Range<u64>) {
     let limiter = Limiter::new(RateLimit::Adaptive);
     let figures = load(limiter, service, 50, Duration::from_mins(minutes), way).await;
     println!("{case}: {figures:?}");
-    assert!(figures.used >= 0.92 && figures.refused <= 0.005, "{case}: {figures:?}");
+    assert!(figures.used >= 0.92 && figures.rejected <= 0.005, "{case}: {figures:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,5 +197,5 @@ async fn a_configured_rate_above_the_services_limit_adapts_to_it() {
     let service = Service::new(5, Counter::Fixed(0));
     let limiter = Limiter::new(RateLimit::PerSecond(50.0));
     let figures = load(limiter, service, 20, Duration::from_mins(10), STEADY).await;
-    assert!(figures.used >= 0.92 && figures.refused <= 0.02, "{figures:?}");
+    assert!(figures.used >= 0.92 && figures.rejected <= 0.02, "{figures:?}");
 }

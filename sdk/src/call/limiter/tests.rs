@@ -219,7 +219,7 @@ async fn a_very_high_announced_limit_slows_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_announcement_replaces_the_old_one_and_what_429s_showed() {
+async fn a_changed_announcement_replaces_the_old_one_and_the_learned_limit() {
     let limiter = open();
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
     limiter.learn(&HeaderMap::new(), BARE_429);
@@ -234,7 +234,7 @@ async fn a_changed_announcement_replaces_the_old_one_and_what_429s_showed() {
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_at_the_announcement_count_in_its_first_window() {
     let limiter = Limiter::new(RateLimit::Adaptive);
-    limiter.lock().ramp.as_mut().unwrap().answers = 4;
+    limiter.lock().ramp.as_mut().unwrap().responses = 4;
     let permits: Vec<_> = (0..3).map(|_| limiter.acquire(None).now_or_never().unwrap().unwrap()).collect();
     limiter.learn(&policy_headers("10;w=1"), Verdict::Admitted);
     drop(permits);
@@ -283,10 +283,10 @@ fn in_flight_at_once(limiter: &Limiter) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_client_adds_one_request_in_flight_for_every_two_answers_up_to_32() {
+async fn a_new_client_adds_one_request_in_flight_for_every_two_responses_up_to_32() {
     let limiter = Limiter::new(RateLimit::Adaptive);
-    for answers in 0..62 {
-        assert_eq!(in_flight_at_once(&limiter), 1 + answers / 2, "{answers}");
+    for responses in 0..62 {
+        assert_eq!(in_flight_at_once(&limiter), 1 + responses / 2, "{responses}");
         assert!(!limiter.open.load(Ordering::Relaxed));
         limiter.learn(&HeaderMap::new(), Verdict::Admitted);
     }

@@ -21,11 +21,11 @@ operations! {
     /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
     /// use posthaste::{Client, NewApiKey};
     ///
-    /// let made = client.api_keys().create(&NewApiKey::new("Shop").sending_access()).await?;
-    /// let shop = Client::new("https://api.example.com", made.token.expose())?;
-    /// client.api_keys().rename(&made.id, "Web shop").await?;
+    /// let key = client.api_keys().create(&NewApiKey::new("Shop").sending_access()).await?;
+    /// let shop = Client::new("https://api.example.com", key.token.expose())?;
+    /// client.api_keys().rename(&key.id, "Web shop").await?;
     /// client.api_keys().list().await?;
-    /// client.api_keys().delete(&made.id).await?;
+    /// client.api_keys().delete(&key.id).await?;
     /// # Ok(())
     /// # }
     /// ```

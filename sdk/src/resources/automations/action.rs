@@ -22,7 +22,7 @@ pub struct Trigger {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Delay {
-    /// The duration in words, such as `30 minutes` or `1 day`.
+    /// The duration in natural language, such as `30 minutes` or `1 day`.
     pub duration: String,
 }
 
@@ -110,7 +110,7 @@ impl From<&TemplateId> for AutomationEmail {
 pub struct WaitForEvent {
     /// The name of the event.
     pub event_name: String,
-    /// The timeout in words, such as `3 days`; `None` to wait indefinitely.
+    /// The timeout in natural language, such as `3 days`; `None` to wait indefinitely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
     /// A condition that the event must meet; other events of the same name don't end the wait.
@@ -125,7 +125,7 @@ impl WaitForEvent {
     }
 
     setters! {
-        /// Sets the timeout in words, such as `3 days`.
+        /// Sets the timeout in natural language, such as `3 days`.
         timeout: String;
         /// Sets a condition on the awaited event, with fields such as `event.amount`.
         filter_rule: Rule;

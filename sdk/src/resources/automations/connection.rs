@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_without_a_type_or_with_one_of_tomorrow_is_read() {
+    fn a_connection_with_a_missing_or_unknown_type_is_decoded() {
         let read = |wire| serde_json::from_value::<Connection>(wire).unwrap();
         assert_eq!(read(json!({"from": "a", "to": "b"})), Connection::new("a", "b"));
         assert_eq!(read(json!({"from": "a", "to": "b", "type": null})), Connection::new("a", "b"));

@@ -37,7 +37,7 @@ pub(super) fn written(
 ) {
     match serde_json::to_value(definition) {
         Ok(json) => check(v, &json),
-        Err(error) => v.report_found("type", "the definition can't be written as JSON", error),
+        Err(error) => v.report_found("type", "the definition can't be serialized as JSON", error),
     }
 }
 
@@ -58,14 +58,14 @@ pub(super) fn patch(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "an update") else { return };
     v.known(fields, "an update", &FIELDS);
     if fields.values().all(Value::is_null) {
-        let rule = "an update changes something: `name`, `status`, or `steps` with `connections`";
+        let rule = "an update must set `name`, `status`, or `steps` with `connections`";
         v.report("required", rule);
     }
     v.filled(fields, "name");
     status(v, fields);
     match (present(fields, "steps"), present(fields, "connections")) {
-        (Some(_), None) => v.report_at("connections", "required", "`connections` goes with `steps`"),
-        (None, Some(_)) => v.report_at("steps", "required", "`steps` goes with `connections`"),
+        (Some(_), None) => v.report_at("connections", "required", "`connections` is required with `steps`"),
+        (None, Some(_)) => v.report_at("steps", "required", "`steps` is required with `connections`"),
         (Some(_), Some(_)) => definition(v, fields),
         (None, None) => {}
     }
@@ -75,7 +75,7 @@ fn status(v: &mut Validator, fields: &Map<String, Value>) {
     if let Some(value) = present(fields, "status")
         && !matches!(value.as_str(), Some("enabled" | "disabled"))
     {
-        v.field("status", |v| v.wrong_type("a status is `enabled` or `disabled`", value));
+        v.field("status", |v| v.wrong_type("`status` must be `enabled` or `disabled`", value));
     }
 }
 
@@ -85,7 +85,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
     if let Some(steps) = v.list(fields, "steps") {
         complete = !steps.is_empty();
         if steps.is_empty() || steps.len() > limits::STEPS_PER_AUTOMATION {
-            let rule = format!("an automation has 1 to {} steps", limits::STEPS_PER_AUTOMATION);
+            let rule = format!("an automation must have 1 to {} steps", limits::STEPS_PER_AUTOMATION);
             v.field("steps", |v| v.report_found("count", rule, steps.len()));
         }
         v.each("steps", steps.iter().enumerate(), |v, (place, json)| {
@@ -94,7 +94,7 @@ fn definition(v: &mut Validator, fields: &Map<String, Value>) {
         // A misspelled type may have been meant as a trigger.
         let triggered = |node: &Node<'_>| node.kind == "trigger" || !STEP_TYPES.contains(&node.kind);
         if complete && !nodes.values().any(triggered) {
-            v.report_at("steps", "required", "at least one step is a `trigger`");
+            v.report_at("steps", "required", "at least one step must be a `trigger`");
         }
     }
     if let Some(connections) = v.list(fields, "connections") {
@@ -115,14 +115,14 @@ fn step<'a>(
     let kind = v.needed_text(fields, "type");
     if let Some(key) = key {
         if let Some(first) = nodes.get(key) {
-            let rule = format!("a key names one step; this one already names step {}", first.place);
+            let rule = format!("`key` must be unique; step {} already has this key", first.place);
             v.field("key", |v| v.report_found("exclusive", rule, key));
         } else {
             nodes.insert(key, Node { place, kind: kind.unwrap_or_default() });
         }
     }
     if let Some(kind) = kind
-        && v.field("type", |v| v.one_of("a step's type", &STEP_TYPES, kind))
+        && v.field("type", |v| v.one_of("`type`", &STEP_TYPES, kind))
         && let Some(config) = v.needed(fields, "config")
     {
         v.field("config", |v| config::config(v, kind, config));
@@ -164,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_definition_has_no_problem() {
+    fn a_valid_definition_has_no_problems() {
         assert_eq!(problems(&sound()), []);
     }
 
     #[test]
-    fn every_problem_is_reported_at_its_place() {
+    fn every_problem_is_reported_with_its_location() {
         let step = |kind: &str, config: Value| json!({"key": "mail", "type": kind, "config": config});
         for (json, path, code) in [
             (with("/name", json!("")), "/name", "empty"),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_identifies_one_step_and_a_run_takes_one_path() {
+    fn step_keys_are_unique_and_a_run_takes_one_path() {
         assert_eq!(
             problems(&with("/steps/2/key", json!("pro"))).first().unwrap(),
             &("/steps/2/key".into(), "exclusive")
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_changes_something_and_takes_steps_and_connections_together() {
+    fn an_update_sets_at_least_one_field_and_steps_only_with_connections() {
         let problems = |json| found(|v| patch(v, &json));
         assert_eq!(problems(json!({})), [(String::new(), "required")]);
         assert_eq!(problems(json!({"name": "x"})), []);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_cycle_is_found_at_the_connection_that_closes_it() {
+    fn a_long_cycle_is_reported_at_the_connection_that_closes_it() {
         let steps: Vec<_> = (0..100)
             .map(|n| {
                 if n == 0 {

@@ -40,7 +40,7 @@ input! {
 
 impl NewAutomation {
     setters! {
-        /// Adds a step; 1 to 150 in all.
+        /// Adds a step; an automation has 1 to 150.
         step += Step => steps;
         /// Adds a connection.
         connection += Connection => connections;
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_from_a_file_is_what_is_sent() {
+    fn an_automation_from_json_is_sent_unchanged() {
         let json = json!({"name": "x", "status": "enabled", "steps": [
             {"key": "a", "type": "trigger", "config": {"event_name": "e"}},
         ], "connections": []});

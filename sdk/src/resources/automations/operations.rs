@@ -78,7 +78,7 @@ operations! {
 
     /// Disables an automation and cancels its runs: `POST /automations/{id}/stop`. It is idempotent, so the client retries it when its
     /// outcome is unknown.
-    fn stop(id: AutomationId) -> Call<StoppedAutomation> = POST["/automations/" id "/stop"].repeatable();
+    fn stop(id: AutomationId) -> Call<StoppedAutomation> = POST["/automations/" id "/stop"].idempotent();
 
     /// Creates a disabled automation with the same definition: `POST /automations/{id}/duplicate`.
     fn duplicate(id: AutomationId) -> Call<Reference<AutomationId>> = POST["/automations/" id "/duplicate"];

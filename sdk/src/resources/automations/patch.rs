@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_holds_only_what_changes() {
+    fn an_update_has_only_the_fields_that_were_set() {
         let patch = AutomationPatch::new().status(AutomationStatus::Disabled);
         assert_eq!(serde_json::to_value(&patch).unwrap(), json!({"status": "disabled"}));
         assert_eq!(AutomationPatch::from_json(&json!({"status": "disabled"})).unwrap(), patch);

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_of_rules_is_written_and_read_as_the_service_does() {
+    fn nested_rules_round_trip_in_the_wire_format() {
         let wire = json!({"type": "and", "rules": [
             {"type": "rule", "field": "event.plan", "operator": "eq", "value": null},
             {"type": "or", "rules": [
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_tomorrow_is_kept_as_it_came() {
+    fn an_unknown_rule_is_preserved() {
         for wire in [
             json!({"type": "not", "rule": {"type": "rule"}}),
             json!({"type": "rule", "field": "event.x", "operator": "matches", "value": ".*"}),

@@ -31,11 +31,11 @@ pub enum Action {
     Trigger(Trigger),
     /// Sends the contact an email from a published template.
     SendEmail(AutomationEmail),
-    /// Waits for a time.
+    /// Waits for a duration.
     Delay(Delay),
     /// Waits until an event is sent for the contact.
     WaitForEvent(WaitForEvent),
-    /// Chooses between two paths.
+    /// Branches on a condition.
     Condition(Rule),
     /// Updates the contact.
     ContactUpdate(ContactUpdate),
@@ -68,7 +68,7 @@ impl Step {
         Self::new(key, Action::SendEmail(email.into()))
     }
 
-    /// Waits for a time, in words such as `30 minutes` or `1 day`; at most 30 days.
+    /// Waits for a duration in natural language, such as `30 minutes` or `1 day`; at most 30 days.
     pub fn delay(key: impl Into<String>, duration: impl Into<String>) -> Self {
         Self::new(key, Action::Delay(Delay { duration: duration.into() }))
     }
@@ -78,7 +78,7 @@ impl Step {
         Self::new(key, Action::WaitForEvent(wait.into()))
     }
 
-    /// Chooses between two paths.
+    /// Branches on a condition.
     pub fn condition(key: impl Into<String>, rule: Rule) -> Self {
         Self::new(key, Action::Condition(rule))
     }
@@ -191,7 +191,7 @@ mod tests {
     use crate::resources::automations::value::RunValue;
 
     #[test]
-    fn every_step_is_written_and_read_as_the_service_does() {
+    fn every_step_round_trips_in_the_wire_format() {
         let steps = [
             (
                 Step::trigger("start", "user.created"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_tomorrow_is_kept_as_it_came() {
+    fn an_unknown_step_is_preserved() {
         for wire in [
             json!({"key": "sms", "type": "send_sms", "config": {"text": "Hi"}}),
             json!({"key": "pause", "type": "delay", "config": {"until": "monday"}}),

@@ -82,7 +82,7 @@ impl NewBroadcast {
         v.addresses("reply_to", self.reply_to.as_slice());
         let given = |part: &Option<String>| part.as_ref().is_some_and(|part| !part.is_empty());
         if !given(&self.html) && !given(&self.text) {
-            v.report("required", "a broadcast needs `html` or `text`");
+            v.report("required", "`html` or `text` is required");
         }
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         v.schedule(self.scheduled_at.as_ref().map(ScheduledAt::as_str));

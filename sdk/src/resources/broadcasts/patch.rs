@@ -62,7 +62,7 @@ impl BroadcastPatch {
         }
         v.not_empty("topic_id", self.topic_id.value().map(TopicId::as_str));
         if self.is_untouched() {
-            v.report("required", "a change names at least one field");
+            v.report("required", "an update must set at least one field");
         }
     }
 }

@@ -17,7 +17,7 @@ patch! {
 impl ContactPropertyPatch {
     fn validate(&self, v: &mut Validator) {
         if self.fallback_value.value().is_some_and(|value| !value.is_string() && !value.is_number()) {
-            v.report_at("fallback_value", "type", "a fallback is a text or a number");
+            v.report_at("fallback_value", "type", "`fallback_value` must be a string or a number");
         }
     }
 }

@@ -111,14 +111,17 @@ impl Choice {
 
 fn check_id(v: &mut Validator, id: &str) {
     if id.is_empty() {
-        v.report_at("id", "empty", "an id must not be empty");
+        v.report_at("id", "empty", "`id` must not be empty");
     }
 }
 
 pub(super) fn check_email(v: &mut Validator, email: &str) {
     let bare = !email.trim_end().ends_with('>') && email.trim() == email;
     let fault = address_fault(email).or_else(|| {
-        (!bare).then_some(("address", "a contact's address has neither a name nor white space around it"))
+        (!bare).then_some((
+            "address",
+            "`email` must be an address without a display name or surrounding whitespace",
+        ))
     });
     if let Some((code, rule)) = fault {
         v.field("email", |v| v.report_found(code, rule, email.escape_debug()));

@@ -41,7 +41,7 @@ operations! {
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContact::check`] finds, before anything is sent.
-    fn create() with (contact: &NewContact) -> Call<Reference<ContactId>> = POST["/contacts"].repeatable();
+    fn create() with (contact: &NewContact) -> Call<Reference<ContactId>> = POST["/contacts"].idempotent();
 
     /// Lists contacts, newest first: `GET /contacts`. Awaited without a page size, it returns all of them.
     /// [`List::segment_id`] filters it.
@@ -68,7 +68,7 @@ operations! {
 
     /// Adds a contact to a segment: `POST /contacts/{id_or_email}/segments/{segment_id}`. It is idempotent.
     fn add_to_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>
-        = POST["/contacts/" contact "/segments/" segment].repeatable();
+        = POST["/contacts/" contact "/segments/" segment].idempotent();
 
     /// Removes a contact from a segment: `DELETE /contacts/{id_or_email}/segments/{segment_id}`. The contact itself stays.
     fn remove_from_segment(contact: ContactRef, segment: SegmentId) -> Call<Membership>

@@ -60,7 +60,7 @@ impl ContactPatch {
             }
         });
         if self.is_untouched() && self.properties.is_empty() {
-            v.report("required", "a change names at least one field");
+            v.report("required", "an update must set at least one field");
         }
     }
 }

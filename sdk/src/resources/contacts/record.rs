@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_known_answers_to_a_topic_update_name_the_contact() {
+    fn both_known_responses_to_a_topic_update_have_the_contact_id() {
         for answer in [
             json!({ "object": "contact_topics", "id": "c1" }),
             json!({ "object": "contact", "contact_id": "c1", "topics": [] }),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_membership_is_read_from_any_known_answer() {
+    fn a_membership_is_decoded_from_every_known_response() {
         let ended: Membership = from_value(json!({"id": "s1", "deleted": true})).unwrap();
         assert!(ended.deleted && ended.segment_id.is_none());
         let deleted: DeletedContact = from_value(json!({"id": "c1", "deleted": "true"})).unwrap();

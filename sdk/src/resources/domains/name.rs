@@ -17,28 +17,32 @@ pub(super) fn check_domain(v: &mut Validator, name: &str) {
     }
     if !name.is_ascii() {
         let ascii = match Host::parse(name) {
-            Ok(Host::Domain(ascii)) => format!(", here `{ascii}`"),
+            Ok(Host::Domain(ascii)) => format!("; use `{ascii}`"),
             _ => String::new(),
         };
-        return v.report_found("charset", format!("a domain name is written in ASCII letters{ascii}"), name);
+        return v.report_found("charset", format!("a domain name must be ASCII{ascii}"), name);
     }
     if name.len() > MAX_NAME_CHARS {
-        return v.report_found("length", "a domain name has at most 253 characters", found);
+        return v.report_found("length", "a domain name must have at most 253 characters", found);
     }
     if name.split('.').any(|label| label.len() > MAX_LABEL_CHARS) {
-        return v.report_found("length", "each label of a domain name has at most 63 characters", found);
+        return v.report_found(
+            "length",
+            "each label of a domain name must have at most 63 characters",
+            found,
+        );
     }
     if !name.split('.').all(is_label) {
-        let rule = "a domain name is labels of letters, digits and hyphens with dots between them, without scheme, port or path";
+        let rule = "a domain name must consist of labels of letters, digits and hyphens, separated by dots, without scheme, port or path";
         return v.report_found("charset", rule, found);
     }
     match name.rsplit_once('.') {
         None => {
-            let rule = "a domain name has at least two labels, such as `example.com`";
+            let rule = "a domain name must have at least two labels, such as `example.com`";
             v.report_found("type", rule, found);
         }
         Some((_, last)) if last.bytes().all(|byte| byte.is_ascii_digit()) => {
-            v.report_found("type", "a domain name is not an IP address", found);
+            v.report_found("type", "a domain name must not be an IP address", found);
         }
         Some(_) => {}
     }
@@ -50,9 +54,10 @@ pub(super) fn check_label(v: &mut Validator, label: &str) {
     if label.is_empty() {
         v.report("empty", "a label must not be empty");
     } else if label.len() > MAX_LABEL_CHARS {
-        v.report_found("length", "a label has at most 63 characters", found);
+        v.report_found("length", "a label must have at most 63 characters", found);
     } else if !is_label(label) {
-        let rule = "one label of letters, digits and hyphens, with no hyphen at its ends";
+        let rule =
+            "a label must contain only letters, digits and hyphens, and must not start or end with a hyphen";
         v.report_found("charset", rule, found);
     }
 }
@@ -74,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_dns_can_hold_passes_and_everything_else_is_named() {
+    fn valid_dns_names_pass_and_others_are_reported_with_a_reason() {
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
         for right in ["acme.test", "ACME.test", "a.b", "3com.example", "xn--bcher-kva.example", &longest] {
             assert_eq!(problem(|v| check_domain(v, right)), None);

@@ -73,7 +73,7 @@ impl NewDomain {
     fn validate(&self, v: &mut Validator) {
         v.field("name", |v| check_domain(v, &self.name));
         if let Some(Region::Unknown(region)) = &self.region {
-            let rule = "a region is us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
+            let rule = "`region` must be us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
             v.field("region", |v| v.report_found("type", rule, region.as_str()));
         }
         if let Some(label) = &self.custom_return_path {
@@ -85,7 +85,7 @@ impl NewDomain {
                 let return_path = self.custom_return_path.as_deref().unwrap_or(RETURN_PATH);
                 if label.eq_ignore_ascii_case(return_path) {
                     // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
-                    let rule = "`tracking_subdomain` and the return path need different labels";
+                    let rule = "`tracking_subdomain` must differ from the label of the return path";
                     v.report_found("exclusive", rule, label);
                 }
             });
@@ -128,14 +128,14 @@ impl Serialize for Switch {
 pub(super) fn check_tls(v: &mut Validator, tls: Option<&Tls>) {
     if let Some(Tls::Unknown(value)) = tls {
         v.field("tls", |v| {
-            v.report_found("type", "`tls` is opportunistic or enforced", value.as_str());
+            v.report_found("type", "`tls` must be opportunistic or enforced", value.as_str());
         });
     }
 }
 
 pub(super) fn check_capabilities(v: &mut Validator, sending: bool, receiving: bool) {
     if !sending && !receiving {
-        v.report_at("capabilities", "required", "at least one of sending and receiving is enabled");
+        v.report_at("capabilities", "required", "at least one of sending and receiving must be enabled");
     }
 }
 

@@ -87,7 +87,7 @@ operations! {
     ///
     /// It is allowed in every status and idempotent. A verified domain can send while it is verified again (the specification is
     /// silent on that).
-    fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].repeatable();
+    fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].idempotent();
 }
 
 impl Domains<'_> {

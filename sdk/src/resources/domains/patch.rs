@@ -50,7 +50,7 @@ impl DomainPatch {
 
     fn validate(&self, v: &mut Validator) {
         if self.is_untouched() && self.capabilities.is_untouched() {
-            return v.report("required", "an update changes at least one field");
+            return v.report("required", "an update must set at least one field");
         }
         if let Some(label) = self.tracking_subdomain.value() {
             v.field("tracking_subdomain", |v| check_label(v, label));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_changes_are_refused() {
+    fn invalid_changes_are_rejected() {
         let codes = |patch: DomainPatch| -> Vec<_> {
             patch
                 .check()

@@ -159,7 +159,7 @@ impl Attachment {
         let stray = |c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>');
         let lines = |id: &&String| id.contains(|c: char| c.is_ascii_control());
         if let Some(id) = self.content_id.as_ref().filter(|id| id.contains(stray) && !lines(id)) {
-            let rule = "`content_id` is visible ASCII without `<` and `>`";
+            let rule = "`content_id` must be visible ASCII without `<` and `>`";
             v.field("content_id", |v| v.report_found("charset", rule, id));
         }
         if let Source::Url(url) = &self.source
@@ -192,15 +192,13 @@ impl Serialize for Attachment {
 fn url_fault(text: &str) -> Option<&'static str> {
     match Url::parse(text) {
         Ok(url) if !matches!(url.scheme(), "http" | "https") => {
-            Some("the address of an attachment begins with https:// or http://")
+            Some("`path` must start with https:// or http://")
         }
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            Some("the address of an attachment must not hold a user name or password")
+            Some("`path` must not contain a username or password")
         }
         Ok(_) => None,
-        Err(_) => {
-            Some("the address of an attachment must be absolute, such as https://example.com/report.pdf")
-        }
+        Err(_) => Some("`path` must be an absolute URL, such as https://example.com/report.pdf"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parsing of emails from JSON, with the location of every problem of shape. The rules of the fields are validated afterwards.
+//! Parsing of emails from JSON, with the location of every shape error. Field rules are validated afterwards.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
@@ -50,7 +50,7 @@ pub(super) fn message(v: &mut Validator, json: &Value) -> Message {
                 match value {
                     Value::Null => {}
                     Value::String(value) => message.headers.insert(name.clone(), value.clone()),
-                    other => v.field(name, |v| v.wrong_type("a header's value is a text", other)),
+                    other => v.field(name, |v| v.wrong_type("a header value must be a string", other)),
                 }
             }
         });
@@ -76,7 +76,7 @@ fn template(v: &mut Validator, value: &Value, message: &mut Message) {
         for (key, value) in v.object(variables, "`variables`").into_iter().flatten() {
             match variable(value) {
                 Some(value) => drop(message.variables.insert(key.clone(), value)),
-                None => v.field(key, |v| v.wrong_type("a variable is a text or a number", value)),
+                None => v.field(key, |v| v.wrong_type("a variable must be a string or a number", value)),
             }
         }
     });
@@ -109,12 +109,12 @@ fn attachment(v: &mut Validator, value: &Value) -> Option<Attachment> {
     v.known(fields, "an attachment", &["content", "filename", "path", "content_type", "content_id"]);
     let source = match (v.text(fields, "content"), v.text(fields, "path")) {
         (Some(_), Some(_)) => {
-            v.report_at("path", "exclusive", "`path` and `content` exclude each other");
+            v.report_at("path", "exclusive", "`path` and `content` are mutually exclusive");
             None
         }
         (None, None) => {
             if present(fields, "content").is_none() && present(fields, "path").is_none() {
-                v.report("required", "an attachment needs `content` or `path`");
+                v.report("required", "`content` or `path` is required");
             }
             None
         }
@@ -122,7 +122,7 @@ fn attachment(v: &mut Validator, value: &Value) -> Option<Attachment> {
         (Some(text), None) => match STANDARD.decode(text) {
             Ok(bytes) => Some(Attachment::without_name(bytes)),
             Err(error) => {
-                let rule = "`content` is Base64 (RFC 4648, with padding)";
+                let rule = "`content` must be Base64 (RFC 4648, with padding)";
                 v.field("content", |v| v.report_found("base64", rule, error));
                 None
             }
@@ -137,7 +137,7 @@ fn attachment(v: &mut Validator, value: &Value) -> Option<Attachment> {
 }
 
 fn recipients(v: &mut Validator, fields: &Map<String, Value>, name: &str) -> Recipients {
-    let rule = || format!("`{name}` is an address or an array of addresses");
+    let rule = || format!("`{name}` must be an address or an array of addresses");
     match present(fields, name) {
         None => Recipients::default(),
         Some(Value::String(one)) => Recipients::from(one),

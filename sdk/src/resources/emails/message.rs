@@ -30,7 +30,7 @@ const OWN_HEADERS: [&str; 14] = [
     "to",
 ];
 
-/// All fields as they were set, including ones that exclude each other: validation reports those, and nothing is dropped silently.
+/// All fields as they were set, including mutually exclusive ones: validation reports those, and nothing is dropped silently.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Message {
     pub(super) from: Option<String>,
@@ -78,9 +78,9 @@ impl Message {
         }
         let to = self.to.as_slice();
         if to.is_empty() {
-            v.report_at("to", "required", "`to` needs at least one address");
+            v.report_at("to", "required", "`to` must have at least one address");
         } else if to.len() > limits::RECIPIENTS_IN_TO {
-            let rule = format!("`to` holds at most {} addresses", limits::RECIPIENTS_IN_TO);
+            let rule = format!("`to` must have at most {} addresses", limits::RECIPIENTS_IN_TO);
             let found = format_args!("{} addresses", to.len());
             v.field("to", |v| v.item(limits::RECIPIENTS_IN_TO, |v| v.report_found("count", rule, found)));
         }
@@ -106,7 +106,7 @@ impl Message {
 
     fn required_without_template(&self, v: &mut Validator, field: &str) {
         if !self.is_templated() {
-            let rule = format!("`{field}` is required (only a template can supply it)");
+            let rule = format!("`{field}` is required unless a template provides it");
             v.report_at(field, "required", rule);
         }
     }
@@ -116,7 +116,7 @@ impl Message {
         let bodies = body.into_iter().filter_map(|(field, text)| text.as_deref().map(|text| (field, text)));
         if !self.is_templated() {
             if bodies.into_iter().all(|(_, text)| text.is_empty()) {
-                v.report("required", "an email needs `html`, `text` or a `template`");
+                v.report("required", "`html`, `text` or `template` is required");
             }
             return;
         }
@@ -124,11 +124,11 @@ impl Message {
         let mut has_body = false;
         for (field, _) in bodies {
             has_body = true;
-            v.report_at(field, "exclusive", format!("`{field}` and `{template}` exclude each other"));
+            v.report_at(field, "exclusive", format!("`{field}` and `{template}` are mutually exclusive"));
         }
         v.field("template", |v| {
             if self.template.as_ref().map_or(!has_body, String::is_empty) {
-                let rule = "`template.id` is required: the id or the alias of a published template";
+                let rule = "`template.id` is required: the ID or alias of a published template";
                 v.report_at("id", "required", rule);
             }
             v.field("variables", |v| {
@@ -145,7 +145,7 @@ impl Message {
         own.map(|(_, (name, _))| {
             let mut path = "/headers".to_owned();
             push_token(&mut path, name);
-            let rule = "the service writes this header itself; yours may be ignored or refused";
+            let rule = "the service sets this header itself; it may ignore or reject a custom one";
             Problem::new(path, "reserved", rule).found(name)
         })
         .collect()
@@ -154,34 +154,38 @@ impl Message {
 
 fn validate_header(v: &mut Validator, name: &str, value: &str) {
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
-        let rule = "a header's name is visible ASCII without white space and `:`";
+        let rule = "a header name must be visible ASCII without whitespace or `:`";
         v.report_found("header", rule, name.escape_debug());
     }
     if value.contains(|c: char| c.is_ascii_control()) {
-        let rule = "a header's value must not hold control characters such as line breaks";
+        let rule = "a header value must not contain control characters such as line breaks";
         v.report_found("header", rule, value.escape_debug());
     }
 }
 
 fn validate_tag(v: &mut Validator, field: &str, text: &str) {
     if text.is_empty() {
-        v.report("empty", format!("a tag's {field} must not be empty"));
+        v.report("empty", format!("a tag {field} must not be empty"));
     } else if !text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
-        v.report_found("charset", format!("a tag's {field} may hold only A-Z a-z 0-9 _ -"), text);
+        v.report_found(
+            "charset",
+            format!("a tag {field} must contain only ASCII letters, digits, `_` and `-`"),
+            text,
+        );
     } else if text.len() > limits::TAG_CHARS {
-        let rule = format!("a tag's {field} has at most {} characters", limits::TAG_CHARS);
+        let rule = format!("a tag {field} must have at most {} characters", limits::TAG_CHARS);
         v.report_found("length", rule, format_args!("{} characters", text.len()));
     }
 }
 
 fn validate_variable(v: &mut Validator, key: &str, value: &VariableValue) {
     v.key("variable", key);
-    let number = "a variable's number is not greater than 2^53 - 1";
+    let number = "a number variable must not be greater than 2^53 - 1";
     match value.value() {
         Value::Text(text) => {
             let length = text.chars().count();
             if length > limits::VARIABLE_VALUE_CHARS {
-                let rule = "a variable's text has at most 2,000 characters";
+                let rule = "a string variable must have at most 2,000 characters";
                 v.report_found("length", rule, format_args!("{length} characters"));
             }
         }

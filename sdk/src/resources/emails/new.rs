@@ -45,12 +45,12 @@ macro_rules! message {
                 bcc += Recipients => message.bcc;
                 /// Adds `Reply-To` addresses, replacing the template's.
                 reply_to += Recipients => message.reply_to;
-                /// Sets the HTML body. A body and a template exclude each other; validation reports both.
+                /// Sets the HTML body. A body and a template are mutually exclusive; validation reports both.
                 html: String => message.html;
                 /// Sets the plain-text body. By default the service derives it from the HTML; an empty string disables that. A body and a
-                /// template exclude each other; validation reports both.
+                /// template are mutually exclusive; validation reports both.
                 text: String => message.text;
-                /// Uses a published template, by its ID or alias. A body and a template exclude each other; validation reports both.
+                /// Uses a published template, by its ID or alias. A body and a template are mutually exclusive; validation reports both.
                 template: String => message.template;
                 /// Sends only to recipients who are subscribed to this topic. Each address of `to`, `cc` and `bcc` is checked individually; a
                 /// contact who opted out receives nothing, and the email is marked as failed instead of being rejected.
@@ -139,7 +139,7 @@ message!(Email);
 
 impl Email {
     setters! {
-        /// Schedules the email for a point in time, or for a time in words such as `in 1 min`.
+        /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
         scheduled_at: ScheduledAt => message.scheduled_at;
         /// Adds an attachment.
         attach += Attachment => message.attachments;
@@ -148,13 +148,13 @@ impl Email {
     /// Parses an email from the service's JSON.
     ///
     /// # Errors
-    /// Every wrong type, unknown field and broken rule, with its JSON pointer.
+    /// Every wrong type, unknown field and violated rule, with its JSON pointer.
     pub fn from_json(json: &Value) -> Result<Self, Problems> {
         let (email, shape) = Self::read(json);
         Problems::merge(shape, email.check()).map(|()| email)
     }
 
-    /// Parses as much of an email as possible, with the problems of its shape: wrong types and unknown fields. The rules of
+    /// Parses as much of an email as possible, with its shape errors: wrong types and unknown fields. The rules of
     /// [`check`](Self::check) aren't applied yet, so fields can still be added; [`Problems::merge`] combines the two results.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
         let (message, shape) = Validator::read(|v| from_json::message(v, json));
@@ -166,7 +166,7 @@ impl Email {
         let mut warnings = self.message.warnings();
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES_ADVISED && size <= limits::ATTACHMENTS_ENCODED_BYTES {
-            let rule = "more than 40,000,000 bytes of attachments after Base64: the service may refuse them";
+            let rule = "the attachments exceed 40,000,000 bytes after Base64; the service may reject them";
             warnings.push(Problem::new("/attachments", "size", rule).found(format_args!("{size} bytes")));
         }
         warnings
@@ -183,7 +183,7 @@ impl Email {
         v.each("attachments", attachments, |v, attachment| attachment.validate(v));
         let size = self.attachments_size();
         if size > limits::ATTACHMENTS_ENCODED_BYTES {
-            let rule = "attachments have at most 40 MB in all after Base64 (30 MB of files)";
+            let rule = "`attachments` must have at most 40 MB in total after Base64 (30 MB of files)";
             let files: u64 = attachments.iter().filter_map(Attachment::size).sum();
             let found = format_args!("{size} bytes after Base64, {files} bytes of files");
             v.field("attachments", |v| v.report_found("size", rule, found));
@@ -263,11 +263,11 @@ impl Validate for [BatchEmail] {
         Validator::run(|v| {
             let most = limits::EMAILS_PER_BATCH;
             if self.is_empty() {
-                v.report_found("count", "a batch has at least 1 email", "none");
+                v.report_found("count", "a batch must have at least 1 email", "none");
             } else if self.len() > most {
                 let found = format_args!("{} emails", self.len());
                 v.item(most, |v| {
-                    v.report_found("count", format!("a batch has at most {most} emails"), found);
+                    v.report_found("count", format!("a batch must have at most {most} emails"), found);
                 });
             }
             for (i, email) in self.iter().enumerate() {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_beside_a_template_is_reported_and_not_dropped() {
+    async fn a_body_with_a_template_is_reported_and_not_dropped() {
         // EMAIL-50
         let template = Email::from_template("welcome", "b@x.test").variable("NAME", "Ada").variable("N", 7);
         let expected =
@@ -374,7 +374,7 @@ mod tests {
         assert!(template.check().is_ok());
         let both = template.html("<p>x</p>").text("");
         let problems = both.check().unwrap_err();
-        assert_eq!(problems[0].message, "`html` and `template` exclude each other");
+        assert_eq!(problems[0].message, "`html` and `template` are mutually exclusive");
         assert_eq!(codes(&both), [("/html".to_owned(), "exclusive"), ("/text".to_owned(), "exclusive")]);
         assert_eq!(wire(&both).await["template"], expected["template"]);
         assert_eq!(Email::from_json(&wire(&both).await).unwrap_err(), problems);
@@ -382,7 +382,7 @@ mod tests {
         let variable = good().variable("N", 1);
         assert_eq!(codes(&variable), [("/text".to_owned(), "exclusive")]);
         let message = &variable.check().unwrap_err()[0].message;
-        assert_eq!(message, "`text` and `template.variables` exclude each other");
+        assert_eq!(message, "`text` and `template.variables` are mutually exclusive");
     }
 
     #[test]
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_scheduled_in_rfc_3339() {
+    fn a_system_time_is_scheduled_in_rfc_3339() {
         let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_mins(29_920_606);
         let timestamp = crate::Timestamp::from("2026-11-21 04:46:00+00");
         for email in [good().scheduled_at(moment), good().scheduled_at(timestamp)] {
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_time_is_refused_wherever_a_time_is_given() {
+    fn a_blank_schedule_is_rejected_everywhere() {
         let blank = vec![("/scheduled_at".to_owned(), "empty")];
         assert_eq!(codes(&good().scheduled_at(" ")), blank);
         let client = crate::Client::new("http://127.0.0.1:1", "re_x").unwrap();
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold_on_both_sides() {
+    fn limits_are_enforced_exactly() {
         // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18
         let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
         let to = |n| Email::new("a@x.test", many(n), "s").text("t");
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn attachments_have_a_limit_on_the_wire() {
+    fn attachments_are_limited_by_their_encoded_size() {
         // EMAIL-30
         let of = |sizes: &[usize]| {
             let attach =
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_loses_its_folders() {
+    fn a_file_name_is_reduced_to_its_last_component() {
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
             assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
@@ -613,7 +613,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_needed() {
+    fn a_body_is_required() {
         let bare = || Email::new("a@x.test", "b@x.test", "s");
         assert_eq!(codes(&bare()), [(String::new(), "required")]);
         assert_eq!(codes(&bare().text("")), [(String::new(), "required")]);
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn json_of_the_wrong_shape_is_reported_by_place() {
+    fn json_of_the_wrong_shape_is_reported_with_its_location() {
         let of = |json: &Value| -> Vec<(String, &'static str)> {
             let problems = Email::from_json(json).unwrap_err().into_vec();
             problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_batch_is_a_bare_array_and_reports_what_it_cannot_carry() {
+    async fn a_batch_is_a_bare_array_and_reports_unsupported_fields() {
         // BATCH-01, BATCH-07, BATCH-10
         let json: Value = serde_json::from_slice(&batch_body(&emails(3)).as_bytes().unwrap()).unwrap();
         let subjects: Vec<_> =

@@ -29,7 +29,7 @@ operations! {
     /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
     ///
     /// The client retries it when its outcome is unknown, since it is idempotent.
-    fn cancel(id: EmailId) -> Call<Reference<EmailId>> = POST["/emails/" id "/cancel"].repeatable();
+    fn cancel(id: EmailId) -> Call<Reference<EmailId>> = POST["/emails/" id "/cancel"].idempotent();
 }
 
 impl Emails<'_> {

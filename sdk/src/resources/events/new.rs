@@ -38,8 +38,8 @@ input! {
 impl NewEvent {
     /// Adds a payload field to the schema. The service validates each sent payload against the schema.
     #[must_use]
-    pub fn field(mut self, key: impl Into<String>, holds: PayloadType) -> Self {
-        self.schema.get_or_insert_default().insert(key.into(), holds);
+    pub fn field(mut self, key: impl Into<String>, kind: PayloadType) -> Self {
+        self.schema.get_or_insert_default().insert(key.into(), kind);
         self
     }
 
@@ -98,7 +98,7 @@ impl EventOccurrence {
             Subject::Email(email) => {
                 v.address("email", email);
                 if email.contains('<') && address_fault(email).is_none() {
-                    let rule = "an address alone, without a name";
+                    let rule = "`email` must be an address without a display name";
                     v.field("email", |v| v.report_found("address", rule, email));
                 }
             }
@@ -136,7 +136,8 @@ fn validate_name(v: &mut Validator, field: &str, name: &str) {
     if name.is_empty() {
         v.report("empty", format!("`{field}` must not be empty"));
     } else if name.starts_with(RESERVED_PREFIX) {
-        let rule = format!("names that begin with `{RESERVED_PREFIX}` belong to the service");
+        let rule =
+            format!("`{field}` must not start with `{RESERVED_PREFIX}`, which is reserved for the service");
         v.report_found("reserved", rule, name);
     }
 }
@@ -149,7 +150,7 @@ mod tests {
     use crate::{problem::Problems, resources::events::EventPatch};
 
     #[test]
-    fn an_event_is_written_as_the_service_reads_it() {
+    fn an_event_serializes_to_the_wire_format() {
         let wire = |value: &dyn Fn() -> serde_json::Result<Value>| value().unwrap();
         let plain = NewEvent::new("user.created");
         assert_eq!(wire(&|| serde_json::to_value(&plain)), json!({"name": "user.created"}));

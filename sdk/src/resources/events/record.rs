@@ -54,10 +54,10 @@ pub(super) fn validate_schema(v: &mut Validator, schema: Option<&BTreeMap<String
         for (key, holds) in schema.into_iter().flatten() {
             v.field(key, |v| {
                 if key.is_empty() {
-                    v.report("empty", "a field of the payload has a name");
+                    v.report("empty", "a payload field name must not be empty");
                 }
                 if let PayloadType::Unknown(word) = holds {
-                    let rule = "a field of the payload is a string, number, boolean or date";
+                    let rule = "a payload field type must be string, number, boolean or date";
                     v.report_found("type", rule, word.as_str());
                 }
             });

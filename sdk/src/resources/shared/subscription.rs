@@ -14,6 +14,6 @@ open_enum! {
 
 pub(crate) fn check_subscription(v: &mut Validator, subscription: &Subscription) {
     if let Subscription::Unknown(value) = subscription {
-        v.report_found("type", "a subscription is opt_in or opt_out", value.as_str());
+        v.report_found("type", "a subscription must be opt_in or opt_out", value.as_str());
     }
 }

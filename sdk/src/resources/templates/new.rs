@@ -74,7 +74,7 @@ pub(super) fn check_alias(v: &mut Validator, alias: Option<&str>) {
 
 pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable]) {
     if variables.len() > limits::VARIABLES_PER_TEMPLATE {
-        let rule = format!("a template has at most {} variables", limits::VARIABLES_PER_TEMPLATE);
+        let rule = format!("a template must have at most {} variables", limits::VARIABLES_PER_TEMPLATE);
         let found = format_args!("{} variables", variables.len());
         v.field("variables", |v| v.report_found("count", rule, found));
     }
@@ -83,7 +83,7 @@ pub(super) fn check_variables(v: &mut Validator, variables: &[TemplateVariable])
         v.field("key", |v| {
             v.key("variable", variable.key());
             if !seen.insert(variable.key()) {
-                v.report_found("repeated", "a key stands for one variable", variable.key());
+                v.report_found("repeated", "a variable key must be unique", variable.key());
             }
         });
     });

@@ -59,7 +59,7 @@ operations! {
     /// Publishes the latest content: `POST /templates/{id_or_alias}/publish`. It is idempotent, so the client retries it when its
     /// outcome is unknown.
     fn publish(id_or_alias: TemplateId) -> Call<Reference<TemplateId>>
-        = POST["/templates/" id_or_alias "/publish"].repeatable();
+        = POST["/templates/" id_or_alias "/publish"].idempotent();
 
     /// Creates a draft with the same content: `POST /templates/{id_or_alias}/duplicate`. The response has the new template's ID. (The
     /// specification is silent on this operation.)

@@ -36,7 +36,7 @@ validate!(NewTopic);
 pub(super) fn check_visibility(v: &mut Validator, visibility: Option<&Visibility>) {
     if let Some(Visibility::Unknown(value)) = visibility {
         v.field("visibility", |v| {
-            v.report_found("type", "`visibility` is public or private", value.as_str());
+            v.report_found("type", "`visibility` must be public or private", value.as_str());
         });
     }
 }

@@ -56,8 +56,8 @@ impl WebhookPayload {
         let Some(kind) = raw.get("type").and_then(Value::as_str) else {
             let what = match (&raw, raw.get("type")) {
                 (Value::Object(_), None) => "no `type`",
-                (Value::Object(_), Some(_)) => "a `type` that is not a text",
-                _ => "no object",
+                (Value::Object(_), Some(_)) => "a `type` that is not a string",
+                _ => "a value that is not an object",
             };
             return Err(NotAnEvent { found: what.to_owned() });
         };
@@ -89,10 +89,10 @@ strict!(WebhookPayload);
 
 /// A body that is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event is a JSON object with a `type` (found {found})")]
+#[error("an event must be a JSON object with a `type` (found {found})")]
 #[non_exhaustive]
 pub struct NotAnEvent {
-    /// What was found instead.
+    /// A description of the value found.
     pub found: String,
 }
 

@@ -25,7 +25,7 @@ impl NewWebhook {
             check_endpoint(v, &self.endpoint);
         }
         if self.events.is_empty() {
-            v.report_at("events", "required", "`events` names at least one type");
+            v.report_at("events", "required", "`events` must have at least one event type");
         }
     }
 }
@@ -35,7 +35,7 @@ validate!(NewWebhook);
 pub(super) fn check_endpoint(v: &mut Validator, endpoint: &str) {
     let fits =
         Url::parse(endpoint).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let rule = "`endpoint` is an absolute http or https address";
+    let rule = "`endpoint` must be an absolute http or https URL";
     if !fits {
         v.field("endpoint", |v| v.report_found("url", rule, endpoint.escape_debug()));
     }

@@ -20,26 +20,26 @@ operations! {
     /// use posthaste::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
     ///
     /// let webhook = NewWebhook::new("https://acme.test/hook", [EventType::EmailBounced]);
-    /// let made = client.webhooks().create(&webhook).await?;
-    /// std::fs::write("secret", made.signing_secret.expose()).unwrap();
-    /// client.webhooks().update(&made.id, &WebhookPatch::new().status(WebhookStatus::Disabled)).await?;
-    /// client.webhooks().get(&made.id).await?;
+    /// let created = client.webhooks().create(&webhook).await?;
+    /// std::fs::write("secret", created.signing_secret.expose()).unwrap();
+    /// client.webhooks().update(&created.id, &WebhookPatch::new().status(WebhookStatus::Disabled)).await?;
+    /// client.webhooks().get(&created.id).await?;
     /// client.webhooks().list().await?;
     ///
     /// // Replay the events that no attempt could deliver.
-    /// for event in client.webhooks().events(&made.id).await?.data {
+    /// for event in client.webhooks().events(&created.id).await?.data {
     ///     println!("{} at {:?}", event.kind, event.created_at);
-    ///     let attempts = client.webhooks().attempts(&made.id, &event.id).await?;
+    ///     let attempts = client.webhooks().attempts(&created.id, &event.id).await?;
     ///     if attempts.data.iter().all(|attempt| attempt.http_status_code != Some(200)) {
-    ///         println!("{:?}", client.webhooks().event(&made.id, &event.id).await?.payload);
-    ///         client.webhooks().replay(&made.id, &event.id).await?;
+    ///         println!("{:?}", client.webhooks().event(&created.id, &event.id).await?.payload);
+    ///         client.webhooks().replay(&created.id, &event.id).await?;
     ///     }
     /// }
     ///
     /// // Rotate the secret; the previous one stays valid for 24 hours.
-    /// let rotated = client.webhooks().rotate_secret(&made.id).await?;
+    /// let rotated = client.webhooks().rotate_secret(&created.id).await?;
     /// std::fs::write("secret", rotated.signing_secret.expose()).unwrap();
-    /// client.webhooks().delete(&made.id).await?;
+    /// client.webhooks().delete(&created.id).await?;
     /// # Ok(())
     /// # }
     /// ```

@@ -29,10 +29,10 @@ impl WebhookPatch {
             check_endpoint(v, endpoint);
         }
         if self.events.value().is_some_and(Vec::is_empty) {
-            v.report_at("events", "count", "`events` names at least one type");
+            v.report_at("events", "count", "`events` must have at least one event type");
         }
         if let Some(WebhookStatus::Unknown(value)) = self.status.value() {
-            let rule = "`status` is enabled or disabled";
+            let rule = "`status` must be enabled or disabled";
             v.field("status", |v| v.report_found("type", rule, value.as_str()));
         }
     }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_a_url_and_events_have_a_type() {
+    fn an_endpoint_must_be_a_url_and_events_must_not_be_empty() {
         // HOOK-04, HOOK-05
         let paths = |patch: WebhookPatch| -> Vec<_> {
             patch

@@ -20,8 +20,8 @@ async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
         let before = fixture.record().await.to_json();
         fixture.fault(Action::answer(status, json!({"error": name}).to_string()));
         let error = fixture.session().access_token().await.unwrap_err();
-        let AuthError::Refused(refused) = auth(&error) else { panic!("{error:?}") };
-        assert_eq!(refused.code.as_str(), name);
+        let AuthError::Rejected(rejected) = auth(&error) else { panic!("{error:?}") };
+        assert_eq!(rejected.code.as_str(), name);
         assert_eq!(fixture.record().await.to_json(), before, "{name}");
         fixture.session().access_token().await.unwrap();
     }

@@ -88,7 +88,7 @@ async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
     let error = fixture.impatient().access_token().await.unwrap_err();
     let AuthError::Ended(ended) = auth(&error) else { panic!("{error:?}") };
     assert_eq!(ended.reason, EndReason::ResponseLost { since: began });
-    assert!(error.to_string().contains("can't be used"), "{error}");
+    assert!(error.to_string().contains("authentication failed"), "{error}");
     assert_eq!(fixture.shown(), 2);
 
     // A tombstone: no process retries from then on.
@@ -270,9 +270,9 @@ async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
     let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
     let began = tokio::time::Instant::now();
     session.access_token().await.unwrap();
-    assert_eq!(began.elapsed().as_secs(), 5, "the first one waits a little");
+    assert_eq!(began.elapsed().as_secs(), 5, "the first call waits briefly");
     session.access_token().await.unwrap();
-    assert_eq!(began.elapsed().as_secs(), 5, "the next ones don't");
+    assert_eq!(began.elapsed().as_secs(), 5, "later calls don't wait");
     gate.1.notify_one();
     session.wait_idle().await;
     assert_eq!(store.read().await.unwrap().unwrap().generation, 2);

@@ -123,7 +123,7 @@ async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
         client.emails().send(&email()).await.unwrap();
     }
     assert_eq!((fixture.record().await.generation, fixture.rotations()), (1, 1));
-    assert!(heard.lock().unwrap()[0].contains("could not be saved: "), "{heard:?}");
+    assert!(heard.lock().unwrap()[0].contains("couldn't be saved: "), "{heard:?}");
 
     // Its access token has expired, and the store still fails: neither the spent refresh token nor, without a mark, the new one is sent.
     fixture.pass(901);
@@ -266,7 +266,7 @@ async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::Revoked));
     let client =
         Client::builder().base_url(fixture.server.base_url()).access_token(token.expose()).build().unwrap();
-    assert!(client.emails().send(&email()).await.is_err(), "the service takes the token no longer");
+    assert!(client.emails().send(&email()).await.is_err(), "the service no longer accepts the token");
     assert!(matches!(fixture.session().logout().await.unwrap(), Revocation::NoGrant));
 
     let mut record = fixture.grant();
@@ -317,7 +317,7 @@ async fn a_held_lock_is_not_broken() {
         client.emails().send(&email()).await.unwrap();
     }
     assert_eq!(fixture.shown(), 0);
-    assert_eq!(store.locks.load(Ordering::SeqCst), 1, "not at each call");
+    assert_eq!(store.locks.load(Ordering::SeqCst), 1, "the lock is not taken for each call");
 }
 
 #[tokio::test]

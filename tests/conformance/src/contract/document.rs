@@ -16,11 +16,11 @@ impl Document {
     pub(super) fn parse(yaml: &str) -> Self {
         let mut written: yaml_serde::Value = yaml_serde::from_str(yaml).expect("openapi.yaml is YAML");
         written.apply_merge().expect("only maps are merged into maps");
-        let root: Value = yaml_serde::from_value(written).expect("openapi.yaml says nothing that JSON can't");
+        let root: Value = yaml_serde::from_value(written).expect("openapi.yaml is representable as JSON");
         let registry = Registry::new()
             .add(DOCUMENT, root.clone())
             .and_then(jsonschema::RegistryBuilder::prepare)
-            .expect("the references between the schemas of openapi.yaml lead somewhere");
+            .expect("the references between the schemas of openapi.yaml resolve");
         Self { root, registry }
     }
 

@@ -187,7 +187,7 @@ impl Answers {
     pub(super) fn breaches(&self, answer: &Answer) -> Vec<String> {
         let Some(rule) = self.0.get(&answer.status.as_u16()) else {
             return vec![format!(
-                "status {} is none that the contract has: {}",
+                "status {} is not in the contract: {}",
                 answer.status,
                 sample(&answer.body)
             )];

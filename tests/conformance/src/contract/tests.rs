@@ -47,7 +47,7 @@ const ACCEPTED: &str = r#"{"id":"4ef9a417-02e9-4d39-ad75-9611e0fcc33c"}"#;
 fn one_breach(breaches: &[String], holds: &str) {
     assert!(
         breaches.len() == 1 && breaches[0].contains(holds),
-        "one breach with {holds:?}, found {breaches:#?}"
+        "one violation with {holds:?}, found {breaches:#?}"
     );
 }
 

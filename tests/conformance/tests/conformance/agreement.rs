@@ -115,14 +115,14 @@ proptest! {
         let breaches = Contract::get().breaches_of_request(&request);
         let answer = answer(&service, &request);
         let accepted = answer.status().is_success();
-        prop_assert!(checked.is_err() || breaches.is_empty(), "the check lets pass: {breaches:?}");
-        prop_assert!(!accepted || checked.is_ok(), "the service takes what the check refuses: {checked:?}");
-        prop_assert!(!accepted || breaches.is_empty(), "the service takes what breaks the contract: {breaches:?}");
-        // Only the service decides whether an address is valid, and a media type too.
+        prop_assert!(checked.is_err() || breaches.is_empty(), "the client accepts: {breaches:?}");
+        prop_assert!(!accepted || checked.is_ok(), "the service accepts what the client rejects: {checked:?}");
+        prop_assert!(!accepted || breaches.is_empty(), "the service accepts what violates the contract: {breaches:?}");
+        // Only the service decides whether an address or a media type is valid.
         let message = String::from_utf8_lossy(answer.body());
         let grammar = message.contains("is neither `email` nor") || message.contains("has a name") || message.contains("more than one");
-        // So does it for the syntax of a mail header.
+        // The same applies to the syntax of a mail header.
         let length = message.contains("header names of at most") || message.contains("content_id` must have at most");
-        prop_assert!(accepted || checked.is_err() || grammar || length, "the service refuses what the check lets pass: {message}");
+        prop_assert!(accepted || checked.is_err() || grammar || length, "the service rejects what the client accepts: {message}");
     }
 }

@@ -114,7 +114,7 @@ async fn a_hosted_file_is_fetched_by_the_service() {
             tokio::task::yield_now().await;
         }
     });
-    fetched.await.expect("the mail leaves once its file is there");
+    fetched.await.expect("the mail is sent once its file was fetched");
     let (name, kind, _, _, bytes) = parts(&bench).remove(0);
     assert_eq!((&*name, &*kind, bytes), ("report.pdf", "application/pdf", every_byte()));
     assert_eq!(host.requests()[0].target(), "/files/report.pdf");
@@ -209,6 +209,6 @@ async fn an_email_with_a_file_that_changed_is_not_accepted() {
         let error = bench.client().emails().send(&email).await.unwrap_err();
         assert!(matches!(error, Error::File(_)), "{length}: {error:?}");
         assert!(bench.mails().is_empty());
-        assert!(bench.requests().is_empty(), "{length}: the service answered");
+        assert!(bench.requests().is_empty(), "{length}: the service received a request");
     }
 }

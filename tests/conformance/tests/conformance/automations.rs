@@ -189,7 +189,7 @@ async fn an_automation_sends_a_series_of_emails_on_schedule() {
     let run = newest(&bench, &id).await;
     let email_id = run.steps[1].output.as_ref().unwrap()["email_id"].as_str().unwrap();
     assert_eq!(client.emails().get(email_id).await.unwrap().subject, "Welcome, Ada");
-    assert_eq!(bench.mails().len(), 1, "the second waits for its day");
+    assert_eq!(bench.mails().len(), 1, "the second email waits for the delay");
     day(&bench);
     let mails = bench.mails();
     assert_eq!(mails.len(), 2);
@@ -236,7 +236,7 @@ async fn a_run_is_in_each_of_four_states() {
     assert_eq!(cancelled.status, Some(RunStatus::Cancelled));
     assert!(cancelled.completed_at.is_some());
     signed_up(&bench, "ada@example.com").await;
-    assert_eq!(newest(&bench, &pause).await.id, cancelled.id, "a disabled one starts nothing");
+    assert_eq!(newest(&bench, &pause).await.id, cancelled.id, "a disabled automation starts no run");
 }
 
 #[tokio::test]
@@ -374,7 +374,7 @@ async fn client_and_service_refuse_an_invalid_definition() {
     }
     assert_eq!(client.automations().list().await.unwrap().data.len(), 0);
     client.automations().create(&many(150)).await.unwrap();
-    // Only the service interprets durations in words.
+    // Only the service interprets durations in natural language.
     for duration in ["soon", "31 days", "-1 day", "0 seconds"] {
         let refused = client.automations().create(&with(Step::delay("a", duration))).await.unwrap_err();
         assert_eq!(refusal(refused), (422, ApiErrorKind::Validation), "{duration}");
@@ -387,8 +387,7 @@ async fn an_empty_update_is_refused() {
     let id = created(&bench, &chain([])).await;
     let path = format!("/automations/{id}");
     assert!(
-        failure(bench.client().automations().update(&id, &AutomationPatch::new()).await)
-            .contains("changes something")
+        failure(bench.client().automations().update(&id, &AutomationPatch::new()).await).contains("must set")
     );
     let steps = serde_json::to_value(chain([])).unwrap()["steps"].clone();
     for body in [

@@ -100,7 +100,7 @@ async fn a_broadcast_is_a_draft_until_it_is_sent() {
     let [item] = &listed.data[..] else { panic!("{listed:?}") };
     assert_eq!((&item.id, item.name.as_deref()), (&id, Some("Week 9")));
     assert_eq!(item.segment_id.as_ref(), Some(&stage.segment));
-    #[expect(deprecated, reason = "that it is the same is what is looked at")]
+    #[expect(deprecated, reason = "the two fields must be equal")]
     let former = item.audience_id.as_ref();
     assert_eq!(former, Some(&stage.segment));
     assert_eq!(item.status, Some(BroadcastStatus::Draft));
@@ -324,7 +324,7 @@ async fn sending_a_broadcast_is_never_retried() {
     let error = stage.bench.client().broadcasts().send(&id).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)) && !error.is_retryable(), "{error:?}");
     assert_eq!(stage.bench.requests().len(), before + 1);
-    assert_eq!(stage.bench.mails().len(), 1, "it went out, once");
+    assert_eq!(stage.bench.mails().len(), 1, "it was sent once");
 }
 
 #[tokio::test]
@@ -416,7 +416,7 @@ async fn the_unsubscribe_link_works_over_http() {
     let click = http::Request::post(path).body("List-Unsubscribe=One-Click".into()).unwrap();
     assert_eq!(stage.bench.service().handle(click).status(), 200);
     stage.created(&stage.good().send_now()).await;
-    assert_eq!(stage.bench.mails().len(), 1, "nothing more comes");
+    assert_eq!(stage.bench.mails().len(), 1, "no further mail is sent");
 }
 
 #[tokio::test]

@@ -61,9 +61,9 @@ fn every_clause_is_listed_once() {
     }
     let all = clauses.all();
     for id in &all {
-        assert_eq!(listed.remove(id.as_str()), Some(1), "how often {id} is listed");
+        assert_eq!(listed.remove(id.as_str()), Some(1), "{id} must be listed once");
     }
-    assert!(listed.is_empty(), "no clauses of a family: {listed:?}");
+    assert!(listed.is_empty(), "clauses of no family: {listed:?}");
 
     let partly = clauses.clause.iter().filter(|clause| clause.missing.is_some()).count();
     let not_yet: usize = clauses.not_yet.iter().map(|not_yet| not_yet.ids.len()).sum();
@@ -89,14 +89,14 @@ fn every_listed_test_exists_runs_and_cites_its_clause() {
             clause.id
         );
         for test in &clause.tests {
-            let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{test:?} is no `file::test`"));
+            let (file, name) = test.split_once("::").unwrap_or_else(|| panic!("{test:?} isn't `file::test`"));
             let source = sources
                 .entry(file.to_owned())
                 .or_insert_with(|| fs::read_to_string(Path::new(ROOT).join(file)).unwrap_or_default());
             match body_of_test(source, name) {
-                None => wrong.push(format!("{}: there is no test {test} that is run", clause.id)),
+                None => wrong.push(format!("{}: {test} doesn't exist or isn't run", clause.id)),
                 Some(body) if !mentions(body, &clause.id) => {
-                    wrong.push(format!("{}: {test} doesn't say that it proves it", clause.id));
+                    wrong.push(format!("{}: {test} doesn't cite the clause", clause.id));
                 }
                 Some(_) => {}
             }
@@ -135,6 +135,6 @@ fn tests_are_found_by_their_attribute() {
     assert!(mentions(body_of_test(source, "d").unwrap(), "X-2"));
     assert_eq!(body_of_test(source, "b"), None, "ignored");
     assert_eq!(body_of_test(source, "c"), None, "no test");
-    assert_eq!(body_of_test(source, "e"), None, "not there");
+    assert_eq!(body_of_test(source, "e"), None, "missing");
     assert!(!mentions("X-12", "X-1"));
 }

@@ -18,24 +18,24 @@ const TABLE: &str = "tests/conformance/tests/conformance/operations/table.rs";
 
 /// Operations that the client doesn't offer, with the reasons.
 const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
-    ("send_email_by_short_path", "the same as POST /emails by another path"),
-    ("send_email_by_sending_path", "the same as POST /emails by another path"),
-    ("send_email_by_short_sending_path", "the same as POST /emails by another path"),
-    ("authorize", "a browser asks for it; the client makes the address: posthaste::auth"),
-    ("exchange_token", "a part of a login, and of every renewal: posthaste::auth"),
-    ("register_client", "a part of a login: posthaste::auth"),
-    ("revoke_token", "a part of logging out: posthaste::auth"),
-    ("get_authorization_server", "a part of a login: posthaste::auth"),
+    ("send_email_by_short_path", "an alias of POST /emails"),
+    ("send_email_by_sending_path", "an alias of POST /emails"),
+    ("send_email_by_short_sending_path", "an alias of POST /emails"),
+    ("authorize", "requested by a browser; the client builds the URL: posthaste::auth"),
+    ("exchange_token", "part of a login and of every token refresh: posthaste::auth"),
+    ("register_client", "part of a login: posthaste::auth"),
+    ("revoke_token", "part of a logout: posthaste::auth"),
+    ("get_authorization_server", "part of a login: posthaste::auth"),
     ("get_protected_resource", "for resource servers that verify tokens"),
     ("get_keys", "for resource servers that verify tokens"),
-    ("create_audience", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("get_audience", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("delete_audience", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("list_audience_contacts", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("create_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("get_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("update_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
-    ("delete_audience_contact", "deprecated: the client lists audiences, and does the rest with segments"),
+    ("create_audience", "deprecated: the client only lists audiences; use segments"),
+    ("get_audience", "deprecated: the client only lists audiences; use segments"),
+    ("delete_audience", "deprecated: the client only lists audiences; use segments"),
+    ("list_audience_contacts", "deprecated: the client only lists audiences; use segments"),
+    ("create_audience_contact", "deprecated: the client only lists audiences; use segments"),
+    ("get_audience_contact", "deprecated: the client only lists audiences; use segments"),
+    ("update_audience_contact", "deprecated: the client only lists audiences; use segments"),
+    ("delete_audience_contact", "deprecated: the client only lists audiences; use segments"),
 ];
 
 fn left_out(id: &str) -> bool {
@@ -61,10 +61,10 @@ fn the_reference_server_serves_the_contract_and_nothing_else() {
         Service::routes().map(|(method, path)| (method.to_string(), nameless(path))).collect();
     let mut wrong = Vec::new();
     for (method, path) in described.difference(&served) {
-        wrong.push(format!("{method} {path} is in openapi.yaml and has no route"));
+        wrong.push(format!("{method} {path} is in openapi.yaml but has no route"));
     }
     for (method, path) in served.difference(&described) {
-        wrong.push(format!("{method} {path} is served and is not in openapi.yaml"));
+        wrong.push(format!("{method} {path} is served but is not in openapi.yaml"));
     }
     fail_with(&wrong, "A route is one line in tests/reference-server/src/routes.rs.");
 }
@@ -121,7 +121,10 @@ fn every_client_method_has_an_example() {
 fn every_exemption_refers_to_an_existing_operation() {
     let document = Document::read().operations();
     for (id, reason) in NOT_IN_THE_CLIENT {
-        assert!(document.iter().any(|operation| operation.id == *id), "{id} is no operation");
-        assert!(Operation::named(id).is_none() && !reason.is_empty(), "{id} is not left out");
+        assert!(document.iter().any(|operation| operation.id == *id), "{id} is not an operation");
+        assert!(
+            Operation::named(id).is_none() && !reason.is_empty(),
+            "{id} is offered, or its exemption has no reason"
+        );
     }
 }

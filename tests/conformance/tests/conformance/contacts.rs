@@ -54,7 +54,7 @@ async fn a_contact_is_referred_to_by_id_or_address() {
         let by_address = client.contacts().get(email).await.unwrap();
         assert_eq!((&by_id.id, by_address.email.as_str()), (&by_address.id, email));
         let shouted = client.contacts().get(email.to_ascii_uppercase().as_str()).await.unwrap();
-        assert_eq!(shouted.id, id, "case doesn't count");
+        assert_eq!(shouted.id, id, "addresses are case-insensitive");
         let raw = bench.get(&format!("/contacts/{}", posthaste::path_segment(email).unwrap())).json;
         assert_eq!(
             keys(&raw),
@@ -160,7 +160,7 @@ async fn client_and_service_refuse_invalid_contacts() {
             Err(Error::Invalid(_))
         ));
     }
-    assert!(bench.client().contacts().list().await.unwrap().data.is_empty(), "nothing was made");
+    assert!(bench.client().contacts().list().await.unwrap().data.is_empty(), "no contact was created");
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn segments_are_created_renamed_and_deleted_and_their_contacts_stay() {
     client.segments().rename(&segment, "Daily").await.unwrap();
     assert_eq!(client.segments().get(&segment).await.unwrap().name.as_deref(), Some("Daily"));
     assert!(client.segments().delete(&segment).await.unwrap().deleted);
-    assert!(client.segments().delete(UNKNOWN_ID).await.unwrap().deleted, "as the public service does");
+    assert!(client.segments().delete(UNKNOWN_ID).await.unwrap().deleted, "like the public service");
     assert!(matches!(client.segments().get(&segment).await, Err(Error::Api(api)) if api.status == 404));
     assert_eq!(ids(&bench.get("/contacts").json), all);
     assert_eq!(bench.get(&format!("/contacts/{}/segments", all[0])).json["data"], json!([]));

@@ -88,7 +88,7 @@ async fn a_webhook_receives_only_events_that_occur_while_it_is_enabled() {
     // Only this event of the last email, and of the earlier ones too.
     let delivered = other.next(1, &hook.signing_secret).await;
     assert_eq!(kinds(&delivered), ["email.delivered"]);
-    assert_eq!(sink.waiting().await, 0, "the endpoint before gets no more");
+    assert_eq!(sink.waiting().await, 0, "the previous endpoint gets no more deliveries");
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn the_mail_has_the_custom_headers() {
     assert_eq!(mail.header("X-Order").unwrap().as_text(), Some("17"));
     let long = mail.header_as("x-long", HeaderForm::Text);
     assert_eq!(long[0].as_text(), Some(&*letters(2_000)));
-    assert!(!String::from_utf8_lossy(&mails[0].mime).contains("b@example.com"), "a blind copy shows");
+    assert!(!String::from_utf8_lossy(&mails[0].mime).contains("b@example.com"), "a Bcc recipient is visible");
     assert_eq!(mails[0].bcc, ["b@example.com"]);
 }
 
@@ -43,7 +43,7 @@ async fn text_is_derived_from_html_unless_it_is_set_or_disabled() {
         let plain = mail.parts.iter().find(|part| part.is_content_type("text", "plain"));
         match part {
             Some(expected) => assert!(plain.unwrap().text_contents().unwrap().contains(expected)),
-            None => assert!(plain.is_none(), "a text part in spite of an empty text"),
+            None => assert!(plain.is_none(), "a text part despite an empty text"),
         }
     }
 }
@@ -61,9 +61,9 @@ async fn a_scheduled_email_is_sent_at_its_time() {
         assert_eq!(record()["last_event"], "scheduled");
         assert_eq!(record()["scheduled_at"], "2030-01-01 00:01:00.000000+00");
         clock.advance(Duration::from_secs(59));
-        assert!(bench.mails().is_empty(), "{when}: left early");
+        assert!(bench.mails().is_empty(), "{when}: sent early");
         clock.advance(Duration::from_secs(1));
-        assert_eq!(bench.mails().len(), 1, "{when}: didn't leave");
+        assert_eq!(bench.mails().len(), 1, "{when}: not sent");
         assert_eq!(record()["last_event"], "sent");
     }
 }

@@ -243,7 +243,10 @@ async fn a_wait_ends_with_the_verification() {
     assert_eq!(partial.status, Some(DomainStatus::PartiallyFailed));
     let id = create("other.test").await;
     let error = bench.client().domains().wait(&id).max_wait(Duration::from_millis(1)).await.unwrap_err();
-    assert_eq!(error.to_string(), "not settled after 0 s: it is not_started");
+    assert_eq!(
+        error.to_string(),
+        "timed out after 0 s waiting for a terminal state; the last status is not_started"
+    );
 }
 
 #[tokio::test]
@@ -288,7 +291,11 @@ async fn an_update_changes_only_the_given_fields() {
     }
     client.domains().update(&id, &DomainPatch::new().receiving(false)).await.unwrap();
     let last = ask(&bench, Method::PATCH, &route, &json!({ "capabilities": { "sending": "disabled" } }));
-    assert_eq!((last.status.as_u16(), last.name()), (422, "validation_error"), "the other one is off");
+    assert_eq!(
+        (last.status.as_u16(), last.name()),
+        (422, "validation_error"),
+        "the other capability is disabled"
+    );
 }
 
 #[tokio::test]
@@ -372,7 +379,7 @@ async fn a_strict_service_sends_only_from_verified_domains() {
     checked(&bench, id.as_str()).await;
     assert_eq!((send("hi@acme.test"), send("hi@sub.acme.test"), send("hi@other.test")), (200, 403, 403));
     bench.client().domains().verify(&id).await.unwrap();
-    assert_eq!(send("hi@acme.test"), 200, "while it is checked again");
+    assert_eq!(send("hi@acme.test"), 200, "while it is verified again");
     bench.client().domains().delete(&id).await.unwrap();
     assert_eq!(send("hi@acme.test"), 403);
 }
@@ -545,7 +552,7 @@ proptest! {
         let checked = domain.check();
         let answer = service.handle(asked);
         let accepted = answer.status().is_success();
-        prop_assert!(checked.is_err() || breaches.is_empty(), "the check lets pass: {breaches:?}");
+        prop_assert!(checked.is_err() || breaches.is_empty(), "the client accepts: {breaches:?}");
         prop_assert_eq!(accepted, checked.is_ok(), "{:?} {:?}", checked, answer);
     }
 }

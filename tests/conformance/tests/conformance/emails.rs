@@ -9,7 +9,7 @@ use super::{least, letters, with};
 fn refused(bench: &Bench, email: &Value, field: &str) {
     let reply = bench.post_wrong("/emails", email);
     let known = ["validation_error", "missing_required_field", "invalid_attachment"].contains(&reply.name());
-    assert!(reply.status == 422 && known, "{email} is answered {} {}", reply.status, reply.json);
+    assert!(reply.status == 422 && known, "{email}: {} {}", reply.status, reply.json);
     assert!(reply.message().contains(field), "{:?} doesn't name {field}", reply.message());
     assert!(bench.mails().is_empty(), "{email} was sent");
 }
@@ -17,7 +17,7 @@ fn refused(bench: &Bench, email: &Value, field: &str) {
 #[track_caller]
 fn accepted(bench: &Bench, email: &Value) -> String {
     let reply = bench.post("/emails", email);
-    assert_eq!(reply.status, 200, "{email} is answered {}", reply.json);
+    assert_eq!(reply.status, 200, "{email}: {}", reply.json);
     reply.json["id"].as_str().unwrap().to_owned()
 }
 

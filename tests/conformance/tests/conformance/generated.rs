@@ -54,13 +54,13 @@ fn try_answers(manners: Manners) {
             if manners == Manners::Contract {
                 let breaches =
                     breaches(&described.method, &described.path_with(&["x", "y"]), *status, &answer);
-                prop_assert!(breaches.is_empty(), "the generator breaks the contract: {breaches:?}");
+                prop_assert!(breaches.is_empty(), "the generator violates the contract: {breaches:?}");
             }
             match operation.run(["x", "y"], *status, &answer).0 {
                 Ok(written) => prop_assert_eq!(lost(&answer, &written, ""), None),
                 Err(error) => prop_assert!(
                     false,
-                    "not understood: {error}: {}",
+                    "not decoded: {error}: {}",
                     std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
                 ),
             }

@@ -113,9 +113,9 @@ async fn a_key_expires_after_24_hours() {
         keyed(&bench, path, "k", least());
         bench.service().clock().advance(Duration::from_secs(24 * 60 * 60 - 1));
         let other = || with(json!({ "subject": "Other" }));
-        assert_eq!(keyed(&bench, path, "k", other()).status, 409, "{path}: forgotten early");
+        assert_eq!(keyed(&bench, path, "k", other()).status, 409, "{path}: expired early");
         bench.service().clock().advance(Duration::from_secs(1));
-        assert_eq!(keyed(&bench, path, "k", other()).status, 200, "{path}: not forgotten");
+        assert_eq!(keyed(&bench, path, "k", other()).status, 200, "{path}: not expired");
     }
 }
 

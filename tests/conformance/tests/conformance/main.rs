@@ -2,7 +2,7 @@
 //!
 //! A comment such as `EMAIL-09` names the clause that a test proves; `clauses.toml` lists them.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails as the test does")]
+#![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod agreement;
 mod attachments;

@@ -62,7 +62,7 @@ async fn a_person_says_no() {
     let (_, authorization) = asked(&bench, "posthaste-cli", Scope::FullAccess).await;
     let back = Person::of("sb_test").denies(authorization.url().as_str()).await;
     match authorization.code_from(&back).unwrap_err() {
-        AuthError::Refused(error) => assert_eq!(error.code.as_str(), "access_denied"),
+        AuthError::Rejected(error) => assert_eq!(error.code.as_str(), "access_denied"),
         other => panic!("{other:?}"),
     }
 }

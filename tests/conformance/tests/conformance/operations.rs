@@ -1,7 +1,7 @@
 //! Every operation of the contract as a call of the client, one line per operation.
 //!
-//! The lines are run, not read: what a call sends shows which operation it is. From them follow that nothing is missing
-//! (`completeness`), that whatever the service may answer is understood (`generated`), and that no id leads astray (`hostile`).
+//! The lines are executed, not parsed: the request of a call determines its operation. They prove that nothing is missing
+//! (`completeness`), that every possible response is decoded (`generated`), and that no ID escapes its path segment (`hostile`).
 
 mod document;
 mod table;

@@ -117,7 +117,7 @@ async fn an_invalid_template_is_refused() {
         201
     );
     let twice = json!({ "name": "n", "html": "h", "variables": [{ "key": "A", "type": "string" }, { "key": "A", "type": "number" }] });
-    assert_eq!(bench.post("/templates", &twice).status, 422, "a key stands for one variable");
+    assert_eq!(bench.post("/templates", &twice).status, 422, "variable keys are unique");
     assert!(bench.get("/templates").json["data"].as_array().unwrap().len() == 1);
 }
 
@@ -251,7 +251,7 @@ async fn variables_are_replaced_by_values_or_fallbacks() {
     let mail = bench.mails()[0].clone();
     assert_eq!(mail.subject, "Welcome, Ada <3");
     let mail = MessageParser::default().parse(&mail.mime[..]).unwrap().body_html(0).unwrap().into_owned();
-    assert!(mail.contains("Hello Ada <3, 3 apples"), "values go in as they are: {mail}");
+    assert!(mail.contains("Hello Ada <3, 3 apples"), "values are inserted unescaped: {mail}");
     client.emails().send(&email.clone().variable("APPLES", 5)).await.unwrap();
     assert!(text_of(&bench).contains("5 apples"));
     let batch = BatchEmail::from_template("welcome", "bob@example.com").variable("NAME", "Bob");
@@ -405,7 +405,7 @@ async fn contact_placeholders_are_filled_for_a_recipient_who_is_a_contact() {
         assert_eq!(text_of(&bench), expected);
     }
     client.emails().send(&Email::from_template("n", ["ada@example.com", "bob@example.com"])).await.unwrap();
-    assert_eq!(text_of(&bench), html, "several recipients have no name in common");
+    assert_eq!(text_of(&bench), html, "several recipients have no common name");
 }
 
 #[tokio::test]

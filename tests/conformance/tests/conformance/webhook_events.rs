@@ -23,13 +23,13 @@ async fn events_are_listed_shown_and_replayed() {
     let delivered = sink.raw(23).await;
     let sent: BTreeSet<_> =
         delivered.iter().map(|one| one.headers["svix-id"].to_str().unwrap().to_owned()).collect();
-    assert_eq!(sent.len(), 23, "every event has an id of its own");
+    assert_eq!(sent.len(), 23, "event IDs are unique");
 
     let page = webhooks.events(&hook.id).await.unwrap();
     assert_eq!((page.data.len(), page.has_more), (20, true));
     let walked: Vec<_> = webhooks.events(&hook.id).page_size(7).stream().try_collect().await.unwrap();
     let ids: BTreeSet<_> = walked.iter().map(|event| event.id.to_string()).collect();
-    assert_eq!((walked.len(), ids), (23, sent), "the id is the delivered one");
+    assert_eq!((walked.len(), ids), (23, sent), "the IDs are those of the deliveries");
     let newest = &walked[0];
     assert_eq!(newest.kind, EventType::ContactCreated);
     assert!(newest.created_at.as_ref().unwrap().as_str().ends_with('Z'));
@@ -63,7 +63,7 @@ async fn events_are_listed_shown_and_replayed() {
     };
     let other = webhooks.create(&NewWebhook::new(sink.address(), [EventType::EmailSent])).await.unwrap();
     let error = webhooks.event(&other.id, &newest.id).await.unwrap_err();
-    assert_eq!(refused(error), ApiErrorKind::NotFound, "it is an event of another webhook");
+    assert_eq!(refused(error), ApiErrorKind::NotFound, "the event belongs to another webhook");
     let error = webhooks.replay(&other.id, &newest.id).await.unwrap_err();
     assert_eq!(refused(error), ApiErrorKind::NotFound);
     webhooks.delete(&hook.id).await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads the redirect address that the user pastes when the browser can't reach this machine.
+//! Reads the redirect URL that the user pastes when the browser can't reach this machine.
 
 use std::io::{BufRead as _, Read as _};
 
@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use super::countdown::Countdown;
 use crate::context::Context;
 
-/// Longer than any redirect address.
+/// Longer than any redirect URL.
 const MAX_BYTES: u64 = 4 * 1024;
 
-/// Reads pasted addresses from the terminal.
+/// Reads pasted URLs from the terminal.
 pub(super) struct Paste {
     lines: mpsc::UnboundedReceiver<Option<String>>,
     // Keeps the authorization code off the screen.
@@ -24,7 +24,7 @@ impl Paste {
         Self { _echo: Echo::off(), lines: lines() }
     }
 
-    /// Waits for the redirect address of this login. Rejects anything else with the reason and keeps waiting.
+    /// Waits for the redirect URL of this login. Rejects anything else with the reason and keeps waiting.
     pub(super) async fn code(
         mut self,
         authorization: &AuthorizationRequest,
@@ -34,16 +34,13 @@ impl Paste {
         while let Some(line) = self.lines.recv().await {
             let refusal = match line.as_deref().map(unwrapped) {
                 Some("") => continue,
-                None => "the address is too long".to_owned(),
+                None => "the URL is too long".to_owned(),
                 Some(address) => match authorization.code_from(address) {
                     Err(AuthError::Callback(CallbackError::Url)) => {
-                        format!(
-                            "paste the complete address; it starts with {}?",
-                            authorization.redirect_uri()
-                        )
+                        format!("paste the complete URL; it starts with {}?", authorization.redirect_uri())
                     }
                     Err(AuthError::Callback(CallbackError::State)) => {
-                        "that address belongs to another login; start from the page above".to_owned()
+                        "that URL belongs to another login; start with the page above".to_owned()
                     }
                     Err(AuthError::Callback(error)) => error.to_string(),
                     outcome => return outcome,

@@ -20,7 +20,7 @@ enum RowOutcome {
     Written,
     Skipped,
     /// The service rejected the row, for this reason.
-    Refused(String),
+    Rejected(String),
     /// An error that stops the import.
     Stopped(Fail),
 }
@@ -29,12 +29,12 @@ enum RowOutcome {
 struct Count {
     written: u64,
     skipped: u64,
-    refused: u64,
+    rejected: u64,
 }
 
 impl Count {
     fn done(self) -> u64 {
-        self.written + self.skipped + self.refused
+        self.written + self.skipped + self.rejected
     }
 }
 
@@ -58,12 +58,12 @@ pub(super) async fn run(
                 let Ok(record) = record else {
                     return (
                         ByteRecord::new(),
-                        RowOutcome::Refused("the file changed while it was read".to_owned()),
+                        RowOutcome::Rejected("the file changed while it was read".to_owned()),
                     );
                 };
                 let outcome = match Row::read(&record, columns) {
                     Ok(row) => send(client, &row, options).await,
-                    Err(_) => RowOutcome::Refused("the file changed while it was read".to_owned()),
+                    Err(_) => RowOutcome::Rejected("the file changed while it was read".to_owned()),
                 };
                 (record, outcome)
             }
@@ -73,8 +73,8 @@ pub(super) async fn run(
         match outcome {
             RowOutcome::Written => count.written += 1,
             RowOutcome::Skipped => count.skipped += 1,
-            RowOutcome::Refused(reason) => {
-                count.refused += 1;
+            RowOutcome::Rejected(reason) => {
+                count.rejected += 1;
                 if let Some(refusals) = &mut refusals {
                     refusals.note(&record, &reason)?;
                 } else {
@@ -106,21 +106,24 @@ fn interrupted_message(count: Count, rows: u64) -> String {
 }
 
 fn finish(count: Count, rows: u64, options: &ImportOptions, context: &Context) -> Result<(), Fail> {
-    let Count { written, skipped, refused } = count;
+    let Count { written, skipped, rejected } = count;
     let document = json!({
-        "object": "import", "rows": rows, "written": written, "skipped": skipped, "refused": refused,
+        "object": "import", "rows": rows, "written": written, "skipped": skipped, "rejected": rejected,
     });
-    context.out.result(&[format!("{written} written, {skipped} skipped, {refused} rejected")], &document)?;
-    if refused == 0 {
+    context.out.result(&[format!("{written} written, {skipped} skipped, {rejected} rejected")], &document)?;
+    if rejected == 0 {
         return Ok(());
     }
     let hint = Some(match &options.failed {
         Some(path) => {
-            format!("correct the rows in {} and import that file with --map refused_because=", path.display())
+            format!(
+                "correct the rows in {} and import that file with --map rejection_reason=",
+                path.display()
+            )
         }
         None => "pass --failed PATH to write them to a file".to_owned(),
     });
-    let message = format!("{refused} of {rows} rows were rejected");
+    let message = format!("{rejected} of {rows} rows were rejected");
     if written + skipped == 0 {
         return Err(Fail::Rejected { message, hint });
     }
@@ -132,7 +135,7 @@ async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome
         Ok(outcome) => outcome,
         Err(error) => match Fail::of_call(error, "the row may have been written") {
             fail if matches!(fail.kind(), Kind::Rejected | Kind::NotFound | Kind::Usage) => {
-                RowOutcome::Refused(fail.sdk().map_or_else(String::new, reason))
+                RowOutcome::Rejected(fail.sdk().map_or_else(String::new, reason))
             }
             fail => RowOutcome::Stopped(fail),
         },
@@ -143,7 +146,7 @@ async fn try_send(client: &Client, row: &Row, options: &ImportOptions) -> postha
     if options.on_conflict != OnConflict::Update {
         match client.contacts().get(&row.email).await {
             Ok(_) if options.on_conflict == OnConflict::Skip => return Ok(RowOutcome::Skipped),
-            Ok(_) => return Ok(RowOutcome::Refused("a contact already has this address".to_owned())),
+            Ok(_) => return Ok(RowOutcome::Rejected("a contact already has this address".to_owned())),
             Err(Error::Api(api)) if api.status.as_u16() == 404 => {}
             Err(error) => return Err(error),
         }
@@ -185,7 +188,7 @@ impl Refusals {
         let file = file.map_err(|error| Fail::local(format!("couldn't write {name}"), error))?;
         let mut refusals = Self { writer: Writer::from_writer(file), name };
         let header = csv.header().ok().flatten().unwrap_or_default();
-        refusals.note(&header, "refused_because")?;
+        refusals.note(&header, "rejection_reason")?;
         Ok(refusals)
     }
 

@@ -132,7 +132,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let dry_run = dry_run.and_then(|form| {
         let read = DryRun::read(&form);
         if read.is_none() {
-            let rule = "the form must be json or curl".to_owned();
+            let rule = "--dry-run must be json or curl".to_owned();
             builder.malformed("type", rule, flag_origin("--dry-run", 1, &form), None);
         }
         read

@@ -30,7 +30,7 @@ pub(super) struct DeliveryRecord {
 
 impl DeliveryRecord {
     /// A rejected delivery.
-    pub(super) fn refused(status: StatusCode, why: impl Into<String>) -> Self {
+    pub(super) fn rejected(status: StatusCode, why: impl Into<String>) -> Self {
         Self {
             at: Timestamp::now(),
             id: None,
@@ -50,7 +50,7 @@ impl DeliveryRecord {
             parts.push(shorten(self.kind.as_deref().unwrap_or("(no event)")));
             parts.extend(self.subject());
         } else {
-            parts.push("refused".to_owned());
+            parts.push("rejected".to_owned());
         }
         let status = self.status.as_u16();
         match (&self.why, self.took) {
@@ -130,8 +130,8 @@ mod tests {
             assert_eq!(line(&about), format!("12:00:04  {kind}  {subject}  200  msg_1"));
         }
         assert_eq!(line(&record(Value::Null)), "12:00:04  (no event)  200  msg_1");
-        let mut refused = DeliveryRecord::refused(StatusCode::UNAUTHORIZED, "x".repeat(10_000));
-        refused.at = sent.at;
-        assert_eq!(line(&refused), format!("12:00:04  refused  401  {}…", "x".repeat(MAX_SHOWN_CHARS)));
+        let mut rejected = DeliveryRecord::rejected(StatusCode::UNAUTHORIZED, "x".repeat(10_000));
+        rejected.at = sent.at;
+        assert_eq!(line(&rejected), format!("12:00:04  rejected  401  {}…", "x".repeat(MAX_SHOWN_CHARS)));
     }
 }

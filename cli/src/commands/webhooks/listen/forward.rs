@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// An application that reads a request, writes these bytes and then stalls; returns the forwarder's answer with this timeout in milliseconds.
+    /// An application that reads a request, writes these bytes and then stalls; returns the forwarder's response with this timeout in milliseconds.
     async fn pass(written: Vec<u8>, timeout: u64) -> Answer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();

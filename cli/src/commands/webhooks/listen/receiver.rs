@@ -135,7 +135,7 @@ fn claimed_id(headers: &HeaderMap) -> String {
 
 fn refuse(status: StatusCode, why: &str) -> (Response<Full<Bytes>>, Option<DeliveryRecord>) {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
-    (plain(status, format!("{why}\n").into(), Some(text)), Some(DeliveryRecord::refused(status, why)))
+    (plain(status, format!("{why}\n").into(), Some(text)), Some(DeliveryRecord::rejected(status, why)))
 }
 
 fn plain(status: StatusCode, body: Bytes, content_type: Option<HeaderValue>) -> Response<Full<Bytes>> {

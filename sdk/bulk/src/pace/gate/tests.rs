@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures_util::future::join_all;
 use tokio::time::timeout;
 
-use super::{super::controller::BreakerState, *};
+use super::{super::breaker::BreakerState, *};
 
 const SECOND: Duration = Duration::from_secs(1);
 

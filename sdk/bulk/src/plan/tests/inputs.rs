@@ -92,7 +92,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let folder = Folder::new();
     let row = |i: u32| json!({"to": format!("r{i}@x.test"), "variables": {"NAME": i}});
     let rows = futures_util::stream::iter((0..30_000).map(row));
-    let input = spool_rows(rows, &folder.jobs()).await.unwrap();
+    let input = Input::rows(rows, &folder.jobs()).await.unwrap();
     let greeting = greeting().subject("s");
     let plan = plan(input, &greeting, &PlanOptions::default(), &folder.jobs()).unwrap();
     assert_eq!((plan.counts().valid, plan.batches()), (30_000, 300));
@@ -101,7 +101,7 @@ async fn rows_of_the_application_are_emails_with_variables() {
     let left = fs::read_dir(folder.jobs()).unwrap().count();
     assert_eq!(left, 1, "only the job's folder is left");
     let map = std::collections::HashMap::from([(vec![1], 1)]);
-    let error = spool_rows(futures_util::stream::iter([map]), &folder.jobs()).await.unwrap_err();
+    let error = Input::rows(futures_util::stream::iter([map]), &folder.jobs()).await.unwrap_err();
     assert!(error.to_string().starts_with("row 1 doesn't serialize to JSON: "), "{error}");
 }
 
@@ -119,6 +119,18 @@ fn a_mistake_in_the_header_is_one_error_and_leaves_no_job() {
     assert!(error(folder.csv("", &message())).ends_with("people.csv is empty"));
     assert!(error(folder.csv("\u{feff}\r\n \r\n", &message())).ends_with("people.csv is empty"));
     assert!(error(folder.csv("t\0o,x\na@x.test,x\n", &message())).contains("NUL"));
+    let problem = error(folder.csv(format!("to,cc,bcc\n{rows}"), &Message::new()));
+    let missing = ["`from`", "`subject`", "`html` or `text`"];
+    assert_eq!(problem.lines().count(), 3, "{problem}");
+    for (line, field) in problem.lines().zip(missing) {
+        assert!(
+            line.ends_with(&format!("people.csv:1: neither the message nor a column has {field}")),
+            "{line}"
+        );
+    }
+    assert!(folder.csv("to,template\na@x.test,welcome\n", &Message::new()).is_ok());
+    fs::remove_dir_all(folder.jobs()).unwrap();
+    assert!(folder.csv(format!("to,sbject,var:N\n{rows}"), &message()).is_err());
     assert_eq!(fs::read_dir(folder.jobs()).unwrap().count(), 0);
     assert!(folder.csv("to\n", &message()).unwrap().batches() == 0);
 }

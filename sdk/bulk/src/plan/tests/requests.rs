@@ -70,7 +70,7 @@ fn a_body_and_a_stored_template_of_row_and_message_replace_each_other() {
         {"from": "Acme <hi@acme.test>", "to": ["b@x.test"], "subject": "Hello", "html": "<p>Hi</p>"},
     ]);
     assert_eq!(json!(emails(&plan)), expected);
-    assert_eq!(shown(&plan), ["row 3 (line 3): /html: `html` and `template` exclude each other"]);
+    assert_eq!(shown(&plan), ["row 3 (line 3): /html: `html` and `template` are mutually exclusive"]);
     let stored = Message::new().from("hi@acme.test").subject("s").template("welcome").variable("A", 1);
     let plan = folder.csv("to,html\na@x.test,own\nb@x.test,\n", &stored).unwrap();
     let emails = emails(&plan);

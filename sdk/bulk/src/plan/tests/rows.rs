@@ -16,14 +16,14 @@ fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
     let message = Message::new().from("hi@acme.test").subject("{{{NAME|you}}}").html("{{{NAME}}}{{{NAME}}}");
     let plan = folder.csv(csv, &message).unwrap();
     let expected = [
-        "row 2 (line 3): from: an address has one `@` (found \"also\")",
-        "row 2 (line 3): to: an address has one `@` (found \"nobody\")",
-        "row 2 (line 3): tag:kind: a tag's value may hold only A-Z a-z 0-9 _ - (found \"not a tag\")",
+        "row 2 (line 3): from: an address must have exactly one `@` (found \"also\")",
+        "row 2 (line 3): to: an address must have exactly one `@` (found \"nobody\")",
+        "row 2 (line 3): tag:kind: a tag value must contain only ASCII letters, digits, `_` and `-` (found \"not a tag\")",
         "row 2 (line 3): var:NAME: the variable `NAME` of `html` has no value, and its placeholder no fallback",
         "row 4 (line 5): column 6 has no name in the header (found \"stray\")",
-        "row 4 (line 5): to: `to` needs at least one address",
-        "row 5 (line 6): a row has as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
-        "row 7 (line 8): a row has as many fields as the header, 6; is a quote missing? (found \"7 fields\")",
+        "row 4 (line 5): to: `to` must have at least one address",
+        "row 5 (line 6): a row must have as many fields as the header, 6; is a quote missing? (found \"2 fields\")",
+        "row 7 (line 8): a row must have as many fields as the header, 6; is a quote missing? (found \"7 fields\")",
     ];
     assert_eq!(shown(&plan), expected);
     let counts = plan.counts();
@@ -41,9 +41,9 @@ fn invalid_rows_are_written_with_their_problems_and_can_be_corrected_there() {
     let path = plan.invalid_rows().unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let expected = "\u{feff}to;var:NAME;_row;_problem\n\
-        nobody;\"B;ob\";2;\"to: an address has one `@` (found \"\"nobody\"\")\"\n\
-        b@x.test;;3;\"a row has as many fields as the header, 2; is a quote missing? (found \"\"1 fields\"\")\"\n\
-        c@x.test;C;4;\"a row has as many fields as the header, 2; is a quote missing? (found \"\"3 fields\"\")\";more\n";
+        nobody;\"B;ob\";2;\"to: an address must have exactly one `@` (found \"\"nobody\"\")\"\n\
+        b@x.test;;3;\"a row must have as many fields as the header, 2; is a quote missing? (found \"\"1 fields\"\")\"\n\
+        c@x.test;C;4;\"a row must have as many fields as the header, 2; is a quote missing? (found \"\"3 fields\"\")\";more\n";
     assert_eq!(text, expected);
     let corrected = text.replace("nobody", "b@x.test").replace(";more", "");
     let again = folder.csv(corrected, &message()).unwrap();

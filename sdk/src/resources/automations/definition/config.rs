@@ -47,7 +47,7 @@ fn email(v: &mut Validator, fields: &Map<String, Value>) {
         v.known(template, "`template`", &["id", "variables"]);
         v.needed_text(template, "id");
         let right = |value: &Value| value.is_string() || value.is_number();
-        run_values(v, template, "variables", "a variable is a text or a number", right);
+        run_values(v, template, "variables", "a variable must be a string or a number", right);
     });
 }
 
@@ -55,15 +55,15 @@ fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
     v.known(fields, "`config`", &["first_name", "last_name", "unsubscribed", "properties"]);
     let name = |value: &Value| value.is_string() || value.is_null();
     for (field, rule, right) in [
-        ("first_name", "a name is a text or null", name as fn(&Value) -> bool),
-        ("last_name", "a name is a text or null", name),
-        ("unsubscribed", "`unsubscribed` is true or false", Value::is_boolean),
+        ("first_name", "`first_name` must be a string or null", name as fn(&Value) -> bool),
+        ("last_name", "`last_name` must be a string or null", name),
+        ("unsubscribed", "`unsubscribed` must be true or false", Value::is_boolean),
     ] {
         if let Some(value) = fields.get(field) {
             v.field(field, |v| run_value(v, value, rule, right));
         }
     }
-    let rule = "a property is a text, a number, a boolean or null";
+    let rule = "a property must be a string, a number, a boolean or null";
     run_values(v, fields, "properties", rule, is_scalar);
 }
 
@@ -100,14 +100,16 @@ fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
     let Some(name) = v.needed_text(fields, field) else { return };
     let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
     if key.is_none_or(str::is_empty) {
-        v.field(field, |v| v.report_found("reference", "it is taken from `event.…` or `contact.…`", name));
+        v.field(field, |v| {
+            v.report_found("reference", format!("`{field}` must start with `event.` or `contact.`"), name);
+        });
     }
 }
 
 fn rule(v: &mut Validator, json: &Value) {
     let Some(fields) = v.object(json, "a rule") else { return };
     let Some(kind) = v.needed_text(fields, "type") else { return };
-    if !v.field("type", |v| v.one_of("a rule's type", &["rule", "and", "or"], kind)) {
+    if !v.field("type", |v| v.one_of("`type`", &["rule", "and", "or"], kind)) {
         return;
     }
     if kind == "rule" {
@@ -117,7 +119,7 @@ fn rule(v: &mut Validator, json: &Value) {
     v.needed(fields, "rules");
     let Some(rules) = v.list(fields, "rules") else { return };
     if rules.is_empty() && present(fields, "rules").is_some() {
-        v.report_at("rules", "empty", "`rules` holds at least one rule");
+        v.report_at("rules", "empty", "`rules` must have at least one rule");
     }
     v.each("rules", rules, rule);
 }
@@ -127,22 +129,28 @@ fn field_rule(v: &mut Validator, fields: &Map<String, Value>) {
     origin(v, fields, "field");
     let Some(operator) = v.needed_text(fields, "operator") else { return };
     let (rule, right): (&str, fn(&Value) -> bool) = match operator {
-        "eq" | "neq" => ("the value is a text, a number, a boolean or null", is_scalar),
-        "gt" | "gte" | "lt" | "lte" => ("the value is a number", Value::is_number),
-        "contains" | "starts_with" | "ends_with" => ("the value is a text", Value::is_string),
+        "eq" | "neq" => ("`value` must be a string, a number, a boolean or null", is_scalar),
+        "gt" | "gte" | "lt" | "lte" => ("`value` must be a number", Value::is_number),
+        "contains" | "starts_with" | "ends_with" => ("`value` must be a string", Value::is_string),
         "exists" | "is_empty" => {
             if fields.contains_key("value") {
-                v.report_at("value", "exclusive", format!("`{operator}` has no value"));
+                v.report_at(
+                    "value",
+                    "exclusive",
+                    format!("`value` must not be set for the operator `{operator}`"),
+                );
             }
             return;
         }
         other => {
-            v.field("operator", |v| v.one_of("an operator", &OPERATORS, other));
+            v.field("operator", |v| v.one_of("`operator`", &OPERATORS, other));
             return;
         }
     };
     match fields.get("value") {
-        None => v.report_at("value", "required", format!("`{operator}` needs a value")),
+        None => {
+            v.report_at("value", "required", format!("`value` is required for the operator `{operator}`"));
+        }
         Some(value) if right(value) => {}
         Some(value) => v.field("value", |v| v.wrong_type(rule, value)),
     }

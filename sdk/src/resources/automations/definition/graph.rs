@@ -32,18 +32,20 @@ pub(super) fn connections<'a>(
         let mut sound = true;
         for (name, key) in [("from", from), ("to", to)] {
             if !nodes.contains_key(key) {
-                v.field(name, |v| v.report_found("reference", "no step has this key", key));
+                v.field(name, |v| {
+                    v.report_found("reference", format!("`{name}` must be the key of a step"), key);
+                });
                 sound = false;
             }
         }
         if nodes.get(to).is_some_and(|node| node.kind == "trigger") {
-            let rule = "a trigger starts a run; no connection leads to it";
+            let rule = "`to` must not be a trigger";
             v.field("to", |v| v.report_found("reference", rule, to));
             sound = false;
         }
         v.field("type", |v| outcome(v, kind, nodes.get(from).map(|node| node.kind)));
         if !taken.insert((from, kind)) {
-            let rule = "a run takes one path: a step has one connection of each type";
+            let rule = "a step must not have two connections of the same type";
             v.report_found("exclusive", rule, format_args!("{from}, {kind}"));
         }
         if sound {
@@ -52,7 +54,7 @@ pub(super) fn connections<'a>(
     });
     v.field("connections", |v| {
         for place in closing(&edges) {
-            v.item(place, |v| v.report("cycle", "a run ends: no connection closes a cycle"));
+            v.item(place, |v| v.report("cycle", "connections must not form a cycle"));
         }
     });
 }
@@ -64,12 +66,16 @@ fn kind<'a>(v: &mut Validator, fields: &'a Map<String, Value>) -> Option<&'a str
 
 /// Validates the type of a connection against the type of the step that it leaves.
 fn outcome(v: &mut Validator, kind: &str, step: Option<&str>) {
-    if !v.one_of("a connection's type", &CONNECTION_TYPES, kind) || kind == "default" {
+    if !v.one_of("`type`", &CONNECTION_TYPES, kind) || kind == "default" {
         return;
     }
     let needed = if kind.starts_with("condition") { "condition" } else { "wait_for_event" };
     if step.is_some_and(|step| step != needed) {
-        v.report_found("reference", format!("only a {needed} has this outcome"), kind);
+        v.report_found(
+            "reference",
+            format!("`type` is only valid for connections from a `{needed}` step"),
+            kind,
+        );
     }
 }
 

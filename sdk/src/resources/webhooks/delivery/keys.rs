@@ -12,17 +12,17 @@ use crate::types::SigningSecret;
 /// The prefix of a signing secret, before the Base64.
 const PREFIX: &str = "whsec_";
 
-/// Why a text is not a signing secret. It never repeats the text.
+/// Why a string is not a valid signing secret. It never repeats the string.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// It is empty. An empty key would let anyone sign.
-    #[error("the signing secret holds a key: `whsec_` and Base64 (found nothing)")]
+    /// It is empty. With an empty key, anyone could sign.
+    #[error("the signing secret must not be empty")]
     Blank,
     /// It is not Base64, with or without the prefix `whsec_`.
-    #[error("the signing secret is `whsec_` and padded Base64 (found {found})")]
+    #[error("the signing secret must be `whsec_` followed by padded Base64 (found {found})")]
     Base64 {
-        /// What was found, and where.
+        /// The invalid part, and its position.
         found: String,
     },
 }
@@ -39,18 +39,20 @@ impl Key {
             return Err(SecretError::Blank);
         }
         if let Some(at) = text.find(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(SecretError::Base64 { found: format!("white space at byte {at}") });
+            return Err(SecretError::Base64 { found: format!("whitespace at byte {at}") });
         }
         let coded = text.strip_prefix(PREFIX).unwrap_or(text);
         let key = STANDARD.decode(coded).map_err(|error| SecretError::Base64 {
             found: match error {
                 base64::DecodeError::InvalidByte(at, _) => {
-                    format!("another character at byte {}", text.len() - coded.len() + at)
+                    format!("an invalid character at byte {}", text.len() - coded.len() + at)
                 }
                 base64::DecodeError::InvalidLength(_) => format!("{} characters", coded.len()),
-                base64::DecodeError::InvalidLastSymbol(..) => "stray bits in the last character".to_owned(),
+                base64::DecodeError::InvalidLastSymbol(..) => {
+                    "non-zero trailing bits in the last character".to_owned()
+                }
                 base64::DecodeError::InvalidPadding => {
-                    format!("{} characters, padded wrongly", coded.len())
+                    format!("{} characters with invalid padding", coded.len())
                 }
             },
         })?;

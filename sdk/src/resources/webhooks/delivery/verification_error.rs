@@ -9,19 +9,19 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum VerificationError {
     /// A header is missing. If all are, it is `svix-id`.
-    #[error("`{header}` is required (found none)")]
+    #[error("`{header}` is missing")]
     Missing {
         /// The header's name.
         header: &'static str,
     },
     /// A header is empty.
-    #[error("`{header}` must not be empty (found nothing)")]
+    #[error("`{header}` must not be empty")]
     Empty {
         /// The header's name.
         header: &'static str,
     },
     /// A header is repeated, so that it is ambiguous which value was signed.
-    #[error("`{header}` must be there once (found {count} of them)")]
+    #[error("`{header}` must occur exactly once (found {count})")]
     Repeated {
         /// The header's name.
         header: &'static str,
@@ -29,15 +29,13 @@ pub enum VerificationError {
         count: usize,
     },
     /// A header has characters other than visible ASCII.
-    #[error("`{header}` is ASCII text (found other bytes)")]
+    #[error("`{header}` must be visible ASCII")]
     NotText {
         /// The header's name.
         header: &'static str,
     },
     /// Headers of both families are present, with different values.
-    #[error(
-        "the headers are `svix-…` or `webhook-…`, or both alike (found `{svix}` and another or no `{webhook}`)"
-    )]
+    #[error("the `svix-…` and `webhook-…` headers must agree (`{svix}` and `{webhook}` differ)")]
     Mixed {
         /// The first header that differs.
         svix: &'static str,
@@ -45,7 +43,7 @@ pub enum VerificationError {
         webhook: &'static str,
     },
     /// The timestamp is not a number of seconds.
-    #[error("`{header}` is whole seconds since 1970 (found {found:?})")]
+    #[error("`{header}` must be whole seconds since the Unix epoch (found {found:?})")]
     Timestamp {
         /// The header's name.
         header: &'static str,
@@ -53,7 +51,7 @@ pub enum VerificationError {
         found: String,
     },
     /// The request was signed too long ago: it may be a replay attack.
-    #[error("`{header}` is at most {} s ago (found {} s ago)", tolerance.as_secs(), age.as_secs())]
+    #[error("`{header}` must be at most {} s in the past (found {} s)", tolerance.as_secs(), age.as_secs())]
     TooOld {
         /// The header's name.
         header: &'static str,
@@ -63,7 +61,7 @@ pub enum VerificationError {
         tolerance: Duration,
     },
     /// The request was signed in the future: one of the two clocks is wrong.
-    #[error("`{header}` is at most {} s ahead (found {} s ahead)", tolerance.as_secs(), ahead.as_secs())]
+    #[error("`{header}` must be at most {} s in the future (found {} s)", tolerance.as_secs(), ahead.as_secs())]
     TooNew {
         /// The header's name.
         header: &'static str,
@@ -73,7 +71,7 @@ pub enum VerificationError {
         tolerance: Duration,
     },
     /// The request has more signatures than a rotation of secrets can cause.
-    #[error("`{header}` holds at most {max} signatures (found {count})")]
+    #[error("`{header}` must have at most {max} signatures (found {count})")]
     TooManySignatures {
         /// The header's name.
         header: &'static str,
@@ -83,7 +81,7 @@ pub enum VerificationError {
         max: usize,
     },
     /// No signature has a version that this client supports.
-    #[error("`{header}` holds a signature of version 1: `v1,` and Base64 of 32 bytes (found {found:?})")]
+    #[error("`{header}` must have a version 1 signature: `v1,` and 32 bytes as Base64 (found {found:?})")]
     NoSignature {
         /// The header's name.
         header: &'static str,
@@ -92,7 +90,7 @@ pub enum VerificationError {
     },
     /// No signature matches: the body was changed (or parsed and serialized again), or it was signed with another secret.
     #[error(
-        "no signature fits the body and the secret (found {found} in `{header}`, secrets tried: {secrets})"
+        "no signature matches the body and the secret (signatures in `{header}`: {found}, secrets tried: {secrets})"
     )]
     WrongSignature {
         /// The header's name.

@@ -7,7 +7,7 @@ fn event(kind: &str, data: &Value) -> WebhookPayload {
     let raw = json!({ "type": kind, "created_at": "2026-11-21T04:46:00.000Z", "data": data });
     let event = WebhookPayload::from_slice(&serde_json::to_vec(&raw).unwrap()).unwrap();
     assert_eq!((event.kind.as_str(), event.raw()), (kind, &raw));
-    assert_eq!(serde_json::to_value(&event).unwrap(), raw, "written again, it is whole");
+    assert_eq!(serde_json::to_value(&event).unwrap(), raw, "serialized again, it is complete");
     assert_eq!(event.created_at.as_ref().unwrap().unix_seconds(), Some(1_795_236_360));
     event
 }
@@ -184,13 +184,13 @@ fn unknown_types_and_shapes_are_kept_as_sent() {
 }
 
 #[test]
-fn a_body_that_is_not_an_event_is_refused() {
+fn a_body_that_is_not_an_event_is_rejected() {
     for (body, what) in [
         (&b""[..], "EOF"),
         (b"\xff", "expected value"),
-        (b"[]", "no object"),
+        (b"[]", "not an object"),
         (b"{}", "no `type`"),
-        (b"{\"type\":7}", "not a text"),
+        (b"{\"type\":7}", "not a string"),
     ] {
         let error = WebhookPayload::from_slice(body).unwrap_err().to_string();
         assert!(error.contains(what), "{error}");

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The text of every example, without white space.
+/// The text of every example, without whitespace.
 pub(super) struct Examples(Vec<String>);
 
 impl Examples {

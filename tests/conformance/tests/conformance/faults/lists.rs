@@ -68,7 +68,7 @@ async fn a_page_shows_its_items_and_whether_there_are_more() {
     let peer = Peer::acting([page(0..3, true)]).await;
     let page = client(&peer.base_url()).logs().list().await.unwrap();
     assert_eq!((page.data.len(), page.has_more, page.next_cursor()), (3, true, Some("2")));
-    assert_eq!(peer.requests()[0].target(), "/logs", "what isn't given isn't asked"); // LIST-10
+    assert_eq!(peer.requests()[0].target(), "/logs", "unset parameters aren't sent"); // LIST-10
 }
 
 #[tokio::test]

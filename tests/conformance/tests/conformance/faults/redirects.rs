@@ -18,7 +18,7 @@ async fn no_redirect_is_followed() {
             assert_eq!(peer.requests().len(), 1, "{status} to {location}");
         }
     }
-    assert_eq!(trap.connections(), 0, "the trap was touched");
+    assert_eq!(trap.connections(), 0, "the redirect was followed");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn a_response_up_to_the_size_limit_is_accepted() {
     send_with_limit(&peer, 1_000).await.unwrap();
     let error = send_with_limit(&peer, 999).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable()), (Outcome::Accepted, false), "{error:?}");
-    assert_eq!(peer.requests().len(), 2, "asking again brings the same");
+    assert_eq!(peer.requests().len(), 2, "the retry gets the same response");
 }
 
 #[tokio::test]

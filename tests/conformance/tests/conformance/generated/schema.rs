@@ -263,11 +263,11 @@ fn text(schema: &Map<String, Value>) -> BoxedStrategy<String> {
                 .prop_map(|text| text.into_iter().collect())
                 .boxed()
         }
-        (Some(other), _) => panic!("openapi.yaml: answers have the format {other}"),
+        (Some(other), _) => panic!("openapi.yaml: responses have the format {other}"),
     }
 }
 
-/// The generator creates whole strings, so anchors have no meaning. Digits and white space are those of ECMA 262.
+/// The generator creates whole strings, so anchors have no meaning. Digits and whitespace are those of ECMA 262.
 fn unanchored(pattern: &str) -> String {
     let pattern = pattern.strip_prefix('^').unwrap_or(pattern);
     pattern.strip_suffix('$').unwrap_or(pattern).replace(r"\d", "[0-9]").replace(r"\s", r"\s\x{feff}")

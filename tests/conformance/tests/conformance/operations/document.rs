@@ -28,7 +28,7 @@ impl Document {
     pub(crate) fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value["$ref"].as_str() else { return value };
         let pointer = reference.strip_prefix('#').expect("references stay within the document");
-        self.follow(self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere")))
+        self.follow(self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} is dangling")))
     }
 
     pub(crate) fn operations(&self) -> Vec<Described> {
@@ -68,7 +68,7 @@ impl Described {
         let mut texts = texts.iter();
         let segments = self.path.split('/').map(|segment| {
             if segment.starts_with('{') {
-                *texts.next().expect("a text for every parameter")
+                *texts.next().expect("a value for every parameter")
             } else {
                 segment
             }

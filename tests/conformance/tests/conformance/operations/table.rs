@@ -1,6 +1,6 @@
 //! The table: `operationId: |client, id, …| the call;`
 
-#![expect(deprecated, reason = "audiences are offered for as long as the service keeps them")]
+#![expect(deprecated, reason = "audiences are offered as long as the service supports them")]
 
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
