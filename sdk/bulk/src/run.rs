@@ -20,7 +20,7 @@ mod tests;
 pub(crate) use control::Control as StopSignal;
 pub use control::Stop;
 #[cfg(feature = "nats")]
-pub(crate) use deliver::outcome_event;
+pub(crate) use deliver::{MAX_FAILING, outcome_event};
 pub use event::{Event, Progress};
 pub use options::RunOptions;
 
@@ -61,7 +61,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
 /// A service that responded within this time is up.
-const RECENT: Duration = Duration::from_mins(1);
+pub(crate) const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, progress events are dropped.

@@ -21,20 +21,20 @@ pub use event::{WorkerEnding, WorkerEvent, WorkerReport};
 pub use options::WorkerOptions;
 
 use std::{
-    fmt::Debug,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use posthaste::Client;
 use tokio::{
     sync::{mpsc, watch},
     task::{JoinHandle, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use self::{
@@ -48,8 +48,9 @@ use crate::{
     pace::{Gate, PaceOptions, Permit},
     plan::Plan,
     queue::{Backend, Control, ControlState, Lease, QueueClock, QueueError, load_control},
-    run::{Stop, StopSignal},
-    sender::Sender,
+    run::{RECENT, Stop, StopSignal},
+    sender::{Attempt, Sender},
+    state::AttemptResult,
 };
 
 /// The name of the job's description among its files.
@@ -58,6 +59,8 @@ pub(crate) const DESCRIPTION: &str = "description.json";
 const TAKE: Duration = Duration::from_secs(2);
 /// How often the worker reads the control record and the queue's clock.
 const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
+/// The number of pulls that wait at the same time, each with the right to send. More than one hides the delay of the connection.
+const PULLS: usize = 8;
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// An unused slot of the shared rate expires after this time, since its use would be a burst.
@@ -164,6 +167,8 @@ struct Shared<B, S> {
     control: watch::Receiver<Control>,
     events: mpsc::Sender<WorkerEvent>,
     tally: Tally,
+    /// When the service last responded without a failure.
+    responded: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug, Default)]
@@ -206,8 +211,12 @@ impl<B: Backend, S: Sender> Start<B, S> {
             control,
             events: self.events,
             tally: Tally::default(),
+            responded: Mutex::default(),
         });
-        let ending = work(&shared, &stop).await;
+        let ending = tokio::select! {
+            ending = work(&shared, &stop) => ending,
+            () = shared.pace.share() => Ok(WorkerEnding::Stopped),
+        };
         follower.abort();
         Ok(shared.report(ending?))
     }
@@ -314,11 +323,20 @@ async fn work<B: Backend, S: Sender>(
     let mut deliveries = JoinSet::new();
     let mut ending = None;
     let mut failure = None;
-    let mut step = std::pin::pin!(shared.step());
+    let mut steps = FuturesUnordered::new();
     loop {
         let stopping = ending.is_some() || shared.stop.stop() > Stop::No;
         if stopping && deliveries.is_empty() {
             break;
+        }
+        if stopping {
+            // Pulls that are open end.
+            steps.clear();
+        } else {
+            let free = shared.options.concurrency - deliveries.len().min(shared.options.concurrency);
+            while steps.len() < free.min(PULLS) {
+                steps.push(shared.step());
+            }
         }
         tokio::select! {
             biased;
@@ -341,15 +359,14 @@ async fn work<B: Backend, S: Sender>(
                 Err(_) => {}
             },
             () = shared.stop.reached(Stop::Drain), if !stopping => {}
-            next = &mut step, if !stopping && deliveries.len() < shared.options.concurrency => {
-                match next {
-                    Step::Deliver(lease, permit, slot) => {
-                        deliveries.spawn(deliver(Arc::clone(shared), lease, permit, slot));
-                        step.set(shared.step());
-                    }
-                    Step::Leave(reason) => ending = Some(reason),
+            Some(next) = steps.next() => match next {
+                Step::Deliver(lease, permit, slot) => {
+                    deliveries.spawn(deliver(Arc::clone(shared), lease, permit, slot));
                 }
-            }
+                Step::Leave(reason) => {
+                    ending.get_or_insert(reason);
+                }
+            },
         }
     }
     match failure {
@@ -418,6 +435,18 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             () = self.stop.reached(Stop::Drain) => {}
             _ = control.wait_for(|control| control.state != ControlState::Running) => {}
         }
+    }
+
+    fn note_response(&self, attempt: &Attempt) {
+        if !matches!(attempt.result, AttemptResult::NotSent(_) | AttemptResult::Uncertain(_)) {
+            *self.responded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+    }
+
+    /// Returns whether the service responded lately, to any batch of this worker.
+    fn is_responsive(&self) -> bool {
+        let responded = self.responded.lock().unwrap_or_else(PoisonError::into_inner);
+        responded.is_some_and(|responded| responded.elapsed() < RECENT)
     }
 
     fn report_event(&self, event: WorkerEvent) {

@@ -7,4 +7,5 @@ mod nats {
     mod queue;
     mod server;
     mod service;
+    mod throughput;
 }

@@ -6,6 +6,7 @@ pub struct DistributeOptions {
     pub(super) max_rps: Option<f64>,
     pub(super) rate_scope: Option<String>,
     pub(super) take_over: bool,
+    pub(crate) skip_invalid: bool,
 }
 
 impl DistributeOptions {
@@ -21,6 +22,13 @@ impl DistributeOptions {
     #[must_use]
     pub fn rate_scope(mut self, name: impl Into<String>) -> Self {
         self.rate_scope = Some(name.into());
+        self
+    }
+
+    /// Sends the valid rows of a job that has invalid ones. Without this, such a job doesn't start.
+    #[must_use]
+    pub fn skip_invalid(mut self) -> Self {
+        self.skip_invalid = true;
         self
     }
 

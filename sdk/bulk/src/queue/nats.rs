@@ -19,10 +19,9 @@ mod pull;
 mod restore;
 mod streams;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use async_nats::{Client, jetstream};
-use tokio::sync::Mutex;
 
 use self::pull::Pull;
 use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result};
@@ -77,7 +76,12 @@ impl NatsQueue {
                 problem: "a job's name consists of letters, digits, `-` and `_`".to_owned(),
             });
         }
-        Ok(NatsJob { queue: self.clone(), job: job.into(), generation: Arc::default(), pull: Arc::default() })
+        Ok(NatsJob {
+            queue: self.clone(),
+            job: job.into(),
+            generation: Arc::default(),
+            pulls: Arc::default(),
+        })
     }
 
     /// Returns the jobs that need workers: those running or paused, by name.
@@ -103,7 +107,7 @@ pub struct NatsJob {
     queue: NatsQueue,
     job: Arc<str>,
     generation: Arc<RwLock<String>>,
-    pull: Arc<Mutex<Option<Pull>>>,
+    pulls: Arc<Mutex<Vec<Pull>>>,
 }
 
 impl NatsJob {

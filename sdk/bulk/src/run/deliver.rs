@@ -20,7 +20,7 @@ use crate::{
 
 /// How long a batch is attempted while the service fails for it and responds to others: a service that stores its response per key, errors
 /// included, never returns another one.
-const MAX_FAILING: Duration = Duration::from_hours(1);
+pub(crate) const MAX_FAILING: Duration = Duration::from_hours(1);
 
 /// How the delivery of a batch ended.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::{
 };
 
 use http::HeaderMap;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::{
     Shared, WorkerEvent,
@@ -19,7 +19,7 @@ use crate::{
     key::idempotency_key,
     pace::{Observation, Permit, shared::Seen},
     queue::{Backend, IntentState, Lease, QueueError},
-    run::Stop,
+    run::{MAX_FAILING, Stop},
     sender::{SendRequest, Sender},
     state::{AttemptResult, Decision, Next, decide},
 };
@@ -88,6 +88,7 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
         let mut turn = Some((permit, slot));
         let mut unauthorized = false;
+        let mut failing_since = None;
         loop {
             let (mut permit, slot) = match turn.take() {
                 Some(turn) => turn,
@@ -125,12 +126,25 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             // The rate is learned by all workers together; the gate only counts failures.
             permit
                 .finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
-            self.pace.saw(Seen::new(slot, attempt.observation, &attempt.headers)).await;
+            self.pace.saw(Seen::new(slot, attempt.observation, &attempt.headers));
             // A session refreshes a rejected access token for the next request, so one 401 isn't final.
             if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
                 && !std::mem::replace(&mut unauthorized, true)
             {
                 attempt.result = AttemptResult::NotSent(message.clone());
+            }
+            self.note_response(&attempt);
+            if let AttemptResult::Uncertain(reason) = &attempt.result
+                && attempt.observation == Observation::ServerError
+            {
+                let since = *failing_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= MAX_FAILING && self.is_responsive() {
+                    let reason =
+                        format!("the service kept failing for this batch alone; last result: {reason}");
+                    return self.settle(lease, &Record::Unknown { batch, reason: reason.into() }).await;
+                }
+            } else {
+                failing_since = None;
             }
             let now = self.clock.now();
             let situation = claim.situation(now);

@@ -2,12 +2,18 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex as StdMutex, PoisonError},
+    sync::{
+        Arc, Mutex as StdMutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use rand::Rng as _;
-use tokio::{sync::Mutex, time::sleep};
+use tokio::{
+    sync::{Mutex, Notify},
+    time::sleep,
+};
 
 use crate::{
     pace::shared::{Seen, SharedPace},
@@ -20,8 +26,8 @@ const RECHECK: Duration = Duration::from_millis(250);
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The longest wait before the shared state is read again.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The number of attempts to share what shouldn't wait.
-const URGENT_ATTEMPTS: usize = 10;
+/// From this rate on, in requests per second, each worker updates the shared state so often that what it saw can wait for the next update.
+const OFTEN: f64 = 50.0;
 
 /// A worker's side of the shared pace.
 pub(super) struct Pace<B> {
@@ -31,6 +37,9 @@ pub(super) struct Pace<B> {
     local: Mutex<Local>,
     /// What the next update shares.
     pending: StdMutex<Vec<Seen>>,
+    /// Wakes the task that shares what can't wait.
+    unshared: Notify,
+    updates_often: AtomicBool,
     pause: StdMutex<Option<(Duration, String)>>,
 }
 
@@ -50,6 +59,8 @@ impl<B: Backend> Pace<B> {
             scope,
             local: Mutex::default(),
             pending: StdMutex::default(),
+            unshared: Notify::new(),
+            updates_often: AtomicBool::new(false),
             pause: StdMutex::default(),
         }
     }
@@ -79,15 +90,25 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Shares what was seen: with the next update, or at once if other workers should know.
-    pub(super) async fn saw(&self, seen: Seen) {
+    /// Remembers what was seen. It is shared with the next update, or at once if other workers should know or updates are rare.
+    pub(super) fn saw(&self, seen: Seen) {
         let urgent = seen.is_urgent();
         self.pending().push(seen);
-        if urgent {
+        if urgent || !self.updates_often.load(Ordering::Relaxed) {
+            self.unshared.notify_one();
+        }
+    }
+
+    /// Shares what was seen, as it is seen.
+    pub(super) async fn share(&self) {
+        loop {
+            self.unshared.notified().await;
             let mut local = self.local.lock().await;
-            local.slots.clear();
+            if self.pending().iter().any(Seen::is_urgent) {
+                local.slots.clear();
+            }
             // If the queue doesn't respond, the next update shares it.
-            let _ = self.update(&mut local, URGENT_ATTEMPTS, |_, _| ()).await;
+            let _ = self.update(&mut local, |_, _| ()).await;
         }
     }
 
@@ -95,7 +116,7 @@ impl<B: Backend> Pace<B> {
     pub(super) async fn pause(&self, until: Duration, reason: &str) -> Result<()> {
         let mut local = self.local.lock().await;
         local.slots.clear();
-        self.update(&mut local, usize::MAX, |pace, _| pace.pause(until, reason)).await
+        self.update(&mut local, |pace, _| pace.pause(until, reason)).await
     }
 
     /// Returns the pause that is in effect, as far as this worker knows.
@@ -110,7 +131,7 @@ impl<B: Backend> Pace<B> {
         if let Some(slot) = local.slots.pop_front() {
             return Ok(Ok(slot));
         }
-        let reserved = self.update(&mut local, usize::MAX, |pace, now| pace.reserve(now, max_rps)).await?;
+        let reserved = self.update(&mut local, |pace, now| pace.reserve(now, max_rps)).await?;
         Ok(reserved.map(|slots| {
             local.slots = slots.into();
             local.slots.pop_front().unwrap_or_default()
@@ -130,10 +151,8 @@ impl<B: Backend> Pace<B> {
     async fn update<T>(
         &self,
         local: &mut Local,
-        attempts: usize,
         mut change: impl FnMut(&mut SharedPace, Duration) -> T,
     ) -> Result<T> {
-        let mut attempt = 0;
         loop {
             let (mut pace, revision) = self.load(local).await?;
             let now = self.clock.now();
@@ -151,10 +170,6 @@ impl<B: Backend> Pace<B> {
             {
                 local.cached = Some((pace, Some(revision)));
                 self.pending().drain(..seen.len());
-                return Ok(changed);
-            }
-            attempt += 1;
-            if attempt >= attempts {
                 return Ok(changed);
             }
         }
@@ -177,8 +192,9 @@ impl<B: Backend> Pace<B> {
     }
 
     fn remember(&self, pace: &SharedPace) {
-        let paused = pace.snapshot(self.clock.now()).paused;
-        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = paused;
+        let snapshot = pace.snapshot(self.clock.now());
+        self.updates_often.store(snapshot.rate >= OFTEN, Ordering::Relaxed);
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.paused;
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::{server::Server, service::Service};
 
 /// How long a job may take.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Plans a job whose rows are sent one by one.
 pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {
@@ -70,7 +70,7 @@ pub(crate) async fn worker_with(
 }
 
 pub(crate) async fn distribute(server: &Server, job: &Job) -> Run {
-    job.distribute(backend(server, job).await, DistributeOptions::default())
+    job.distribute(backend(server, job).await, DistributeOptions::default()).expect("no invalid rows")
 }
 
 pub(crate) async fn backend(server: &Server, job: &Job) -> NatsJob {

@@ -1,6 +1,9 @@
 //! The waiting batches: a work-queue stream with one durable pull consumer per job.
 
-use std::time::Duration;
+use std::{
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_nats::{
     HeaderMap, Message, RequestErrorKind, StatusCode,
@@ -95,18 +98,12 @@ impl Queue for NatsJob {
         let action = "take a batch from the queue";
         let client = &self.queue.client;
         let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{JOBS}.{}", self.consumer());
-        let mut pull = self.pull.lock().await;
-        let open = match pull.take() {
-            Some(open) if open.subject() == subject => pull.insert(open),
-            _ => pull.insert(Pull::new(client, subject).await?),
+        let mut pull = match self.idle_pull(&subject) {
+            Some(pull) => pull,
+            None => Pull::new(client, subject).await?,
         };
-        let message = match open.next(client, wait).await {
-            Ok(message) => message,
-            Err(error) => {
-                *pull = None;
-                return Err(error);
-            }
-        };
+        let message = pull.next(client, wait).await?;
+        self.pulls().push(pull);
         match message.status {
             None => self.lease(message).map(Some),
             Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => Ok(None),
@@ -156,6 +153,17 @@ impl Queue for NatsJob {
 }
 
 impl NatsJob {
+    /// Returns a subscription that isn't in use; those of earlier generations end.
+    fn idle_pull(&self, subject: &str) -> Option<Pull> {
+        let mut pulls = self.pulls();
+        pulls.retain(|pull| pull.subject() == subject);
+        pulls.pop()
+    }
+
+    fn pulls(&self) -> MutexGuard<'_, Vec<Pull>> {
+        self.pulls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the description of the consumer of this generation, or `None` if it doesn't exist.
     pub(super) async fn consumer_info(&self, action: &'static str) -> Result<Option<consumer::Info>> {
         let consumer =
