@@ -75,6 +75,12 @@ impl Job {
         if counts.invalid > 0 && !options.skip_invalid {
             return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
         }
+        if folder::is_distributed(self.plan.dir()) {
+            return Err(BulkError::NotRunnable(format!(
+                "job {} is distributed over a queue; resume it with `--queue`",
+                self.plan.id()
+            )));
+        }
         Ok(self.start_with(client.clone(), options))
     }
 

@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{BulkError, Result},
     files,
+    folder::QUEUE,
     queue::Identity,
 };
-
-const NAME: &str = "queue.json";
 
 /// What a coordinator remembers of the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +28,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join(NAME);
+        let path = dir.join(QUEUE);
         match fs::read(&path) {
             Ok(text) => {
                 serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))
@@ -40,7 +39,7 @@ impl Memory {
     }
 
     pub(super) fn save(&self, dir: &Path) -> Result<()> {
-        let path = dir.join(NAME);
+        let path = dir.join(QUEUE);
         let text = serde_json::to_vec(self).map_err(|error| BulkError::io("write", &path)(error.into()))?;
         files::replace(&path, &text)
     }
