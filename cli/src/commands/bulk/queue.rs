@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use posthaste_bulk::BulkError;
-use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueOptions};
+use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOptions};
 
 use super::failure;
 use crate::context::Context;
@@ -34,7 +34,13 @@ pub(super) struct QueueArgs {
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     queue_key: Option<PathBuf>,
     /// Number of servers in a cluster that store each record, from 1 to 5
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_negative_numbers = true,
+        hide_short_help = true
+    )]
     queue_replicas: String,
     /// Monitoring address of the queue, http://HOST:PORT, to verify that it syncs each record to disk
     #[arg(long, value_name = "URL", hide_short_help = true)]
@@ -66,11 +72,12 @@ impl QueueArgs {
         if self.queue_cert.is_some() != self.queue_key.is_some() {
             flags.missing("--queue-cert and --queue-key together");
         }
-        let mut valid = |checked: Result<QueueOptions, posthaste_bulk::queue::QueueError>, flag, value: &str| {
-            // The address can contain a password, so the problem doesn't repeat it.
-            let shown = if flag == "--queue" { "" } else { value };
-            checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
-        };
+        let mut valid =
+            |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
+                // The address can contain a password, so the problem doesn't repeat it.
+                let shown = if flag == "--queue" { "" } else { value };
+                checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
+            };
         let address = self.queue.as_deref()?;
         let mut options = valid(QueueOptions::new(address), "--queue", address)?;
         options = match self.queue_replicas.parse() {
@@ -97,7 +104,7 @@ impl QueueArgs {
 
 /// Connects to the queue, and warns unless it syncs each record to disk.
 pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<NatsQueue, Fail> {
-    let queue = NatsQueue::connect(options).await.map_err(failure::of)?;
+    let queue = NatsQueue::connect(options).await.map_err(failed)?;
     let durability = queue.durability().await;
     if !durability.is_always() {
         context.out.warn(&durability.to_string());
@@ -105,7 +112,24 @@ pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<
     Ok(queue)
 }
 
+/// The failure of a call to the queue. One that doesn't respond is a service that is unavailable.
+pub(super) fn failed(error: QueueError) -> Fail {
+    let hint = Some("the job can be resumed, and workers can be started again, at any time".to_owned());
+    match error {
+        QueueError::Connect { .. } | QueueError::Unavailable { .. } => {
+            Fail::Unavailable { message: chain(&error), hint }
+        }
+        error => failure::of(BulkError::from(error)),
+    }
+}
+
+/// The messages of an error and its sources.
+fn chain(error: &dyn std::error::Error) -> String {
+    let sources = std::iter::successors(error.source(), |error| error.source());
+    sources.fold(error.to_string(), |text, source| format!("{text}: {source}"))
+}
+
 /// The storage of a job in the queue.
 pub(super) fn job(queue: &NatsQueue, id: &str) -> Result<NatsJob, Fail> {
-    queue.job(id).map_err(BulkError::from).map_err(failure::of)
+    queue.job(id).map_err(failed)
 }

@@ -8,8 +8,8 @@ use posthaste_bulk::queue::QueueOptions;
 use posthaste_bulk::{DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::job::Jobs;
-use super::words::count;
 use super::queue::{self, QueueArgs};
+use super::words::count;
 use super::{failure, report};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
@@ -68,7 +68,8 @@ impl RunArgs {
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
         run = run.concurrency(concurrency);
-        let mut distribute = max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
+        let mut distribute =
+            max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
         if self.take_over {
             (run, distribute) = (run.take_over(), distribute.take_over());
         }

@@ -77,7 +77,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             print(&total, context)?;
             return Err(Fail::Auth {
                 message: reason,
-                hint: Some("log in, then start the worker again; other workers continue meanwhile".to_owned()),
+                hint: Some(
+                    "log in, then start the worker again; other workers continue meanwhile".to_owned(),
+                ),
             });
         }
         if named || stopped {
@@ -95,7 +97,7 @@ async fn next_job(
 ) -> Result<Option<String>, Fail> {
     let mut told = false;
     loop {
-        if let Some(job) = queue.active_jobs().await.map_err(failure::of)?.into_iter().next() {
+        if let Some(job) = queue.active_jobs().await.map_err(queue::failed)?.into_iter().next() {
             return Ok(Some(job));
         }
         if !std::mem::replace(&mut told, true) {
