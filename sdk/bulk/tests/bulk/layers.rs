@@ -4,9 +4,28 @@ use std::path::Path;
 
 /// Bottom to top.
 const LAYERS: [&str; 22] = [
-    "counts", "queue", "error", "files", "host_id", "template", "message", "input", "plan", "journal", "key", "state",
-    "lock", "folder", "pace", "outcomes", "report", "sender", "run", "worker",
-    "coordinator", "job",
+    "counts",
+    "queue",
+    "error",
+    "files",
+    "host_id",
+    "template",
+    "message",
+    "input",
+    "plan",
+    "journal",
+    "key",
+    "state",
+    "lock",
+    "folder",
+    "pace",
+    "outcomes",
+    "report",
+    "sender",
+    "run",
+    "worker",
+    "coordinator",
+    "job",
 ];
 
 #[test]
