@@ -62,8 +62,8 @@ pub(crate) async fn coordinate<B: Backend>(
     let opening = (Arc::clone(&plan), options.take_over);
     let folder::Opened { lock, journal, mut states, host } =
         blocking(move || folder::open(&opening.0, opening.1)).await?;
-    // The ages of intents are those of the queue's clock.
-    drop(states.resume(UnixMillis::now()));
+    // The returned clock is that of this machine; the ages of intents are measured with the queue's.
+    let _ = states.resume(UnixMillis::now());
     let record = Record::Job(JobRecord { id: plan.id().into(), host, started: UnixMillis::now() });
     journal.append(&record).await?;
     states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
@@ -207,21 +207,21 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
             return Ok(None);
         };
-        let state = control.state;
+        let asked = control.state;
         self.control = Some((control, revision));
         self.look_at_rate().await?;
-        let stats = self.backend.stats().await?;
+        let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
-        if state == ControlState::Canceled {
+        if asked == ControlState::Canceled {
             self.backend.drop_entries().await?;
         }
-        if state != ControlState::Running {
+        if asked != ControlState::Running {
             // The workers finish what is in flight.
-            let idle = stats.leased == 0;
-            let ends = state == ControlState::Canceled || folder::stop_is_requested(self.plan.dir());
+            let idle = entries.leased == 0;
+            let ends = asked == ControlState::Canceled || folder::stop_is_requested(self.plan.dir());
             return Ok((idle && ends).then_some(Ending::Stopped));
         }
-        if !self.is_supplied() || !stats.is_empty() {
+        if !self.is_supplied() || !entries.is_empty() {
             self.empty_looks = 0;
             return Ok(None);
         }

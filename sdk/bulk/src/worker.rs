@@ -65,6 +65,8 @@ const PULLS: usize = 8;
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// An unused slot of the shared rate expires after this time, since its use would be a burst.
 const SLOT_LIFE: Duration = Duration::from_secs(1);
+/// Pauses shorter than this aren't reported.
+const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, events are dropped.
 const EVENTS: usize = 256;
 /// The rate of the local gate, which only bounds the requests in flight, retries and failures: the rate is shared.
@@ -345,7 +347,6 @@ async fn work<B: Backend, S: Sender>(
                 break;
             }
             Some(delivered) = deliveries.join_next() => match delivered {
-                Ok(Delivered::Settled | Delivered::Released) => {}
                 Ok(Delivered::Unauthorized(reason)) => {
                     stop.send_if_modified(|stop| stop.raise(Stop::Drain));
                     ending = Some(WorkerEnding::Unauthorized { reason });
@@ -356,7 +357,7 @@ async fn work<B: Backend, S: Sender>(
                 }
                 // The lease expires, and the queue counts a failed delivery.
                 Err(error) if error.is_panic() => shared.report_event(WorkerEvent::Panicked),
-                Err(_) => {}
+                Ok(Delivered::Settled | Delivered::Released) | Err(_) => {}
             },
             () = shared.stop.reached(Stop::Drain), if !stopping => {}
             Some(next) = steps.next() => match next {
@@ -410,18 +411,14 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let max_rps = self.control.borrow().max_rps;
         let acquired = self.pace.acquire(max_rps);
         tokio::pin!(acquired);
-        match timeout(Duration::from_secs(2), &mut acquired).await {
-            Ok(slot) => slot,
-            Err(_) => {
-                if let Some((until, reason)) = self.pace.known_pause() {
-                    self.report_event(WorkerEvent::Paused {
-                        remaining: until.saturating_sub(self.clock.now()),
-                        reason,
-                    });
-                }
-                acquired.await
-            }
+        if let Ok(slot) = timeout(MIN_REPORTED_PAUSE, &mut acquired).await {
+            return slot;
         }
+        if let Some((until, reason)) = self.pace.known_pause() {
+            let remaining = until.saturating_sub(self.clock.now());
+            self.report_event(WorkerEvent::Paused { remaining, reason });
+        }
+        acquired.await
     }
 
     fn is_running(&self) -> bool {

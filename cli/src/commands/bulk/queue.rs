@@ -50,7 +50,12 @@ pub(super) struct QueueArgs {
 impl QueueArgs {
     /// Whether a queue is named.
     pub(super) fn is_given(&self) -> bool {
-        self.queue.is_some()
+        self.address().is_some()
+    }
+
+    /// The address of the queue; an empty variable counts as unset.
+    fn address(&self) -> Option<&str> {
+        self.queue.as_deref().filter(|address| !address.is_empty())
     }
 
     /// Validates the flags; problems are added to the others of the command line. `None` without a queue.
@@ -65,20 +70,19 @@ impl QueueArgs {
             if !path.is_file() {
                 flags.wrong("file", format!("{flag} must name a file"), flag, &path.display().to_string());
             }
-            if self.queue.is_none() {
+            if !self.is_given() {
                 flags.wrong("required", format!("{flag} needs --queue"), flag, &path.display().to_string());
             }
         }
         if self.queue_cert.is_some() != self.queue_key.is_some() {
             flags.missing("--queue-cert and --queue-key together");
         }
-        let mut valid =
-            |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
-                // The address can contain a password, so the problem doesn't repeat it.
-                let shown = if flag == "--queue" { "" } else { value };
-                checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
-            };
-        let address = self.queue.as_deref()?;
+        let mut valid = |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
+            // The address can contain a password, so the problem doesn't repeat it.
+            let shown = if flag == "--queue" { "" } else { value };
+            checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
+        };
+        let address = self.address()?;
         let mut options = valid(QueueOptions::new(address), "--queue", address)?;
         options = match self.queue_replicas.parse() {
             Ok(replicas) => valid(options.replicas(replicas), "--queue-replicas", &self.queue_replicas)?,

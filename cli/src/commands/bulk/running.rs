@@ -130,7 +130,8 @@ pub(super) async fn run(
     signals: &mut Signals,
     context: &Context,
 ) -> Result<(), Fail> {
-    let resume = jobs.are_kept().then(|| format!("posthaste bulk resume {}", job.plan().id()));
+    let queue = if options.distributed.is_some() { " --queue …" } else { "" };
+    let resume = jobs.are_kept().then(|| format!("posthaste bulk resume {}{queue}", job.plan().id()));
     let before = job.status().await.map_err(failure::of)?;
     if before.state == JobState::Finished
         && let Some(report) = job.report().await.map_err(failure::of)?

@@ -104,11 +104,11 @@ impl SharedPace {
         self.paused_until = None;
         self.restart_when_idle(now);
         self.rate.set_max(max_rps.map(|max| max / STRETCH));
-        let local = now - self.epoch;
+        let local = now.saturating_sub(self.epoch);
         let interval = interval(self.rate.current());
         let first = self.cell.ready_at(interval).max(local);
         if first > local + AHEAD {
-            return Err(self.epoch + first - AHEAD / 2);
+            return Err((self.epoch + first).saturating_sub(AHEAD / 2));
         }
         let mut slots = Vec::new();
         let mut slot = first;
@@ -125,7 +125,7 @@ impl SharedPace {
     /// Learns from a response.
     pub(crate) fn observe(&mut self, seen: &Seen, now: Duration) {
         let now = self.advance(now);
-        let (local, slot) = (now - self.epoch, seen.slot.saturating_sub(self.epoch));
+        let (local, slot) = (now.saturating_sub(self.epoch), seen.slot.saturating_sub(self.epoch));
         if let Some(announced) = seen.announced {
             self.announced(announced, now);
         }
@@ -135,7 +135,7 @@ impl SharedPace {
                 self.throttled += 1;
                 let until = now + retry_after.unwrap_or(DEFAULT_PAUSE).min(MAX_PAUSE);
                 self.pause(until, "the service responded with 429");
-                self.rate.throttled(slot, until - self.epoch, local);
+                self.rate.throttled(slot, until.saturating_sub(self.epoch), local);
             }
             _ => {}
         }
@@ -143,7 +143,7 @@ impl SharedPace {
 
     /// Follows an announced limit by the same rules as the pace of a single sender.
     fn announced(&mut self, announced: Announced, now: Duration) {
-        let (window, local) = (announced.window, now - self.epoch);
+        let (window, local) = (announced.window, now.saturating_sub(self.epoch));
         let announcement = self.rate.announce(window.rate(), local);
         match announcement {
             Announcement::Known => {}
@@ -207,13 +207,13 @@ impl SharedPace {
 mod tests {
     use super::*;
 
-    const START: Duration = Duration::from_secs(1_800_000_000);
+    const START: Duration = Duration::from_hours(500_000);
 
     /// A service that rejects more than `limit` requests per window of a second.
     struct Service {
         limit: usize,
         accepted: Vec<Duration>,
-        rejected: usize,
+        rejected: u32,
     }
 
     impl Service {
@@ -258,11 +258,12 @@ mod tests {
 
     #[test]
     fn workers_together_reach_an_unknown_limit() {
-        for limit in [5, 20, 100] {
-            let mut service = Service { limit, accepted: Vec::new(), rejected: 0 };
+        for limit in [5_u32, 20, 100] {
+            let mut service = Service { limit: limit as usize, accepted: Vec::new(), rejected: 0 };
             let pace = run(&mut service, 3, 300, None);
-            let share = service.accepted.len() as f64 / (limit as f64 * 300.0);
-            let rejected = service.rejected as f64 / service.accepted.len() as f64;
+            let accepted = f64::from(u32::try_from(service.accepted.len()).unwrap());
+            let share = accepted / (f64::from(limit) * 300.0);
+            let rejected = f64::from(service.rejected) / accepted;
             assert!(
                 share > 0.85 && rejected < 0.02,
                 "{limit}/s: {share} accepted, {rejected} rejected, {pace:?}"
@@ -289,10 +290,10 @@ mod tests {
     #[test]
     fn a_pause_holds_for_all_workers_and_only_a_longer_one_replaces_it() {
         let mut pace = SharedPace::new(START, Some(10.0));
-        pace.pause(START + Duration::from_secs(60), "quota");
+        pace.pause(START + Duration::from_mins(1), "quota");
         pace.pause(START + Duration::from_secs(5), "shorter");
-        assert_eq!(pace.reserve(START + Duration::from_secs(6), None), Err(START + Duration::from_secs(60)));
-        assert!(pace.reserve(START + Duration::from_secs(60), None).is_ok());
+        assert_eq!(pace.reserve(START + Duration::from_secs(6), None), Err(START + Duration::from_mins(1)));
+        assert!(pace.reserve(START + Duration::from_mins(1), None).is_ok());
     }
 
     #[test]

@@ -125,10 +125,8 @@ fn portable_path(folder: &Path, path: &str) -> Result<String> {
     }
     let reading = |error| BulkError::io("read", folder.join(path))(error);
     let folder = fs::canonicalize(folder).map_err(reading)?;
-    let real = match fs::canonicalize(folder.join(path)) {
-        Ok(real) => real,
-        Err(_) => return Ok(parts.join("/")),
-    };
+    // A row with a missing file is invalid and isn't sent.
+    let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(parts.join("/")) };
     if real != parts.iter().fold(folder, |path, part| path.join(part)) {
         return refused("is behind a symbolic link");
     }

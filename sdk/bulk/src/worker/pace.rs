@@ -181,7 +181,7 @@ impl<B: Backend> Pace<B> {
         }
         let cell = self.backend.load(CellKey::Rate(&self.scope)).await?;
         // An unreadable state is that of another version: the rate is learned again.
-        let known = cell.and_then(|cell| Some((serde_json::from_slice(&cell.value).ok(), cell.revision)));
+        let known = cell.map(|cell| (serde_json::from_slice(&cell.value).ok(), cell.revision));
         let loaded = match known {
             Some((Some(pace), revision)) => (pace, Some(revision)),
             Some((None, revision)) => (SharedPace::new(self.clock.now(), None), Some(revision)),
