@@ -7,6 +7,7 @@ use std::path::Path;
 
 fn main() {
     println!("cargo::rerun-if-env-changed=PATH");
+    println!("cargo::rerun-if-env-changed=NATS_SERVER");
     let path = std::env::var_os("PATH").unwrap_or_default();
     for folder in std::env::split_paths(&path).filter(|folder| is_flat(folder)) {
         // A directory's modification time changes with its entries.

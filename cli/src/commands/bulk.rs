@@ -10,6 +10,7 @@ mod overview;
 mod pause;
 mod plan;
 mod planning;
+mod queue;
 mod reconcile;
 mod report;
 mod resume;
@@ -19,6 +20,7 @@ mod running;
 mod send;
 mod status;
 mod words;
+mod worker;
 
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -39,6 +41,7 @@ pub(crate) enum Command {
     Doctor(doctor::Args),
     #[command(visible_alias = "ls")]
     List(list::Args),
+    Worker(worker::Args),
 }
 
 impl Command {
@@ -49,7 +52,7 @@ impl Command {
 
     /// Whether the command runs a job, for which it needs several threads.
     pub(crate) fn sends(&self) -> bool {
-        matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_))
+        matches!(self, Self::Send(_) | Self::Resume(_) | Self::Retry(_) | Self::Worker(_))
     }
 }
 
@@ -67,5 +70,6 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Retry(args) => retry::run(*args, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
         Command::List(args) => list::run(args, context).await,
+        Command::Worker(args) => worker::run(args, context).await,
     }
 }

@@ -52,6 +52,10 @@ pub enum BulkError {
     /// The counts of the journal and the plan don't agree.
     #[error(transparent)]
     CountMismatch(#[from] CountMismatch),
+    /// The shared queue of a distributed job can't be used.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Queue(#[from] crate::queue::QueueError),
     /// A call outside the sends of the job failed.
     #[error(transparent)]
     Client(#[from] posthaste::Error),

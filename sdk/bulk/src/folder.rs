@@ -13,6 +13,8 @@ use crate::{
 };
 
 pub(crate) const JOURNAL: &str = "journal";
+/// What the coordinator of a distributed job remembers.
+pub(crate) const QUEUE: &str = "queue.json";
 const PAUSE: &str = "pause";
 const CANCELED: &str = "canceled";
 
@@ -60,6 +62,11 @@ pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
         Request::Cancel => CANCELED,
     });
     fs::write(&path, []).map_err(BulkError::io("write", path))
+}
+
+/// Returns whether workers send the job. Its journal lags behind theirs, so it can't run without them.
+pub(crate) fn is_distributed(dir: &Path) -> bool {
+    dir.join(QUEUE).exists()
 }
 
 /// Returns whether the job is canceled.

@@ -75,12 +75,39 @@ impl Job {
         if counts.invalid > 0 && !options.skip_invalid {
             return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
         }
+        if folder::is_distributed(self.plan.dir()) {
+            return Err(BulkError::NotRunnable(format!(
+                "job {} is distributed over a queue; resume it with `--queue`",
+                self.plan.id()
+            )));
+        }
         Ok(self.start_with(client.clone(), options))
     }
 
     /// Starts or resumes the job over a sender.
     pub(crate) fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
         Run::start(Arc::clone(&self.plan), sender, options)
+    }
+
+    /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
+    /// It can be stopped and resumed at any time; the workers continue meanwhile.
+    ///
+    /// # Errors
+    /// Rows are invalid and the options don't skip them.
+    #[cfg(feature = "nats")]
+    pub fn distribute(
+        &self,
+        backend: impl crate::queue::Backend,
+        options: crate::DistributeOptions,
+    ) -> Result<Run> {
+        let counts = self.plan.counts();
+        if counts.invalid > 0 && !options.skip_invalid {
+            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
+        }
+        let plan = Arc::clone(&self.plan);
+        Ok(Run::spawn(|_, signal, events| {
+            crate::coordinator::coordinate(plan, backend, options, signal, events)
+        }))
     }
 
     /// Returns the state of the job and its counts, whether or not a process is running it.

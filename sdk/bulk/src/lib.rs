@@ -54,7 +54,14 @@
 //! # Memory
 //!
 //! Memory doesn't grow with the number of rows: 48 bytes per request, and the requests in flight.
+//!
+//! # Several machines
+//!
+//! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
+//! coordinates them. The guarantees, the status and the report are the same.
 
+#[cfg(feature = "nats")]
+mod coordinator;
 mod counts;
 mod error;
 mod files;
@@ -69,6 +76,8 @@ mod message;
 mod outcomes;
 mod pace;
 mod plan;
+#[cfg(feature = "nats")]
+pub mod queue;
 mod reconcile;
 mod report;
 mod retry;
@@ -76,7 +85,11 @@ mod run;
 mod sender;
 mod state;
 mod template;
+#[cfg(feature = "nats")]
+pub mod worker;
 
+#[cfg(feature = "nats")]
+pub use coordinator::DistributeOptions;
 pub use counts::{CountMismatch, Counts};
 pub use error::{BulkError, Result};
 pub use input::{Format, Input, RowProblem};

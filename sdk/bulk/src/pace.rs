@@ -12,6 +12,8 @@ mod gate;
 mod headers;
 mod rate;
 mod retries;
+#[cfg(feature = "nats")]
+pub(crate) mod shared;
 
 #[cfg(test)]
 mod simulation;

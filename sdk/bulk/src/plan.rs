@@ -17,6 +17,8 @@ mod index;
 mod invalid_rows;
 mod job;
 mod options;
+#[cfg(feature = "nats")]
+mod portable;
 mod prepared;
 mod preparer;
 mod selection;
@@ -24,6 +26,8 @@ mod selection;
 pub use counts::Counts;
 pub(crate) use job::job_id;
 pub(crate) use options::PlanOptions;
+#[cfg(feature = "nats")]
+pub(crate) use portable::{BatchSize, PortableFile};
 pub(crate) use prepared::{BatchKind, Prepared, PreparedRow};
 pub(crate) use preparer::Preparer;
 pub(crate) use selection::Selection;

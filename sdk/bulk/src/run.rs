@@ -16,7 +16,11 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "nats")]
+pub(crate) use control::Control as StopSignal;
 pub use control::Stop;
+#[cfg(feature = "nats")]
+pub(crate) use deliver::{MAX_FAILING, outcome_event};
 pub use event::{Event, Progress};
 pub use options::RunOptions;
 
@@ -57,7 +61,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The interval at which the learned rate is journaled.
 const RATE_INTERVAL: Duration = Duration::from_secs(10);
 /// A service that responded within this time is up.
-const RECENT: Duration = Duration::from_mins(1);
+pub(crate) const RECENT: Duration = Duration::from_mins(1);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, progress events are dropped.
@@ -74,9 +78,17 @@ pub struct Run {
 impl Run {
     /// Starts a job on the current tokio runtime.
     pub(crate) fn start<S: Sender>(plan: Arc<Plan>, sender: S, options: RunOptions) -> Self {
+        Self::spawn(|stop, control, events| execute(plan, sender, options, control, stop, events))
+    }
+
+    /// Starts work that is stopped and that reports as a job does.
+    pub(crate) fn spawn<W>(work: impl FnOnce(watch::Sender<Stop>, Control, mpsc::Sender<Event>) -> W) -> Self
+    where
+        W: Future<Output = Result<Report>> + Send + 'static,
+    {
         let (events, receiver) = mpsc::channel(EVENTS);
         let (stop, stopped) = watch::channel(Stop::No);
-        let ended = tokio::spawn(execute(plan, sender, options, Control::new(stopped), stop.clone(), events));
+        let ended = tokio::spawn(work(stop.clone(), Control::new(stopped), events));
         Self { events: receiver, stop, ended }
     }
 
@@ -377,7 +389,7 @@ impl<'a, S> Monitor<'a, S> {
 }
 
 /// Estimates the remaining time from the average so far.
-fn remaining(elapsed: Duration, settled: u64, left: u64) -> Option<Duration> {
+pub(crate) fn remaining(elapsed: Duration, settled: u64, left: u64) -> Option<Duration> {
     if settled == 0 {
         return None;
     }

@@ -81,7 +81,7 @@ impl Situation {
     }
 
     /// The record that ends the batch because it can't be resent. `last` is the result of the last attempt in this process.
-    fn expired(&self, last: Option<&str>) -> Record {
+    pub(crate) fn expired(&self, last: Option<&str>) -> Record {
         let mut reason = match self.age {
             Some(_) => "the first attempt was more than 23 hours ago",
             None => "the clock is behind the journal, so the age of the first attempt is unknown",

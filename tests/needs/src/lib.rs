@@ -1,4 +1,6 @@
 //! `#[needs("python3")]` ignores a test where a program that it drives is not in `PATH`, with a reason that names the program.
+//!
+//! An environment variable can name the program instead: `NATS_SERVER` for `nats-server`.
 
 use proc_macro::{TokenStream, TokenTree};
 
@@ -24,6 +26,10 @@ pub fn needs(programs: TokenStream, test: TokenStream) -> TokenStream {
 }
 
 fn is_installed(program: &str) -> bool {
+    let variable = program.to_uppercase().replace('-', "_");
+    if std::env::var_os(variable).is_some_and(|path| std::path::Path::new(&path).is_file()) {
+        return true;
+    }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

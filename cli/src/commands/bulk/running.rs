@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use posthaste::Client;
-use posthaste_bulk::{Ending, Event, Job, JobState, Progress, Report, RunOptions};
+use posthaste_bulk::queue::QueueOptions;
+use posthaste_bulk::{DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::job::Jobs;
 use super::words::count;
+use super::queue::{self, QueueArgs};
 use super::{failure, report};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
@@ -40,6 +42,8 @@ pub(super) struct RunArgs {
     /// Make sure that the other copy never runs again: neither knows what the other one sends.
     #[arg(long)]
     take_over: bool,
+    #[command(flatten)]
+    queue: QueueArgs,
 }
 
 /// The validated flags of a run.
@@ -47,17 +51,15 @@ pub(super) struct RunArgs {
 pub(super) struct Options {
     pub(super) max_rps: Option<f64>,
     run: RunOptions,
+    /// The queue of a distributed job, with the options that apply to it.
+    distributed: Option<(QueueOptions, DistributeOptions)>,
 }
 
 impl RunArgs {
     /// Validates the flags; problems are added to the others of the command line.
     pub(super) fn read(&self, flags: &mut Flags) -> Options {
         let max_rps = max_rps(self.max_rps.as_deref(), flags);
-        let concurrency = self.concurrency.parse().ok().filter(|number| (1..=64).contains(number));
-        if concurrency.is_none() {
-            let rule = "--concurrency must be a whole number from 1 to 64";
-            flags.wrong("range", rule, "--concurrency", &self.concurrency);
-        }
+        let concurrency = concurrency(&self.concurrency, flags);
         let max_outage = keys::duration(&self.max_outage).unwrap_or_else(|rule| {
             flags.wrong("type", format!("--max-outage {rule}"), "--max-outage", &self.max_outage);
             Duration::ZERO
@@ -65,12 +67,24 @@ impl RunArgs {
         // A job with invalid rows was refused before, or it is continued.
         let mut run = RunOptions::default().skip_invalid().max_outage(max_outage);
         run = max_rps.into_iter().fold(run, RunOptions::max_rps);
-        run = concurrency.into_iter().fold(run, RunOptions::concurrency);
+        run = run.concurrency(concurrency);
+        let mut distribute = max_rps.into_iter().fold(DistributeOptions::default().skip_invalid(), DistributeOptions::max_rps);
         if self.take_over {
-            run = run.take_over();
+            (run, distribute) = (run.take_over(), distribute.take_over());
         }
-        Options { max_rps, run: moved_clock(run) }
+        let distributed = self.queue.read(flags).map(|queue| (queue, distribute));
+        Options { max_rps, run: moved_clock(run), distributed }
     }
+}
+
+/// Parses `--concurrency`.
+pub(super) fn concurrency(given: &str, flags: &mut Flags) -> usize {
+    let number = given.parse().ok().filter(|number| (1..=64).contains(number));
+    number.unwrap_or_else(|| {
+        let rule = "--concurrency must be a whole number from 1 to 64";
+        flags.wrong("range", rule, "--concurrency", given);
+        1
+    })
 }
 
 /// Parses `--max-rps`.
@@ -124,7 +138,13 @@ pub(super) async fn run(
         report::print(job, &report, context)?;
         return end(job, &report, None, resume.as_deref()).await;
     }
-    let mut run = job.start(client, options.run).map_err(failure::of)?;
+    let mut run = match options.distributed {
+        None => job.start(client, options.run).map_err(failure::of)?,
+        Some((queue, distribute)) => {
+            let queue = unless_interrupted(signals, queue::connect(queue, context)).await?;
+            job.distribute(queue::job(&queue, job.plan().id())?, distribute).map_err(failure::of)?
+        }
+    };
     let style = context.settings()?.progress.value;
     let progress = JobProgress::new(style, &context.out, job.plan().counts().valid);
     let (mut stopped_by, mut warnings, mut state) = (None, 0, "running".to_owned());
@@ -214,6 +234,14 @@ fn tell(event: &Event, state: &mut String, warnings: &mut u32, progress: &JobPro
             *state = format!("paused: {reason}");
             let note = format!("paused for {} s: {reason}", remaining.as_secs().max(1));
             return progress.suspend(|| context.out.note(&note));
+        }
+        Event::QueueUnavailable { reason } => {
+            "the queue doesn't respond".clone_into(state);
+            return progress.suspend(|| context.out.warn(&format!("the queue doesn't respond: {reason}")));
+        }
+        Event::QueueAvailable => {
+            "running".clone_into(state);
+            return progress.suspend(|| context.out.note("the queue responds again"));
         }
         Event::Rejected { first_row, emails, reason, .. } => ("rejected", first_row, emails, reason),
         Event::Unknown { first_row, emails, reason, .. } => ("of unknown outcome", first_row, emails, reason),

@@ -112,6 +112,21 @@ impl Record {
         }
     }
 
+    /// Returns the type and the payload, as they are in a queue.
+    #[cfg(feature = "nats")]
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![self.kind()];
+        self.encode(&mut out);
+        out
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    #[cfg(feature = "nats")]
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (&kind, payload) = bytes.split_first()?;
+        Self::decode(kind, payload)
+    }
+
     /// Appends the payload to `out`.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         match self {

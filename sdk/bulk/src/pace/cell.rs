@@ -11,13 +11,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// τ: how late a request may be sent without losing its slot. Absorbs the timer's granularity.
 pub(super) const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches the interval of a rate that must never be exceeded, by the tolerance relative to a second.
 pub(super) const STRETCH: f64 = 1.01;
 
 /// The state of the GCRA.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cell {
     last: Option<Duration>,
 }

@@ -18,13 +18,13 @@ use super::{
 mod tests;
 
 /// The pause after a 429 without `Retry-After`.
-const DEFAULT_PAUSE: Duration = Duration::from_millis(500);
+pub(super) const DEFAULT_PAUSE: Duration = Duration::from_millis(500);
 /// Pauses are extended by a random share of up to this, so that several processes don't resume at the same instant.
 const JITTER: f64 = 0.05;
 /// The longest pause.
-const MAX_PAUSE: Duration = Duration::from_hours(24 * 365);
+pub(super) const MAX_PAUSE: Duration = Duration::from_hours(24 * 365);
 /// A window of which the job itself used at least this share, less one request, was exhausted by the job itself.
-const OWN_SHARE: f64 = 0.9;
+pub(super) const OWN_SHARE: f64 = 0.9;
 
 /// The settings of a job's pace.
 #[derive(Clone, Copy, Debug)]

@@ -23,6 +23,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// The rate of a job that knows nothing about the service, in requests per second.
 const START: f64 = 2.0;
 /// The minimum time between two doublings of the slow start.
@@ -75,10 +77,11 @@ const FADE: f64 = 0.97;
 const FLOOR: f64 = 0.05;
 
 /// The rate of a job, without a clock.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rate {
     current: f64,
-    /// The maximum that the application set.
+    /// The maximum that the application set. It isn't part of the state that processes share.
+    #[serde(skip, default = "unlimited")]
     max: f64,
     /// The limit that the service announced.
     announced: Option<f64>,
@@ -111,7 +114,7 @@ pub(super) enum Announcement {
     New,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 enum Phase {
     /// The slow start, with the requests sent since the latest doubling.
     Start {
@@ -121,7 +124,7 @@ enum Phase {
     Trial(Trial),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Trial {
     since: Duration,
     length: Duration,
@@ -157,6 +160,13 @@ impl Rate {
             sent: Recent::default(),
             accepted: Recent::default(),
         }
+    }
+
+    /// Sets the maximum, which a state that was received doesn't have.
+    #[cfg(feature = "nats")]
+    pub(super) fn set_max(&mut self, max: Option<f64>) {
+        self.max = max.unwrap_or_else(unlimited);
+        self.current = self.current.min(self.max);
     }
 
     /// The current rate in requests per second.
@@ -378,7 +388,7 @@ impl Trial {
 }
 
 /// The latest congestion event: a 429, and those of the requests sent before it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Congestion {
     at: Duration,
     resumes_at: Duration,
@@ -387,8 +397,23 @@ struct Congestion {
 }
 
 /// The requests of the last seconds, by the time at which they were sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "VecDeque<u64>", into = "VecDeque<u64>")]
 struct Recent(VecDeque<Duration>);
+
+/// In microseconds, since a state that processes share has hundreds of them.
+impl From<VecDeque<u64>> for Recent {
+    fn from(micros: VecDeque<u64>) -> Self {
+        Self(micros.into_iter().map(Duration::from_micros).collect())
+    }
+}
+
+impl From<Recent> for VecDeque<u64> {
+    fn from(recent: Recent) -> Self {
+        let micros = |event: Duration| u64::try_from(event.as_micros()).unwrap_or(u64::MAX);
+        recent.0.into_iter().map(micros).collect()
+    }
+}
 
 impl Recent {
     fn add(&mut self, sent_at: Duration, now: Duration) {
@@ -403,6 +428,10 @@ impl Recent {
         let recent = |at: &&Duration| **at <= end && end.saturating_sub(**at) < Duration::from_secs(1);
         self.0.iter().filter(recent).count()
     }
+}
+
+fn unlimited() -> f64 {
+    f64::INFINITY
 }
 
 fn float(count: usize) -> f64 {

@@ -80,15 +80,20 @@ impl Job {
     pub(super) fn read(dir: &Path) -> Result<Self> {
         let path = dir.join(NAME);
         let text = fs::read(&path).map_err(BulkError::io("read", &path))?;
+        Self::parse(&text, &path)
+    }
+
+    /// Reads a description. `path` is where it is from, for messages.
+    pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self> {
         let damaged =
             |error| BulkError::PlanChanged(format!("the plan {} is damaged: {error}", path.display()));
-        let version: Version = serde_json::from_slice(&text).map_err(damaged)?;
+        let version: Version = serde_json::from_slice(text).map_err(damaged)?;
         if version.version != VERSION {
             let message =
                 format!("the plan {} has version {}, not {VERSION}", path.display(), version.version);
             return Err(BulkError::PlanChanged(message));
         }
-        serde_json::from_slice(&text).map_err(damaged)
+        serde_json::from_slice(text).map_err(damaged)
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<()> {

@@ -24,21 +24,21 @@ impl Stop {
 
 /// The receiving side, shared by the deliveries of a job.
 #[derive(Clone, Debug)]
-pub(super) struct Control {
+pub(crate) struct Control {
     stop: watch::Receiver<Stop>,
 }
 
 impl Control {
-    pub(super) fn new(stop: watch::Receiver<Stop>) -> Self {
+    pub(crate) fn new(stop: watch::Receiver<Stop>) -> Self {
         Self { stop }
     }
 
-    pub(super) fn stop(&self) -> Stop {
+    pub(crate) fn stop(&self) -> Stop {
         *self.stop.borrow()
     }
 
     /// Resolves when the job is to stop with at least this urgency; never if nobody can stop it any more.
-    pub(super) async fn reached(&self, urgency: Stop) {
+    pub(crate) async fn reached(&self, urgency: Stop) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop >= urgency).await.is_err() {
             std::future::pending::<()>().await;

@@ -20,7 +20,7 @@ use crate::{
 
 /// How long a batch is attempted while the service fails for it and responds to others: a service that stores its response per key, errors
 /// included, never returns another one.
-const MAX_FAILING: Duration = Duration::from_hours(1);
+pub(crate) const MAX_FAILING: Duration = Duration::from_hours(1);
 
 /// How the delivery of a batch ended.
 #[derive(Debug)]
@@ -149,8 +149,13 @@ async fn delay<S: Sender>(shared: &Shared<S>, time: Duration) -> bool {
 
 /// Returns the event for a record that a person should know about.
 pub(super) fn event(prepared: &Prepared, record: &Record) -> Option<Event> {
-    let (batch, first_row) = (prepared.batch, prepared.rows.first().map_or(0, |row| row.row));
-    let all = u64::from(prepared.emails());
+    let first_row = prepared.rows.first().map_or(0, |row| row.row);
+    outcome_event(prepared.batch, first_row, prepared.emails(), record)
+}
+
+/// Returns the event for the record of a batch that begins with this row.
+pub(crate) fn outcome_event(batch: u32, first_row: u64, emails: u16, record: &Record) -> Option<Event> {
+    let all = u64::from(emails);
     let count = |emails: &[EmailOutcome], wanted: fn(&EmailOutcome) -> bool| {
         emails.iter().filter(|email| wanted(email)).count() as u64
     };

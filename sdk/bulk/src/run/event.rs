@@ -17,6 +17,13 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// The queue of a distributed job doesn't respond. The job continues when it does.
+    QueueUnavailable {
+        /// The last failure.
+        reason: String,
+    },
+    /// The queue of a distributed job responds again.
+    QueueAvailable,
     /// The service rejected a batch. Its rows are held, and listed in `rejected.csv` at the end.
     Rejected {
         /// The batch.

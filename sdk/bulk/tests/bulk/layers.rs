@@ -3,8 +3,9 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 24] = [
     "counts",
+    "queue",
     "error",
     "files",
     "host_id",
@@ -24,6 +25,8 @@ const LAYERS: [&str; 21] = [
     "reconcile",
     "sender",
     "run",
+    "worker",
+    "coordinator",
     "job",
 ];
 

@@ -1,0 +1,111 @@
+//! The queue of a distributed job: flags, connection, durability.
+
+use std::path::PathBuf;
+
+use posthaste_bulk::BulkError;
+use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueOptions};
+
+use super::failure;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+
+// The flags of a queue; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+#[command(next_help_heading = "Queue")]
+pub(super) struct QueueArgs {
+    /// Queue in NATS JetStream, nats://HOST:PORT or tls://HOST:PORT; servers of a cluster are separated by commas
+    ///
+    /// Workers send the job (`bulk worker`), and this command collects the results. The address may contain user:password@ or token@; set
+    /// POSTHASTE_QUEUE instead of the flag to keep them out of the process list. Needs NATS 2.12 or later with `sync_interval: always`.
+    #[arg(long, value_name = "URL", env = "POSTHASTE_QUEUE", hide_env_values = true)]
+    queue: Option<String>,
+    /// Credentials file of the queue (.creds)
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    queue_creds: Option<PathBuf>,
+    /// CA certificates to trust for the queue (PEM), instead of the system's
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    queue_ca: Option<PathBuf>,
+    /// Client certificate for the queue (PEM)
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    queue_cert: Option<PathBuf>,
+    /// Private key of the client certificate (PEM)
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    queue_key: Option<PathBuf>,
+    /// Number of servers in a cluster that store each record, from 1 to 5
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, hide_short_help = true)]
+    queue_replicas: String,
+    /// Monitoring address of the queue, http://HOST:PORT, to verify that it syncs each record to disk
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    queue_monitoring: Option<String>,
+}
+
+impl QueueArgs {
+    /// Whether a queue is named.
+    pub(super) fn is_given(&self) -> bool {
+        self.queue.is_some()
+    }
+
+    /// Validates the flags; problems are added to the others of the command line. `None` without a queue.
+    pub(super) fn read(&self, flags: &mut Flags) -> Option<QueueOptions> {
+        for (flag, path) in [
+            ("--queue-creds", &self.queue_creds),
+            ("--queue-ca", &self.queue_ca),
+            ("--queue-cert", &self.queue_cert),
+            ("--queue-key", &self.queue_key),
+        ] {
+            let Some(path) = path else { continue };
+            if !path.is_file() {
+                flags.wrong("file", format!("{flag} must name a file"), flag, &path.display().to_string());
+            }
+            if self.queue.is_none() {
+                flags.wrong("required", format!("{flag} needs --queue"), flag, &path.display().to_string());
+            }
+        }
+        if self.queue_cert.is_some() != self.queue_key.is_some() {
+            flags.missing("--queue-cert and --queue-key together");
+        }
+        let mut valid = |checked: Result<QueueOptions, posthaste_bulk::queue::QueueError>, flag, value: &str| {
+            // The address can contain a password, so the problem doesn't repeat it.
+            let shown = if flag == "--queue" { "" } else { value };
+            checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
+        };
+        let address = self.queue.as_deref()?;
+        let mut options = valid(QueueOptions::new(address), "--queue", address)?;
+        options = match self.queue_replicas.parse() {
+            Ok(replicas) => valid(options.replicas(replicas), "--queue-replicas", &self.queue_replicas)?,
+            Err(_) => {
+                let rule = "--queue-replicas must be a whole number from 1 to 5";
+                flags.wrong("range", rule, "--queue-replicas", &self.queue_replicas);
+                return None;
+            }
+        };
+        if let Some(monitoring) = &self.queue_monitoring {
+            options = valid(options.monitoring(monitoring), "--queue-monitoring", monitoring)?;
+        }
+        if let Some(path) = &self.queue_creds {
+            options = options.auth(QueueAuth::CredentialsFile(path.clone()));
+        }
+        options = self.queue_ca.iter().fold(options, QueueOptions::ca_file);
+        if let (Some(certificate), Some(key)) = (&self.queue_cert, &self.queue_key) {
+            options = options.client_certificate(certificate, key);
+        }
+        Some(options)
+    }
+}
+
+/// Connects to the queue, and warns unless it syncs each record to disk.
+pub(super) async fn connect(options: QueueOptions, context: &Context) -> Result<NatsQueue, Fail> {
+    let queue = NatsQueue::connect(options).await.map_err(failure::of)?;
+    let durability = queue.durability().await;
+    if !durability.is_always() {
+        context.out.warn(&durability.to_string());
+    }
+    Ok(queue)
+}
+
+/// The storage of a job in the queue.
+pub(super) fn job(queue: &NatsQueue, id: &str) -> Result<NatsJob, Fail> {
+    queue.job(id).map_err(BulkError::from).map_err(failure::of)
+}

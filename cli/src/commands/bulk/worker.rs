@@ -1,0 +1,164 @@
+//! `bulk worker`: sends the batches of distributed jobs.
+
+use std::time::Duration;
+
+use posthaste_bulk::queue::NatsQueue;
+use posthaste_bulk::worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions, WorkerReport};
+use serde_json::json;
+
+use super::job::folder;
+use super::queue::{self, QueueArgs};
+use super::words::count;
+use super::{failure, running};
+use crate::context::Context;
+use crate::diagnostics::{Fail, Signal};
+use crate::input::flags::Flags;
+use crate::signals::Signals;
+
+/// The time between two looks for a job.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Send the batches of distributed jobs
+///
+/// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
+/// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
+/// same idempotency keys. Without JOB, it serves all jobs in the queue, and waits for more until it is stopped.
+///
+/// The first Ctrl-C finishes the requests in flight, the second stops at once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste bulk worker --queue nats://queue.acme.test:4222\n  \
+    POSTHASTE_QUEUE=tls://queue.acme.test posthaste --profile mailer bulk worker 3f9a1c2b7d4e-1 --queue-creds mailer.creds")]
+pub(crate) struct Args {
+    /// ID of the job to serve, as `bulk list` prints it; the worker ends with it [default: all jobs]
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Maximum number of requests in flight, from 1 to 64
+    #[arg(long, value_name = "N", default_value = "16", allow_negative_numbers = true)]
+    concurrency: String,
+    #[command(flatten)]
+    queue: QueueArgs,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let mut signals = Signals::listen()?;
+    let mut flags = Flags::default();
+    flags.help("posthaste bulk worker --queue nats://127.0.0.1:4222");
+    let concurrency = running::concurrency(&args.concurrency, &mut flags);
+    if !args.queue.is_given() {
+        flags.missing("--queue");
+    }
+    let options = args.queue.read(&mut flags);
+    flags.finish()?;
+    let Some(options) = options else { return Ok(()) };
+    let client = context.client_for_jobs()?;
+    let cache = folder(context)?.join(".worker");
+    let queue = running::unless_interrupted(&mut signals, queue::connect(options, context)).await?;
+    let mut total = WorkerReport::default();
+    let options = WorkerOptions::default().concurrency(concurrency);
+    let named = args.job.is_some();
+    let mut served = args.job;
+    loop {
+        let job = match served.take() {
+            Some(job) => job,
+            None => match next_job(&queue, &mut signals, context).await? {
+                Some(job) => job,
+                None => break,
+            },
+        };
+        context.out.note(&format!("sending for job {job}"));
+        let worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options);
+        let (report, stopped) = serve(worker, &mut signals, context).await?;
+        total.batches += report.batches;
+        total.requests += report.requests;
+        total.throttled += report.throttled;
+        total.replayed += report.replayed;
+        if let WorkerEnding::Unauthorized { reason } = report.ending {
+            print(&total, context)?;
+            return Err(Fail::Auth {
+                message: reason,
+                hint: Some("log in, then start the worker again; other workers continue meanwhile".to_owned()),
+            });
+        }
+        if named || stopped {
+            break;
+        }
+    }
+    print(&total, context)
+}
+
+/// Waits for a job that needs workers. `None` if a signal arrives first.
+async fn next_job(
+    queue: &NatsQueue,
+    signals: &mut Signals,
+    context: &Context,
+) -> Result<Option<String>, Fail> {
+    let mut told = false;
+    loop {
+        if let Some(job) = queue.active_jobs().await.map_err(failure::of)?.into_iter().next() {
+            return Ok(Some(job));
+        }
+        if !std::mem::replace(&mut told, true) {
+            context.out.note("waiting for a job");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_INTERVAL) => {}
+            _ = signals.next() => return Ok(None),
+        }
+    }
+}
+
+/// Runs a worker until its job ends or a signal stops it.
+async fn serve(
+    mut worker: Worker,
+    signals: &mut Signals,
+    context: &Context,
+) -> Result<(WorkerReport, bool), Fail> {
+    let mut stopped: Option<Signal> = None;
+    loop {
+        tokio::select! {
+            event = worker.next() => match event {
+                Some(event) => tell(&event, context),
+                None => break,
+            },
+            signal = signals.next() => {
+                if stopped.replace(signal).is_some() {
+                    worker.abort();
+                } else {
+                    worker.drain();
+                    context.out.note("stopping after the requests in flight; interrupt again to stop at once");
+                }
+            }
+        }
+    }
+    let report = worker.finish().await.map_err(failure::of)?;
+    Ok((report, stopped.is_some()))
+}
+
+fn tell(event: &WorkerEvent, context: &Context) {
+    match event {
+        WorkerEvent::Waiting { reason } => context.out.note(&format!("waiting: {reason}")),
+        WorkerEvent::Paused { remaining, reason } => {
+            context.out.note(&format!("paused for {} s: {reason}", remaining.as_secs().max(1)));
+        }
+        WorkerEvent::QueueUnavailable { reason } => {
+            context.out.warn(&format!("the queue doesn't respond: {reason}"));
+        }
+        WorkerEvent::QueueAvailable => context.out.note("the queue responds again"),
+        WorkerEvent::Panicked => context.out.warn("a batch couldn't be processed; it is delivered again"),
+        _ => {}
+    }
+}
+
+fn print(total: &WorkerReport, context: &Context) -> Result<(), Fail> {
+    let WorkerReport { batches, requests, throttled, replayed, .. } = total;
+    let line = format!(
+        "{}, {}, {throttled} throttled (429), {replayed} repeated under their keys",
+        count(*batches, "batch"),
+        count(*requests, "request")
+    );
+    let document = json!({
+        "object": "bulk_worker", "batches": batches, "requests": requests, "throttled": throttled, "replayed": replayed,
+    });
+    context.out.result(&[line], &document)
+}

@@ -1,0 +1,344 @@
+//! The process that owns a distributed job: it fills the queue, journals what the workers record, and restores what the queue loses.
+//!
+//! # Why it can be killed at any time
+//!
+//! Everything it does can be repeated. Its journal is a copy of the ledger and never ahead of it, so after a restart it reads the ledger from the
+//! start and skips what it has. Batches are added under IDs that the queue remembers for some minutes, and the number of added batches is part
+//! of the control record; what is added twice nevertheless is found to have a result when it is delivered.
+//!
+//! # Why a loss of the queue's data leads to no second email
+//!
+//! The coordinator remembers until when it has read every intent. If the ledger is another one than before, or shorter than what was read, all
+//! batches without a result are added again under a new generation, the known intents are restored with their times, and the remembered
+//! time, less a margin for delays, counts as the first attempt of all others. So the age of no key is underestimated.
+
+mod collect;
+mod memory;
+mod options;
+mod supply;
+
+pub use options::DistributeOptions;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep},
+};
+
+use self::memory::Memory;
+use crate::{
+    counts::Counts,
+    error::{BulkError, Result},
+    files::blocking,
+    folder,
+    journal::{Job as JobRecord, Journal, Record, UnixMillis},
+    pace::shared::SharedPace,
+    plan::{BatchSize, Plan},
+    queue::{Backend, CellKey, Control, ControlState, JobFile, QueueError, load_control, set_state},
+    report::{self, Ending, Report},
+    run::{Event, Progress, Stop, StopSignal},
+    state::BatchStates,
+};
+
+/// The time between two looks at the ledger.
+const COLLECT_INTERVAL: Duration = Duration::from_millis(100);
+/// The time between two looks at the queue, the control record and the shared rate.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause after a failed call to the queue.
+const QUEUE_RETRY: Duration = Duration::from_millis(250);
+/// The number of looks at an empty queue after which batches without a result count as lost.
+const EMPTY_LOOKS: u32 = 2;
+
+/// Coordinates a job until it is finished or this process stops.
+pub(crate) async fn coordinate<B: Backend>(
+    plan: Arc<Plan>,
+    backend: B,
+    options: DistributeOptions,
+    signal: StopSignal,
+    events: mpsc::Sender<Event>,
+) -> Result<Report> {
+    let started = Instant::now();
+    let opening = (Arc::clone(&plan), options.take_over);
+    let folder::Opened { lock, journal, mut states, host } =
+        blocking(move || folder::open(&opening.0, opening.1)).await?;
+    // The ages of intents are those of the queue's clock.
+    drop(states.resume(UnixMillis::now()));
+    let record = Record::Job(JobRecord { id: plan.id().into(), host, started: UnixMillis::now() });
+    journal.append(&record).await?;
+    states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+
+    let reading = Arc::clone(&plan);
+    let sizes = blocking(move || reading.batch_sizes()).await?;
+    let reading = Arc::clone(&plan);
+    let memory = blocking(move || Memory::read(reading.dir())).await?;
+    let mut coordinator = Coordinator {
+        backend,
+        options,
+        sizes,
+        journal,
+        states,
+        memory,
+        control: None,
+        files: Vec::new(),
+        intents: 0,
+        results: 0,
+        empty_looks: 0,
+        available: true,
+        progress: Progress::default(),
+        settled_before: 0,
+        started,
+        signal,
+        events,
+        plan: Arc::clone(&plan),
+    };
+    coordinator.settled_before = coordinator.settled();
+    let ending = coordinator.run().await?;
+    if ending == Ending::Finished && !coordinator.states.is_finished() {
+        let counts = coordinator.counts();
+        coordinator.record(&[Record::Finished(counts)]).await?;
+    }
+    coordinator.leave(&ending).await?;
+    let counts = coordinator.counts();
+    counts.check(plan.counts().valid)?;
+    let mut report = Report {
+        job: plan.id().to_owned(),
+        ending,
+        rows: plan.counts().rows,
+        invalid: plan.counts().invalid,
+        blank: plan.counts().blank,
+        counts,
+        requests: coordinator.progress.requests,
+        throttled: coordinator.progress.throttled,
+        replayed: 0,
+        seconds: started.elapsed().as_secs_f64(),
+        files: Vec::new(),
+    };
+    // Closes the journal; the files are written from what is on disk.
+    drop(coordinator);
+    blocking(move || {
+        let _lock = lock;
+        report.files = report::write(&plan, &report)?;
+        Ok(report)
+    })
+    .await
+}
+
+/// A coordinator at work.
+struct Coordinator<B> {
+    plan: Arc<Plan>,
+    backend: B,
+    options: DistributeOptions,
+    sizes: Vec<BatchSize>,
+    journal: Journal,
+    states: BatchStates,
+    /// What survives this process besides the journal.
+    memory: Memory,
+    /// The control record and its revision.
+    control: Option<(Control, u64)>,
+    files: Vec<JobFile>,
+    /// The position up to which intents were read.
+    intents: u64,
+    /// The position up to which results were read.
+    results: u64,
+    empty_looks: u32,
+    available: bool,
+    progress: Progress,
+    settled_before: u64,
+    started: Instant,
+    signal: StopSignal,
+    events: mpsc::Sender<Event>,
+}
+
+impl<B: Backend> Coordinator<B> {
+    /// Works until every batch has a result, or the job stops.
+    async fn run(&mut self) -> Result<Ending> {
+        let mut looked = None::<Instant>;
+        loop {
+            if self.signal.stop() > Stop::No {
+                return Ok(Ending::Stopped);
+            }
+            let due = looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
+            let worked = self.work(due).await;
+            if due {
+                looked = Some(Instant::now());
+            }
+            self.report_progress();
+            match worked {
+                Ok(Some(ending)) => return Ok(ending),
+                Ok(None) => self.set_available(None),
+                Err(BulkError::Queue(error)) if error.is_transient() => {
+                    self.set_available(Some(&error));
+                    self.pause(QUEUE_RETRY).await;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            if self.is_supplied() {
+                self.pause(COLLECT_INTERVAL).await;
+            }
+        }
+    }
+
+    /// One round of work.
+    async fn work(&mut self, look: bool) -> Result<Option<Ending>> {
+        if self.control.is_none() {
+            self.prepare().await?;
+        }
+        if look && self.is_lost().await? {
+            self.restore(true).await?;
+        }
+        self.supply().await?;
+        let collected = self.collect().await;
+        if let Err(BulkError::Queue(QueueError::Lost { .. })) = collected {
+            self.restore(true).await?;
+        }
+        collected?;
+        if self.states.is_complete() {
+            return Ok(Some(Ending::Finished));
+        }
+        if look { self.look().await } else { Ok(None) }
+    }
+
+    /// Follows requests of other processes, and looks for batches that the queue has lost.
+    async fn look(&mut self) -> Result<Option<Ending>> {
+        self.follow_folder().await?;
+        let Some((control, revision)) = load_control(&self.backend).await? else {
+            self.restore(true).await?;
+            return Ok(None);
+        };
+        let state = control.state;
+        self.control = Some((control, revision));
+        self.look_at_rate().await?;
+        let stats = self.backend.stats().await?;
+        self.memory.save(self.plan.dir())?;
+        if state == ControlState::Canceled {
+            self.backend.drop_entries().await?;
+        }
+        if state != ControlState::Running {
+            // The workers finish what is in flight.
+            let idle = stats.leased == 0;
+            let ends = state == ControlState::Canceled || folder::stop_is_requested(self.plan.dir());
+            return Ok((idle && ends).then_some(Ending::Stopped));
+        }
+        if !self.is_supplied() || !stats.is_empty() {
+            self.empty_looks = 0;
+            return Ok(None);
+        }
+        self.empty_looks += 1;
+        if self.empty_looks >= EMPTY_LOOKS {
+            self.empty_looks = 0;
+            self.supply_again().await?;
+        }
+        Ok(None)
+    }
+
+    /// Passes requests that other processes left in the job's folder on to the workers.
+    async fn follow_folder(&self) -> Result<()> {
+        let dir = self.plan.dir();
+        let state = match () {
+            () if folder::is_canceled(dir) => ControlState::Canceled,
+            () if folder::stop_is_requested(dir) => ControlState::Paused,
+            () => return Ok(()),
+        };
+        Ok(set_state(&self.backend, state).await?)
+    }
+
+    async fn look_at_rate(&mut self) -> Result<()> {
+        let Some(scope) = self.control.as_ref().map(|(control, _)| control.rate_scope.clone()) else {
+            return Ok(());
+        };
+        let Some(cell) = self.backend.load(CellKey::Rate(&scope)).await? else { return Ok(()) };
+        let Ok(pace) = serde_json::from_slice::<SharedPace>(&cell.value) else { return Ok(()) };
+        let now = self.backend.now().await?;
+        let snapshot = pace.snapshot(now);
+        self.progress.requests_per_second = snapshot.rate;
+        self.progress.learned_limit = snapshot.learned_limit;
+        self.progress.requests = snapshot.requests;
+        self.progress.throttled = snapshot.throttled;
+        if let Some((until, reason)) = snapshot.paused
+            && until.saturating_sub(now) > LOOK_INTERVAL
+        {
+            let _ = self.events.try_send(Event::Paused { remaining: until.saturating_sub(now), reason });
+        }
+        Ok(())
+    }
+
+    /// Ends the coordination: tells the workers, and removes what nobody needs any more.
+    async fn leave(&mut self, ending: &Ending) -> Result<()> {
+        self.memory.save(self.plan.dir())?;
+        if *ending != Ending::Finished {
+            return Ok(());
+        }
+        let told = async {
+            loop {
+                let finished = async {
+                    set_state(&self.backend, ControlState::Finished).await?;
+                    self.backend.clear().await
+                };
+                match finished.await {
+                    Err(error) if error.is_transient() => sleep(QUEUE_RETRY).await,
+                    // The job is finished either way.
+                    _ => return,
+                }
+            }
+        };
+        tokio::select! {
+            () = told => {}
+            () = sleep(Duration::from_secs(30)) => {}
+            () = self.signal.reached(Stop::Drain) => {}
+        }
+        Ok(())
+    }
+
+    /// Journals records durably, then applies them.
+    async fn record(&mut self, records: &[Record]) -> Result<()> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.journal.append_all(records).await?;
+        for record in records {
+            self.states.apply(record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Counts {
+        let settled = self.states.settled();
+        let remaining = self.plan.counts().valid - settled.sent - settled.rejected - settled.unknown;
+        Counts { remaining, ..settled }
+    }
+
+    fn settled(&self) -> u64 {
+        self.plan.counts().valid - self.counts().remaining
+    }
+
+    fn report_progress(&mut self) {
+        let counts = self.counts();
+        let elapsed = self.started.elapsed();
+        let settled = self.settled() - self.settled_before;
+        let remaining = crate::run::remaining(elapsed, settled, counts.remaining);
+        let progress = Progress { counts, elapsed, remaining, ..self.progress.clone() };
+        let _ = self.events.try_send(Event::Progress(progress));
+    }
+
+    /// Reports once when the queue stops responding, and once when it responds again.
+    fn set_available(&mut self, failure: Option<&QueueError>) {
+        if std::mem::replace(&mut self.available, failure.is_none()) == failure.is_none() {
+            return;
+        }
+        let event = match failure {
+            Some(error) => Event::QueueUnavailable { reason: error.to_string() },
+            None => Event::QueueAvailable,
+        };
+        let _ = self.events.try_send(event);
+    }
+
+    /// Waits, unless the job stops.
+    async fn pause(&self, time: Duration) {
+        tokio::select! {
+            () = sleep(time) => {}
+            () = self.signal.reached(Stop::Drain) => {}
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Copying the ledger into the journal.
+
+use std::time::Duration;
+
+use super::Coordinator;
+use crate::{
+    error::Result,
+    journal::{EmailOutcome, Record, UnixMillis},
+    queue::{Backend, Entry, Intent, IntentState},
+    run::outcome_event,
+    state::BatchState,
+};
+
+/// The number of records of one request.
+const PAGE: usize = 500;
+
+impl<B: Backend> Coordinator<B> {
+    /// Copies what is new in the ledger.
+    pub(super) async fn collect(&mut self) -> Result<()> {
+        let now = self.backend.now().await?;
+        loop {
+            // A result's intent is older than the result, so it is among the intents that are read after it.
+            let results = self.backend.results(self.results, PAGE).await?;
+            self.collect_intents().await?;
+            self.collect_results(&results, now).await?;
+            if results.len() < PAGE {
+                break;
+            }
+        }
+        self.memory.last_intent = self.intents;
+        self.memory.last_result = self.results;
+        self.memory.seen_until = Some(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    async fn collect_intents(&mut self) -> Result<()> {
+        loop {
+            let entries = self.backend.intents(self.intents, PAGE).await?;
+            let mut records = Vec::new();
+            for entry in &entries {
+                // An unreadable intent is that of a newer version; its batch is as if the ledger had lost it.
+                if let Ok(intent) = serde_json::from_slice::<Intent>(&entry.payload) {
+                    self.intent_records(entry.batch, &intent, &mut records);
+                }
+            }
+            self.record(&records).await?;
+            if let Some(last) = entries.last() {
+                self.intents = last.position;
+            }
+            if entries.len() < PAGE {
+                return Ok(());
+            }
+        }
+    }
+
+    fn intent_records(&self, batch: u32, intent: &Intent, records: &mut Vec<Record>) {
+        let Some(size) = self.sizes.get(batch as usize) else { return };
+        let record = Record::Intent {
+            batch,
+            emails: size.emails,
+            at: UnixMillis(intent.first_attempt),
+            hash: intent.hash,
+        };
+        match (self.states.state(batch), intent.state) {
+            (Some(BatchState::Fresh), IntentState::Open) => records.push(record),
+            (Some(BatchState::Maybe { .. }), IntentState::NotSent) => records.push(Record::NotSent { batch }),
+            (Some(BatchState::Maybe { first_attempt, hash }), IntentState::Open) => {
+                let at = UnixMillis(intent.first_attempt);
+                // A later time or another content follows only a withdrawal, which was replaced before it was read.
+                if hash != intent.hash || at > first_attempt {
+                    records.push(Record::NotSent { batch });
+                    records.push(record);
+                } else if at < first_attempt {
+                    records.push(record);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn collect_results(&mut self, entries: &[Entry], now: Duration) -> Result<()> {
+        let mut records = Vec::new();
+        for entry in entries {
+            let batch = entry.batch;
+            let Some(&size) = self.sizes.get(batch as usize) else { continue };
+            let state = self.states.state(batch);
+            if state.is_none_or(BatchState::is_terminal) {
+                continue;
+            }
+            if state == Some(BatchState::Fresh) {
+                let known = self.backend.intent(batch).await?.map(|stored| stored.intent);
+                let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+                let (at, hash) = known.map_or((now, [0; 16]), |intent| (intent.first_attempt, intent.hash));
+                records.push(Record::Intent { batch, emails: size.emails, at: UnixMillis(at), hash });
+            }
+            let record = result_record(entry, size.emails);
+            if let Some(event) = outcome_event(batch, size.first_row, size.emails, &record) {
+                let _ = self.events.try_send(event);
+            }
+            records.push(record);
+        }
+        self.record(&records).await?;
+        if let Some(last) = entries.last() {
+            self.results = last.position;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the result of a batch. One that doesn't fit the plan proves nothing about its emails.
+fn result_record(entry: &Entry, emails: u16) -> Record {
+    let batch = entry.batch;
+    let record = Record::from_bytes(&entry.payload);
+    let fits = match &record {
+        Some(Record::Result { batch: of, ids }) => *of == batch && ids.len() == usize::from(emails),
+        Some(Record::Partial { batch: of, emails: outcomes }) => {
+            *of == batch && outcomes.len() == usize::from(emails)
+        }
+        Some(Record::Rejected { batch: of, .. } | Record::Unknown { batch: of, .. }) => *of == batch,
+        _ => false,
+    };
+    record
+        .filter(|_| fits)
+        .unwrap_or_else(|| Record::Partial { batch, emails: vec![EmailOutcome::Unknown; emails.into()] })
+}

@@ -1,0 +1,46 @@
+//! What a coordinator remembers of the queue besides the journal: `queue.json` in the job's folder.
+
+use std::{fs, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{BulkError, Result},
+    files,
+    folder::QUEUE,
+    queue::Identity,
+};
+
+/// What a coordinator remembers of the queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    /// The generation of the job's data in the queue.
+    pub(super) generation: Option<String>,
+    /// The ledger and the queue of this generation.
+    pub(super) identity: Option<Identity>,
+    /// The last positions that were read.
+    pub(super) last_intent: u64,
+    /// As above, of results.
+    pub(super) last_result: u64,
+    /// All intents until this time were read, in milliseconds since the Unix epoch by the queue's clock.
+    pub(super) seen_until: Option<u64>,
+}
+
+impl Memory {
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(QUEUE);
+        match fs::read(&path) {
+            Ok(text) => {
+                serde_json::from_slice(&text).map_err(|error| BulkError::io("read", path)(error.into()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(BulkError::io("read", path)(error)),
+        }
+    }
+
+    pub(super) fn save(&self, dir: &Path) -> Result<()> {
+        let path = dir.join(QUEUE);
+        let text = serde_json::to_vec(self).map_err(|error| BulkError::io("write", &path)(error.into()))?;
+        files::replace(&path, &text)
+    }
+}

@@ -1,0 +1,226 @@
+//! Filling the queue, and restoring what it loses.
+
+use std::time::Duration;
+
+use super::{Coordinator, memory::Memory};
+use crate::{
+    error::{BulkError, Result},
+    files::blocking,
+    journal::UnixMillis,
+    queue::{
+        Backend, Control, ControlState, Intent, IntentState, JobFile, QueueError, load_control, store_control,
+    },
+    state::BatchState,
+    worker::DESCRIPTION,
+};
+
+/// The number of batches that are added before the progress is recorded.
+const CHUNK: u32 = 1_000;
+/// Intents can appear this much later than their time: a worker gives up recording one after a minute.
+const MARGIN: Duration = Duration::from_mins(2);
+
+impl<B: Backend> Coordinator<B> {
+    /// Whether all batches have been added.
+    pub(super) fn is_supplied(&self) -> bool {
+        self.control.as_ref().is_some_and(|(control, _)| control.added >= control.batches)
+    }
+
+    /// Takes over the job in the queue, or creates it.
+    pub(super) async fn prepare(&mut self) -> Result<()> {
+        let found = match load_control(&self.backend).await {
+            Ok(found) => found,
+            Err(QueueError::Lost { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let Some((control, revision)) = found else {
+            let existed = self.memory.generation.is_some();
+            return self.restore(existed).await;
+        };
+        match control.state {
+            ControlState::Canceled => {
+                return Err(BulkError::NotRunnable(format!(
+                    "job {} was canceled; nothing was sent",
+                    self.plan.id()
+                )));
+            }
+            ControlState::Finished if !self.states.is_complete() => {
+                return Err(BulkError::NotRunnable(format!(
+                    "job {} was finished by another coordinator, whose folder has the report",
+                    self.plan.id(),
+                )));
+            }
+            _ => {}
+        }
+        self.backend.follow(&control.generation);
+        if self.memory.generation.as_ref() != Some(&control.generation) {
+            // Another coordinator's data, which this one reads from the start.
+            self.memory = Memory { generation: Some(control.generation.clone()), ..Memory::default() };
+            self.memory.identity = self.backend.identity().await?;
+        }
+        self.control = Some((control, revision));
+        let max_rps = self.options.max_rps;
+        self.change_control(|control| {
+            control.state = ControlState::Running;
+            control.max_rps = max_rps;
+        })
+        .await
+    }
+
+    /// Returns whether the queue has lost data that was there before.
+    pub(super) async fn is_lost(&mut self) -> Result<bool> {
+        let Some(identity) = self.backend.identity().await? else { return Ok(true) };
+        let known = self.memory.identity.get_or_insert_with(|| identity.clone());
+        let same = (&known.intents, &known.results, &known.entries)
+            == (&identity.intents, &identity.results, &identity.entries);
+        Ok(!same
+            || identity.last_intent < self.memory.last_intent
+            || identity.last_result < self.memory.last_result)
+    }
+
+    /// Creates the job's data, the first time or after a loss, in this order: the ledger with the known intents, the control record, and
+    /// only then the entries that workers act on.
+    pub(super) async fn restore(&mut self, lost: bool) -> Result<()> {
+        let generation = format!("{:08x}", rand::random::<u32>());
+        self.backend.restore(&generation).await?;
+        self.backend.drop_entries().await?;
+        self.upload().await?;
+        let open = (0..self.plan.batches()).filter_map(|batch| match self.states.state(batch) {
+            Some(BatchState::Maybe { first_attempt, hash }) => Some((batch, first_attempt, hash)),
+            _ => None,
+        });
+        for (batch, UnixMillis(first_attempt), hash) in open.collect::<Vec<_>>() {
+            let attempt = format!("restored in {generation}");
+            let intent = Intent { first_attempt, hash, state: IntentState::Open, attempt };
+            self.backend.intend(batch, &intent, None).await?;
+        }
+        let found = load_control(&self.backend).await?;
+        let mut control = match &found {
+            Some((control, _)) => control.clone(),
+            None => match self.control.take() {
+                Some((control, _)) => control,
+                None => self.new_control(),
+            },
+        };
+        if lost {
+            let margin = u64::try_from(MARGIN.as_millis()).unwrap_or(0);
+            let seen = self.memory.seen_until.unwrap_or(0).saturating_sub(margin);
+            control.possibly_attempted =
+                Some(control.possibly_attempted.map_or(seen, |earlier| earlier.min(seen)));
+            control.round += 1;
+        }
+        control.generation.clone_from(&generation);
+        control.files.clone_from(&self.files);
+        control.added = 0;
+        let Some(revision) =
+            store_control(&self.backend, &control, found.map(|(_, revision)| revision)).await?
+        else {
+            self.control = None;
+            return Ok(());
+        };
+        self.control = Some((control, revision));
+        let identity = self.backend.identity().await?;
+        self.memory = Memory {
+            generation: Some(generation),
+            identity,
+            last_intent: 0,
+            last_result: 0,
+            ..self.memory.clone()
+        };
+        self.memory.save(self.plan.dir())?;
+        (self.intents, self.results, self.empty_looks) = (0, 0, 0);
+        Ok(())
+    }
+
+    fn new_control(&self) -> Control {
+        let account = format!("{}\n{}", self.plan.origin(), self.plan.profile().unwrap_or_default());
+        let name = self.options.rate_scope.as_ref().unwrap_or(&account);
+        Control {
+            state: ControlState::Running,
+            batches: self.plan.batches(),
+            added: 0,
+            round: 0,
+            generation: String::new(),
+            possibly_attempted: None,
+            origin: self.plan.origin().to_owned(),
+            rate_scope: blake3::hash(name.as_bytes()).to_hex()[..16].to_owned(),
+            max_rps: self.options.max_rps,
+            files: Vec::new(),
+        }
+    }
+
+    /// Adds the next batches that have no result.
+    pub(super) async fn supply(&mut self) -> Result<()> {
+        let Some((control, _)) = &self.control else { return Ok(()) };
+        if control.added >= control.batches {
+            return Ok(());
+        }
+        let until = control.added.saturating_add(CHUNK).min(control.batches);
+        let batches: Vec<u32> = (control.added..until).filter(|batch| self.is_open(*batch)).collect();
+        self.backend.put(&batches, control.round).await?;
+        let generation = control.generation.clone();
+        self.change_control(|control| {
+            if control.generation == generation {
+                control.added = until;
+            }
+        })
+        .await
+    }
+
+    /// Adds all batches without a result once more: the queue is empty, so it has lost them.
+    pub(super) async fn supply_again(&mut self) -> Result<()> {
+        self.collect().await?;
+        let lost: Vec<u32> = (0..self.plan.batches()).filter(|batch| self.is_open(*batch)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        // First the round: another coordinator, after a crash in between, uses a later one.
+        self.change_control(|control| control.round += 1).await?;
+        let Some((control, _)) = &self.control else { return Ok(()) };
+        for chunk in lost.chunks(CHUNK as usize) {
+            self.backend.put(chunk, control.round).await?;
+        }
+        Ok(())
+    }
+
+    fn is_open(&self, batch: u32) -> bool {
+        self.states.state(batch).is_some_and(|state| !state.is_terminal())
+    }
+
+    /// Changes the latest version of the control record.
+    async fn change_control(&mut self, mut change: impl FnMut(&mut Control)) -> Result<()> {
+        while let Some((control, revision)) = self.control.clone() {
+            let mut changed = control.clone();
+            change(&mut changed);
+            if changed == control {
+                return Ok(());
+            }
+            if let Some(revision) = store_control(&self.backend, &changed, Some(revision)).await? {
+                self.control = Some((changed, revision));
+                return Ok(());
+            }
+            self.control = load_control(&self.backend).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores the files that workers need.
+    async fn upload(&mut self) -> Result<()> {
+        let plan = self.plan.clone();
+        let (described, files) = blocking(move || {
+            let path = plan.dir().join(DESCRIPTION);
+            crate::files::replace(&path, &plan.description()?)?;
+            let mut portable = plan.portable_files()?;
+            portable.push(crate::plan::PortableFile { name: DESCRIPTION.to_owned(), path });
+            let described = portable
+                .iter()
+                .map(|file| JobFile::of(&file.name, &file.path).map_err(BulkError::io("read", &file.path)));
+            Ok((described.collect::<Result<Vec<_>>>()?, portable))
+        })
+        .await?;
+        for (file, portable) in described.iter().zip(&files) {
+            self.backend.upload(file, &portable.path).await?;
+        }
+        self.files = described;
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! Plans on other machines: what a worker needs to prepare the same bytes.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use super::{BatchKind, Plan, index, job::Job};
+use crate::{
+    error::{BulkError, Result},
+    files,
+    input::{Reading, Row, Source},
+};
+
+/// The folder of attachments in a job's folder.
+const ATTACHMENTS: &str = "files";
+
+/// A file that a worker needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortableFile {
+    /// Its path in the job's folder, with `/`.
+    pub(crate) name: String,
+    /// Where it is on this machine.
+    pub(crate) path: PathBuf,
+}
+
+/// The size of a batch, and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchSize {
+    /// The number of its first row.
+    pub(crate) first_row: u64,
+    /// The number of its emails.
+    pub(crate) emails: u16,
+}
+
+impl Plan {
+    /// Returns the sizes of all batches, 16 bytes each.
+    pub(crate) fn batch_sizes(&self) -> Result<Vec<BatchSize>> {
+        let mut index = index::Index::open(&self.dir, self.batches())?;
+        let size = |entry: index::Entry| BatchSize { first_row: entry.row, emails: entry.count };
+        (0..self.batches()).map(|batch| index.get(batch).map(size)).collect()
+    }
+
+    /// Lists the files that a worker on another machine needs besides the description. Blocks, and reads the input if rows have attachments.
+    ///
+    /// # Errors
+    /// [`BulkError::NotRunnable`] if an attachment is behind a symbolic link or outside of its folder; [`BulkError::Io`].
+    pub(crate) fn portable_files(&self) -> Result<Vec<PortableFile>> {
+        let own = |name: &str, path: PathBuf| PortableFile { name: name.to_owned(), path };
+        let mut portable =
+            vec![own(index::NAME, self.dir.join(index::NAME)), own(Source::SPOOLED, self.source().path)];
+        let folder = &self.job.input.folder;
+        for path in self.attachment_paths()? {
+            let name = format!("{ATTACHMENTS}/{}", portable_path(folder, &path)?);
+            portable.push(PortableFile { name, path: folder.join(&path) });
+        }
+        // A row with a missing file is invalid and isn't sent.
+        portable.retain(|file| file.path.exists());
+        Ok(portable)
+    }
+
+    /// Returns the description of the job for other machines: without paths on this one.
+    pub(crate) fn description(&self) -> Result<Vec<u8>> {
+        let described = serde_json::to_value(&self.job).and_then(|mut description| {
+            description["input"]["path"] = serde_json::Value::Null;
+            description["input"]["folder"] = "".into();
+            serde_json::to_vec(&description)
+        });
+        described.map_err(|error| BulkError::io("read", &self.dir)(error.into()))
+    }
+
+    /// Opens a plan whose files were copied into a folder.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub(crate) fn unpack(dir: &Path, description: &[u8]) -> Result<Self> {
+        let mut job = Job::parse(description, dir)?;
+        let attachments = dir.join(ATTACHMENTS);
+        files::create_dir(&attachments)?;
+        job.input.path = None;
+        job.input.folder = attachments;
+        job.write(dir)?;
+        Self::open(dir)
+    }
+
+    /// The paths of all files to attach, as the rows have them.
+    fn attachment_paths(&self) -> Result<BTreeSet<String>> {
+        let mut paths = BTreeSet::new();
+        if self.job.counts.singles == 0 {
+            return Ok(paths);
+        }
+        let context = self.context()?;
+        let (mut rows, _) = context.rows()?;
+        let in_input =
+            |error: crate::input::ReadError| error.in_input(&context.source.name, &context.source.path);
+        while let Some((position, record)) = rows.next().map_err(in_input)? {
+            let Reading::Row(row) = Row::read(record, position, &context.layout) else { continue };
+            if context.composer.kind(&row) == BatchKind::Single {
+                paths.extend(row.attachments.iter().map(ToString::to_string));
+            }
+        }
+        Ok(paths)
+    }
+}
+
+/// Returns the path under which a worker finds the same file with the same name.
+fn portable_path(folder: &Path, path: &str) -> Result<String> {
+    let refused = |why: &str| {
+        let message = format!(
+            "the attachment {path} {why}, so workers on other machines can't read it; nothing was sent"
+        );
+        Err(BulkError::NotRunnable(message))
+    };
+    let mut parts = Vec::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::Normal(part) => match part.to_str() {
+                Some(part) if !part.contains(['\\', ':', '\0']) => parts.push(part.to_owned()),
+                _ => return refused("has a name that not every system allows"),
+            },
+            Component::CurDir => {}
+            _ => return refused("isn't relative to the folder of the attachments"),
+        }
+    }
+    let reading = |error| BulkError::io("read", folder.join(path))(error);
+    let folder = fs::canonicalize(folder).map_err(reading)?;
+    let real = match fs::canonicalize(folder.join(path)) {
+        Ok(real) => real,
+        Err(_) => return Ok(parts.join("/")),
+    };
+    if real != parts.iter().fold(folder, |path, part| path.join(part)) {
+        return refused("is behind a symbolic link");
+    }
+    Ok(parts.join("/"))
+}

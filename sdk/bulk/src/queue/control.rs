@@ -1,0 +1,137 @@
+//! The state of a job that all workers follow.
+
+use std::{fs::File, io, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use super::{CellKey, QueueError, Result, Storage};
+
+/// The control record of a job. Only the coordinator and the commands that pause or cancel a job write it; every write replaces exactly the
+/// version that it has read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Control {
+    /// What workers do.
+    pub state: ControlState,
+    /// The number of batches.
+    pub batches: u32,
+    /// The batches before this one have been added to the queue in the first round.
+    pub added: u32,
+    /// The latest round in which lost batches were added again.
+    pub round: u32,
+    /// Names what the queue stores for this job. It changes when the coordinator restores lost data, so that references to the lost data can't
+    /// be mistaken for references to the new.
+    pub generation: String,
+    /// If data was lost: a batch without an intent may have been attempted at this time, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub possibly_attempted: Option<u64>,
+    /// The service that the job is sent to.
+    pub origin: String,
+    /// The name under which the workers share a rate limit.
+    pub rate_scope: String,
+    /// The limit on requests per second that the job's owner set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rps: Option<f64>,
+    /// The files that a worker needs.
+    pub files: Vec<JobFile>,
+}
+
+/// What the workers of a job do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ControlState {
+    /// They send.
+    Running,
+    /// They finish what is in flight and wait.
+    Paused,
+    /// They finish what is in flight and leave the job.
+    Canceled,
+    /// Every batch has a result.
+    Finished,
+}
+
+/// A file of a job in the queue's object store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobFile {
+    /// Its path in the job's folder.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The BLAKE3 hash of its content, in hexadecimal.
+    pub blake3: String,
+}
+
+/// Reads the control record of a job, with its revision.
+pub(crate) async fn load_control(storage: &impl Storage) -> Result<Option<(Control, u64)>> {
+    let Some(cell) = storage.load(CellKey::Control).await? else { return Ok(None) };
+    let control = serde_json::from_slice(&cell.value).map_err(|_| QueueError::Job {
+        job: storage.job().to_owned(),
+        problem: "its control record is unreadable".to_owned(),
+    })?;
+    Ok(Some((control, cell.revision)))
+}
+
+/// Replaces the version of a control record that was read. Returns the new revision, or `None` if another process was faster.
+pub(crate) async fn store_control(
+    storage: &impl Storage,
+    control: &Control,
+    expected: Option<u64>,
+) -> Result<Option<u64>> {
+    let value = serde_json::to_vec(control).map_err(QueueError::unavailable("write the control record"))?;
+    storage.store(CellKey::Control, value.into(), expected).await
+}
+
+/// Pauses, continues or cancels a job for all its workers. They finish what is in flight. A job that is canceled or finished stays so.
+///
+/// # Errors
+/// [`QueueError::Job`] if the queue doesn't know the job, or it is canceled or finished.
+pub async fn set_state(storage: &impl Storage, state: ControlState) -> Result<()> {
+    loop {
+        let refused = |problem: &str| {
+            Err(QueueError::Job { job: storage.job().to_owned(), problem: problem.to_owned() })
+        };
+        let Some((mut control, revision)) = load_control(storage).await? else {
+            return refused("the queue doesn't know it");
+        };
+        match control.state {
+            ControlState::Finished => return refused("it is finished"),
+            ControlState::Canceled if state != ControlState::Canceled => return refused("it was canceled"),
+            current if current == state => return Ok(()),
+            _ => control.state = state,
+        }
+        if store_control(storage, &control, Some(revision)).await?.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+impl JobFile {
+    /// Describes a file on this machine. Blocks while it reads the file.
+    pub(crate) fn of(name: &str, path: &Path) -> io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        let size = io::copy(&mut File::open(path)?, &mut hasher)?;
+        Ok(Self { name: name.to_owned(), size, blake3: hasher.finalize().to_hex().to_string() })
+    }
+
+    /// Returns whether the name is a path that stays in the job's folder. Names come from the queue, so they could lead anywhere.
+    pub(crate) fn has_safe_name(&self) -> bool {
+        let plain =
+            |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains(['\\', ':', '\0']);
+        self.name.split('/').all(plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_that_leaves_the_folder_is_unsafe() {
+        let safe =
+            |name: &str| JobFile { name: name.to_owned(), size: 0, blake3: String::new() }.has_safe_name();
+        assert!(safe("plan.idx") && safe("files/1.pdf"));
+        for name in ["", "/etc/passwd", "../x", "files/../../x", "files//x", "C:x", "a\\b", "./x"] {
+            assert!(!safe(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The intents and results of a job, shared by its workers.
+
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::{Result, wire};
+
+/// What a worker is about to send.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The time of the first attempt whose outcome is uncertain or still open, in milliseconds since the Unix epoch by the queue's clock.
+    pub first_attempt: u64,
+    /// The hash of the exact body, as it is in the idempotency key.
+    #[serde(with = "wire::hash")]
+    pub hash: [u8; 16],
+    /// Whether an attempt may have been executed.
+    pub state: IntentState,
+    /// The attempt that wrote this version. It lets a worker recognize its own record after a lost response.
+    pub attempt: String,
+}
+
+/// Whether the service may have executed an attempt of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentState {
+    /// An attempt is in flight, or its outcome is uncertain.
+    Open,
+    /// No attempt was executed.
+    NotSent,
+}
+
+/// An intent as it is in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredIntent {
+    /// The intent.
+    pub intent: Intent,
+    /// The version, which only grows.
+    pub revision: u64,
+}
+
+/// The result of recording an intent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intended {
+    /// It is durable, and has this revision.
+    Recorded(u64),
+    /// The ledger has another version than expected: another worker is or was here.
+    Conflict(StoredIntent),
+}
+
+/// A record of a batch, with its position in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The batch.
+    pub batch: u32,
+    /// The position, which only grows.
+    pub position: u64,
+    /// The record.
+    pub payload: Bytes,
+}
+
+/// The durable truth about the batches of one job.
+pub trait Ledger: Send + Sync + 'static {
+    /// Returns the queue's time since the Unix epoch. It is the only clock that ages of intents are measured with, since those of the workers
+    /// differ.
+    fn now(&self) -> impl Future<Output = Result<Duration>> + Send;
+
+    /// Records an intent: creates it if `expected` is `None`, and otherwise replaces the version with this revision.
+    fn intend(
+        &self,
+        batch: u32,
+        intent: &Intent,
+        expected: Option<u64>,
+    ) -> impl Future<Output = Result<Intended>> + Send;
+
+    /// Returns the intent of a batch.
+    fn intent(&self, batch: u32) -> impl Future<Output = Result<Option<StoredIntent>>> + Send;
+
+    /// Records the result of a batch. The first one is kept: returns whether it is this one.
+    fn conclude(&self, batch: u32, result: Bytes) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Returns the result of a batch.
+    fn result(&self, batch: u32) -> impl Future<Output = Result<Option<Bytes>>> + Send;
+
+    /// Returns intents behind a position, in order, at most `limit`.
+    fn intents(&self, behind: u64, limit: usize) -> impl Future<Output = Result<Vec<Entry>>> + Send;
+
+    /// Returns results behind a position, in order, at most `limit`.
+    fn results(&self, behind: u64, limit: usize) -> impl Future<Output = Result<Vec<Entry>>> + Send;
+}

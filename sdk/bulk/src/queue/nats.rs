@@ -1,0 +1,136 @@
+//! The queue in NATS JetStream.
+//!
+//! | stored in | subjects, keys | contents |
+//! |---|---|---|
+//! | stream `BULK_JOBS` (work queue) | `bulk.jobs.<job>` | one message per waiting batch; one durable consumer per job |
+//! | stream `BULK_INTENTS` | `bulk.intents.<job>.<batch>` | the latest version of each intent, written by compare-and-set |
+//! | stream `BULK_RESULTS` | `bulk.results.<job>.<batch>` | the first result of each batch |
+//! | key-value bucket `bulk_control` | `<job>` | what the workers do |
+//! | key-value bucket `bulk_rate` | the scope | the shared rate limit |
+//! | object store `bulk_files` | `<job>/<file>` | the files of the job |
+
+mod cells;
+mod connect;
+mod entries;
+mod files;
+mod ledger;
+mod monitoring;
+mod pull;
+mod restore;
+mod streams;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use async_nats::{Client, jetstream};
+
+use self::pull::Pull;
+use super::{Control, ControlState, Durability, QueueError, QueueOptions, Result};
+
+/// The stream of waiting batches.
+const JOBS: &str = "BULK_JOBS";
+/// The stream of intents.
+const INTENTS: &str = "BULK_INTENTS";
+/// The stream of results.
+const RESULTS: &str = "BULK_RESULTS";
+/// The bucket of control records.
+const CONTROL: &str = "bulk_control";
+/// The bucket of shared rate limits.
+const RATE: &str = "bulk_rate";
+/// The bucket of files.
+const FILES: &str = "bulk_files";
+
+/// A connection to a queue in NATS JetStream. It reconnects by itself.
+#[derive(Clone, Debug)]
+pub struct NatsQueue {
+    client: Client,
+    context: jetstream::Context,
+    options: Arc<QueueOptions>,
+}
+
+impl NatsQueue {
+    /// Connects to the queue.
+    ///
+    /// # Errors
+    /// [`QueueError::Option`] if a certificate or a credential can't be read, [`QueueError::Connect`] if no server can be reached or the server
+    /// refuses the credentials, and [`QueueError::ServerVersion`] if it is older than NATS 2.12.
+    pub async fn connect(options: QueueOptions) -> Result<Self> {
+        let client = connect::connect(&options).await?;
+        let context = jetstream::ContextBuilder::new().timeout(connect::TIMEOUT).build(client.clone());
+        Ok(Self { client, context, options: Arc::new(options) })
+    }
+
+    /// Checks whether the server syncs each record to disk. It asks the [monitoring address](QueueOptions::monitoring).
+    pub async fn durability(&self) -> Durability {
+        monitoring::durability(&self.options).await
+    }
+
+    /// Returns the storage of one job. Nothing is created before the coordinator starts.
+    ///
+    /// # Errors
+    /// [`QueueError::Job`] if the name can't be part of a subject: it has other characters than letters, digits, `-` and `_`.
+    pub fn job(&self, job: &str) -> Result<NatsJob> {
+        let plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
+        if job.is_empty() || job.len() > 128 || !job.chars().all(plain) {
+            return Err(QueueError::Job {
+                job: job.to_owned(),
+                problem: "a job's name consists of letters, digits, `-` and `_`".to_owned(),
+            });
+        }
+        Ok(NatsJob {
+            queue: self.clone(),
+            job: job.into(),
+            generation: Arc::default(),
+            pulls: Arc::default(),
+        })
+    }
+
+    /// Returns the jobs that need workers: those running or paused, by name.
+    ///
+    /// # Errors
+    /// The queue doesn't respond.
+    pub async fn active_jobs(&self) -> Result<Vec<String>> {
+        let mut active = Vec::new();
+        for (job, value) in cells::all(&self.context, CONTROL).await? {
+            let state = serde_json::from_slice::<Control>(&value).map(|control| control.state);
+            if matches!(state, Ok(ControlState::Running | ControlState::Paused)) {
+                active.push(job);
+            }
+        }
+        active.sort_unstable();
+        Ok(active)
+    }
+}
+
+/// One job in a [`NatsQueue`].
+#[derive(Clone, Debug)]
+pub struct NatsJob {
+    queue: NatsQueue,
+    job: Arc<str>,
+    generation: Arc<RwLock<String>>,
+    pulls: Arc<Mutex<Vec<Pull>>>,
+}
+
+impl NatsJob {
+    fn context(&self) -> &jetstream::Context {
+        &self.queue.context
+    }
+
+    fn jobs_subject(&self) -> String {
+        format!("bulk.jobs.{}", self.job)
+    }
+
+    fn intent_subject(&self, batch: u32) -> String {
+        format!("bulk.intents.{}.{batch}", self.job)
+    }
+
+    fn result_subject(&self, batch: u32) -> String {
+        format!("bulk.results.{}.{batch}", self.job)
+    }
+
+    /// The durable consumer that all workers share. Each generation has its own, since an acknowledgment names only the consumer and a number:
+    /// one for a lost message could otherwise remove another message that has the same number after the restoration.
+    fn consumer(&self) -> String {
+        let generation = self.generation.read().unwrap_or_else(PoisonError::into_inner);
+        format!("{}-{generation}", self.job)
+    }
+}

@@ -1,0 +1,57 @@
+//! Small shared values in key-value buckets.
+//!
+//! A bucket is a stream with a subject per key. Reading and writing that subject directly saves the request for the stream's description, and
+//! reads from the stream's leader: a value that a worker has just failed to replace has to be the latest.
+
+use async_nats::jetstream;
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+
+use super::{CONTROL, NatsJob, RATE, ledger::Written, streams};
+use crate::queue::{Cell, CellKey, QueueError, Result};
+
+impl NatsJob {
+    pub(super) async fn load_cell(&self, key: CellKey<'_>) -> Result<Option<Cell>> {
+        let (bucket, subject) = self.place(key);
+        let message = self.last(&format!("KV_{bucket}"), &subject, "read a shared value").await?;
+        Ok(message.map(|message| Cell { value: message.payload, revision: message.sequence }))
+    }
+
+    pub(super) async fn store_cell(
+        &self,
+        key: CellKey<'_>,
+        value: Bytes,
+        expected: Option<u64>,
+    ) -> Result<Option<u64>> {
+        let (_, subject) = self.place(key);
+        match self.write(subject, value, expected.unwrap_or(0), "write a shared value").await? {
+            Written::At(revision) => Ok(Some(revision)),
+            Written::Conflict => Ok(None),
+        }
+    }
+
+    fn place(&self, key: CellKey<'_>) -> (&'static str, String) {
+        match key {
+            CellKey::Control => (CONTROL, format!("$KV.{CONTROL}.{}", self.job)),
+            CellKey::Rate(scope) => (RATE, format!("$KV.{RATE}.{scope}")),
+        }
+    }
+}
+
+/// Returns all values of a bucket, or none if the bucket doesn't exist.
+pub(super) async fn all(context: &jetstream::Context, bucket: &'static str) -> Result<Vec<(String, Bytes)>> {
+    let action = "list the jobs of the queue";
+    if streams::info(context, &format!("KV_{bucket}")).await?.is_none() {
+        return Ok(Vec::new());
+    }
+    let store = context.get_key_value(bucket).await.map_err(QueueError::unavailable(action))?;
+    let keys = store.keys().await.map_err(QueueError::unavailable(action))?;
+    let keys: Vec<String> = keys.try_collect().await.map_err(QueueError::unavailable(action))?;
+    let mut values = Vec::with_capacity(keys.len());
+    for key in keys {
+        if let Some(value) = store.get(&key).await.map_err(QueueError::unavailable(action))? {
+            values.push((key, value));
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,202 @@
+//! The waiting batches: a work-queue stream with one durable pull consumer per job.
+
+use std::{
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_nats::{
+    HeaderMap, Message, RequestErrorKind, StatusCode,
+    header::NATS_MESSAGE_ID,
+    jetstream::{
+        self, ErrorCode,
+        consumer::{self, AckPolicy, pull},
+        stream::ConsumerErrorKind,
+    },
+};
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::{JOBS, NatsJob, pull::Pull};
+use crate::queue::{Lease, Queue, QueueError, QueueStats, Result, Storage};
+
+/// How long a lease lasts without an extension.
+pub(super) const LEASE: Duration = Duration::from_mins(1);
+/// The number of additions in flight.
+const PUTS: usize = 256;
+/// The number of leases that all workers of a job can hold. It is no limit in practice: a worker holds as many as requests are in flight.
+const MAX_LEASES: i64 = 100_000;
+/// The number of pulls that can wait at the server, one per worker.
+const MAX_PULLS: i64 = 10_000;
+
+impl NatsJob {
+    /// Creates the consumer of this generation.
+    pub(super) async fn ensure_consumer(&self) -> Result<()> {
+        let config = pull::Config {
+            durable_name: Some(self.consumer()),
+            filter_subject: self.jobs_subject(),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: self.lease_time(),
+            max_ack_pending: MAX_LEASES,
+            max_waiting: MAX_PULLS,
+            // Without a limit at the server: a worker that is delivered a batch too often gives it a result, which a server that silently stops
+            // delivering it can't.
+            max_deliver: -1,
+            ..pull::Config::default()
+        };
+        self.context()
+            .create_consumer_on_stream(config, JOBS)
+            .await
+            .map(drop)
+            .map_err(QueueError::unavailable("create the consumer of the job"))
+    }
+
+    async fn put_one(&self, batch: u32, id: String) -> Result<()> {
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_MESSAGE_ID, id);
+        let action = "add a batch to the queue";
+        let payload = Bytes::from(batch.to_string());
+        self.context()
+            .publish_with_headers(self.jobs_subject(), headers, payload)
+            .await
+            .map_err(QueueError::unavailable(action))?
+            .await
+            .map(drop)
+            .map_err(QueueError::unavailable(action))
+    }
+
+    /// Sends an acknowledgment and waits until the server has processed it.
+    async fn acknowledge(&self, lease: &Lease, kind: &'static str, action: &'static str) -> Result<()> {
+        self.queue
+            .client
+            .request(lease.token.clone(), Bytes::from_static(kind.as_bytes()))
+            .await
+            .map(drop)
+            .map_err(|error| match error.kind() {
+                RequestErrorKind::NoResponders => QueueError::Lost { action },
+                _ => QueueError::Unavailable { action, source: error.into() },
+            })
+    }
+}
+
+impl Queue for NatsJob {
+    async fn put(&self, batches: &[u32], round: u32) -> Result<()> {
+        stream::iter(batches.to_vec())
+            .map(|batch| {
+                let id = match round {
+                    0 => format!("{}/{batch}", self.job),
+                    _ => format!("{}/{batch}#{round}", self.job),
+                };
+                self.put_one(batch, id)
+            })
+            .buffer_unordered(PUTS)
+            .try_collect()
+            .await
+    }
+
+    async fn take(&self, wait: Duration) -> Result<Option<Lease>> {
+        let action = "take a batch from the queue";
+        let client = &self.queue.client;
+        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{JOBS}.{}", self.consumer());
+        let mut pull = match self.idle_pull(&subject) {
+            Some(pull) => pull,
+            None => Pull::new(client, subject).await?,
+        };
+        let message = pull.next(client, wait).await?;
+        self.pulls().push(pull);
+        match message.status {
+            None => self.lease(message).map(Some),
+            Some(StatusCode::NOT_FOUND | StatusCode::TIMEOUT) => Ok(None),
+            Some(StatusCode::NO_RESPONDERS) => Err(QueueError::Lost { action }),
+            Some(status) => {
+                let text = message.description.unwrap_or_default();
+                if text.contains("Consumer Deleted") || text.contains("Consumer is deleted") {
+                    return Err(QueueError::Lost { action });
+                }
+                Err(QueueError::Unavailable { action, source: format!("{status} {text}").into() })
+            }
+        }
+    }
+
+    async fn extend(&self, lease: &Lease) -> Result<()> {
+        self.queue
+            .client
+            .publish(lease.token.clone(), Bytes::from_static(b"+WPI"))
+            .await
+            .map_err(QueueError::unavailable("extend the lease of a batch"))
+    }
+
+    async fn done(&self, lease: &Lease) -> Result<()> {
+        self.acknowledge(lease, "+ACK", "remove a batch from the queue").await
+    }
+
+    async fn reject(&self, lease: &Lease) -> Result<()> {
+        // A second entry of its own, added before the first one is removed: a negative acknowledgment would count as a failed delivery.
+        self.put_one(lease.batch, format!("{}/{}@{}", self.job, lease.batch, lease.token)).await?;
+        self.done(lease).await
+    }
+
+    async fn stats(&self) -> Result<QueueStats> {
+        let action = "count the entries of the queue";
+        let consumer = self.consumer_info(action).await?.ok_or(QueueError::Lost { action })?;
+        // The consumer's own count of waiting messages is off after deletions, until the next pull that finds none.
+        let stream = self.context().get_stream(JOBS).await.map_err(QueueError::unavailable(action))?;
+        let mut subjects =
+            stream.info_with_subjects(self.jobs_subject()).await.map_err(QueueError::unavailable(action))?;
+        let mut entries = 0;
+        while let Some((_, messages)) = subjects.try_next().await.map_err(QueueError::unavailable(action))? {
+            entries += messages as u64;
+        }
+        let leased = (consumer.num_ack_pending as u64).min(entries);
+        Ok(QueueStats { waiting: entries - leased, leased })
+    }
+}
+
+impl NatsJob {
+    /// Returns a subscription that isn't in use; those of earlier generations end.
+    fn idle_pull(&self, subject: &str) -> Option<Pull> {
+        let mut pulls = self.pulls();
+        pulls.retain(|pull| pull.subject() == subject);
+        pulls.pop()
+    }
+
+    fn pulls(&self) -> MutexGuard<'_, Vec<Pull>> {
+        self.pulls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the description of the consumer of this generation, or `None` if it doesn't exist.
+    pub(super) async fn consumer_info(&self, action: &'static str) -> Result<Option<consumer::Info>> {
+        let consumer =
+            self.context().get_consumer_from_stream::<pull::Config, _, _>(self.consumer(), JOBS).await;
+        match consumer {
+            Ok(consumer) => Ok(Some(consumer.cached_info().clone())),
+            Err(error) => match error.kind() {
+                ConsumerErrorKind::JetStream(cause)
+                    if matches!(
+                        cause.error_code(),
+                        ErrorCode::CONSUMER_NOT_FOUND | ErrorCode::STREAM_NOT_FOUND
+                    ) =>
+                {
+                    Ok(None)
+                }
+                _ => Err(QueueError::Unavailable { action, source: error.into() }),
+            },
+        }
+    }
+
+    fn lease(&self, message: Message) -> Result<Lease> {
+        let unreadable =
+            |problem: &str| QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() };
+        let batch = std::str::from_utf8(&message.payload)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or_else(|| unreadable("the queue contains an entry that isn't a batch number"))?;
+        let message = jetstream::Message { message, context: self.context().clone() };
+        let deliveries = match message.info() {
+            Ok(info) => u32::try_from(info.delivered).unwrap_or(u32::MAX),
+            Err(_) => return Err(unreadable("the queue contains an entry that can't be acknowledged")),
+        };
+        let token = message.reply.as_ref().map(ToString::to_string).unwrap_or_default();
+        Ok(Lease { batch, deliveries, token })
+    }
+}

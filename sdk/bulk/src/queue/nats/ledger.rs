@@ -1,0 +1,201 @@
+//! Intents and results: one subject per batch, written by compare-and-set on the subject's last sequence.
+
+use std::time::Duration;
+
+use async_nats::{
+    HeaderMap, Message, StatusCode, Subject,
+    header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_SEQUENCE, NATS_SUBJECT},
+    jetstream::{
+        ErrorCode, context::PublishErrorKind, message::StreamMessage, stream::LastRawMessageErrorKind,
+    },
+};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::time::timeout;
+
+use super::{INTENTS, NatsJob, RESULTS, connect::TIMEOUT};
+use crate::queue::{Entry, Intended, Intent, Ledger, QueueError, Result, StoredIntent};
+
+/// The status that ends a batch of direct reads.
+const END_OF_BATCH: u16 = 204;
+
+/// What happened to a conditional write.
+pub(super) enum Written {
+    /// It is durable at this position.
+    At(u64),
+    /// The subject has another last message.
+    Conflict,
+}
+
+impl NatsJob {
+    /// Appends a message if the last one of its subject is the expected one (0: none).
+    pub(super) async fn write(
+        &self,
+        subject: String,
+        payload: Bytes,
+        expected: u64,
+        action: &'static str,
+    ) -> Result<Written> {
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
+        let published = async { self.context().publish_with_headers(subject, headers, payload).await?.await };
+        match published.await {
+            Ok(ack) => Ok(Written::At(ack.sequence)),
+            Err(error) => match error.kind() {
+                PublishErrorKind::WrongLastSequence => Ok(Written::Conflict),
+                PublishErrorKind::StreamNotFound => Err(QueueError::Lost { action }),
+                _ => Err(QueueError::Unavailable { action, source: error.into() }),
+            },
+        }
+    }
+
+    /// Reads the last message of a subject from the stream's leader, which a follower's copy can lag behind.
+    pub(super) async fn last(
+        &self,
+        stream: &str,
+        subject: &str,
+        action: &'static str,
+    ) -> Result<Option<StreamMessage>> {
+        let stream =
+            self.context().get_stream_no_info(stream).await.map_err(QueueError::unavailable(action))?;
+        match stream.get_last_raw_message_by_subject(subject).await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) => match error.kind() {
+                LastRawMessageErrorKind::NoMessageFound => Ok(None),
+                LastRawMessageErrorKind::JetStream(cause)
+                    if cause.error_code() == ErrorCode::NO_MESSAGE_FOUND =>
+                {
+                    Ok(None)
+                }
+                LastRawMessageErrorKind::JetStream(cause)
+                    if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Err(QueueError::Lost { action })
+                }
+                _ => Err(QueueError::Unavailable { action, source: error.into() }),
+            },
+        }
+    }
+
+    /// Reads messages behind a position with one request. It needs no consumer, so it works the same after a restart or a restoration.
+    async fn read(&self, stream: &str, filter: String, behind: u64, limit: usize) -> Result<Vec<Entry>> {
+        let action = "read the records of the job";
+        let client = &self.queue.client;
+        let inbox = client.new_inbox();
+        let mut replies = client.subscribe(inbox.clone()).await.map_err(QueueError::unavailable(action))?;
+        let request = serde_json::json!({ "seq": behind + 1, "next_by_subj": filter, "batch": limit });
+        client
+            .publish_with_reply(
+                format!("$JS.API.DIRECT.GET.{stream}"),
+                inbox,
+                Bytes::from(request.to_string()),
+            )
+            .await
+            .map_err(QueueError::unavailable(action))?;
+        let mut entries = Vec::new();
+        loop {
+            let reply =
+                timeout(TIMEOUT, replies.next()).await.map_err(QueueError::unavailable(action))?.ok_or_else(
+                    || QueueError::Unavailable { action, source: "the connection is closed".into() },
+                )?;
+            match reply.status {
+                None => entries.push(self.entry(reply)?),
+                Some(StatusCode::NOT_FOUND) => break,
+                Some(status) if status.as_u16() == END_OF_BATCH => break,
+                Some(StatusCode::NO_RESPONDERS) => return Err(QueueError::Lost { action }),
+                Some(status) => {
+                    let text = reply.description.unwrap_or_default();
+                    return Err(QueueError::Unavailable {
+                        action,
+                        source: format!("{status} {text}").into(),
+                    });
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    fn entry(&self, message: Message) -> Result<Entry> {
+        let headers = message.headers.unwrap_or_default();
+        let position = headers.get(NATS_SEQUENCE).and_then(|value| value.as_str().parse().ok());
+        let batch = headers.get(NATS_SUBJECT).and_then(|value| batch_of(value.as_str()));
+        match (position, batch) {
+            (Some(position), Some(batch)) => Ok(Entry { batch, position, payload: message.payload }),
+            _ => Err(self.unreadable("a record doesn't name its batch")),
+        }
+    }
+
+    fn unreadable(&self, problem: &str) -> QueueError {
+        QueueError::Job { job: self.job.to_string(), problem: problem.to_owned() }
+    }
+
+    async fn stored_intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
+        let Some(message) = self.last(INTENTS, &self.intent_subject(batch), "read an intent").await? else {
+            return Ok(None);
+        };
+        let intent = serde_json::from_slice(&message.payload)
+            .map_err(|_| self.unreadable(&format!("the intent of batch {batch} is unreadable")))?;
+        Ok(Some(StoredIntent { intent, revision: message.sequence }))
+    }
+}
+
+/// The batch is the last part of the subject.
+fn batch_of(subject: &str) -> Option<u32> {
+    subject.rsplit('.').next()?.parse().ok()
+}
+
+impl Ledger for NatsJob {
+    async fn now(&self) -> Result<Duration> {
+        let action = "read the time of the queue";
+        let subject: Subject = format!("$JS.API.STREAM.INFO.{RESULTS}").into();
+        let message = self
+            .queue
+            .client
+            .request(subject, Bytes::new())
+            .await
+            .map_err(QueueError::unavailable(action))?;
+        let unreadable = || QueueError::Unavailable { action, source: "the server doesn't report it".into() };
+        let info: serde_json::Value = serde_json::from_slice(&message.payload).map_err(|_| unreadable())?;
+        let time = info["ts"]
+            .as_str()
+            .and_then(|text| text.parse::<jiff::Timestamp>().ok())
+            .ok_or_else(unreadable)?;
+        Duration::try_from(time.as_duration()).map_err(|_| unreadable())
+    }
+
+    async fn intend(&self, batch: u32, intent: &Intent, expected: Option<u64>) -> Result<Intended> {
+        let action = "record an intent";
+        let payload = serde_json::to_vec(intent).map_err(QueueError::unavailable(action))?;
+        match self.write(self.intent_subject(batch), payload.into(), expected.unwrap_or(0), action).await? {
+            Written::At(revision) => Ok(Intended::Recorded(revision)),
+            Written::Conflict => match self.stored_intent(batch).await? {
+                // The record of a call whose response was lost.
+                Some(stored) if stored.intent == *intent => Ok(Intended::Recorded(stored.revision)),
+                Some(stored) => Ok(Intended::Conflict(stored)),
+                None => Err(QueueError::Lost { action }),
+            },
+        }
+    }
+
+    async fn intent(&self, batch: u32) -> Result<Option<StoredIntent>> {
+        self.stored_intent(batch).await
+    }
+
+    async fn conclude(&self, batch: u32, result: Bytes) -> Result<bool> {
+        let written = self.write(self.result_subject(batch), result, 0, "record a result").await?;
+        Ok(matches!(written, Written::At(_)))
+    }
+
+    async fn result(&self, batch: u32) -> Result<Option<Bytes>> {
+        let message = self.last(RESULTS, &self.result_subject(batch), "read a result").await?;
+        Ok(message.map(|message| message.payload))
+    }
+
+    async fn intents(&self, behind: u64, limit: usize) -> Result<Vec<Entry>> {
+        self.read(INTENTS, format!("bulk.intents.{}.*", self.job), behind, limit).await
+    }
+
+    async fn results(&self, behind: u64, limit: usize) -> Result<Vec<Entry>> {
+        self.read(RESULTS, format!("bulk.results.{}.*", self.job), behind, limit).await
+    }
+}

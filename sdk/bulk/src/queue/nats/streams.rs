@@ -1,0 +1,139 @@
+//! The streams and buckets, created when they are missing.
+
+use std::time::Duration;
+
+use async_nats::jetstream::{
+    self, ErrorCode,
+    context::{CreateStreamErrorKind, GetStreamErrorKind},
+    kv, object_store,
+    stream::{Config, DiscardPolicy, RetentionPolicy, StorageType},
+};
+
+use super::{CONTROL, FILES, INTENTS, JOBS, RATE, RESULTS};
+use crate::queue::{QueueError, Result};
+
+/// How long the server remembers message IDs. An interrupted `put` is repeated within this time without adding batches twice; later, the ledger
+/// makes the second entry harmless.
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(10);
+
+/// Creates each stream that doesn't exist, and refuses one whose settings would lose records.
+pub(super) async fn ensure(context: &jetstream::Context, replicas: usize) -> Result<()> {
+    let base = Config {
+        storage: StorageType::File,
+        num_replicas: replicas,
+        allow_direct: true,
+        ..Config::default()
+    };
+    ensure_stream(
+        context,
+        Config {
+            name: JOBS.to_owned(),
+            subjects: vec!["bulk.jobs.*".to_owned()],
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            duplicate_window: DUPLICATE_WINDOW,
+            ..base.clone()
+        },
+    )
+    .await?;
+    for (name, subject) in [(INTENTS, "bulk.intents.*.*"), (RESULTS, "bulk.results.*.*")] {
+        ensure_stream(
+            context,
+            Config {
+                name: name.to_owned(),
+                subjects: vec![subject.to_owned()],
+                retention: RetentionPolicy::Limits,
+                discard: DiscardPolicy::Old,
+                max_messages_per_subject: 1,
+                ..base.clone()
+            },
+        )
+        .await?;
+    }
+    for bucket in [CONTROL, RATE] {
+        if !exists(context, &format!("KV_{bucket}")).await? {
+            let config = kv::Config {
+                bucket: bucket.to_owned(),
+                history: 1,
+                num_replicas: replicas,
+                ..kv::Config::default()
+            };
+            context
+                .create_key_value(config)
+                .await
+                .map_err(QueueError::unavailable("create a bucket of the queue"))?;
+        }
+    }
+    if !exists(context, &format!("OBJ_{FILES}")).await? {
+        let config = object_store::Config {
+            bucket: FILES.to_owned(),
+            num_replicas: replicas,
+            ..object_store::Config::default()
+        };
+        context
+            .create_object_store(config)
+            .await
+            .map_err(QueueError::unavailable("create the file store of the queue"))?;
+    }
+    Ok(())
+}
+
+async fn exists(context: &jetstream::Context, stream: &str) -> Result<bool> {
+    Ok(info(context, stream).await?.is_some())
+}
+
+/// Returns the description of a stream, or `None` if it doesn't exist.
+pub(super) async fn info(
+    context: &jetstream::Context,
+    stream: &str,
+) -> Result<Option<jetstream::stream::Info>> {
+    match context.get_stream(stream).await {
+        Ok(stream) => Ok(Some(stream.cached_info().clone())),
+        Err(error) => match error.kind() {
+            GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND => {
+                Ok(None)
+            }
+            _ => Err(QueueError::Unavailable {
+                action: "look for the streams of the queue",
+                source: error.into(),
+            }),
+        },
+    }
+}
+
+async fn ensure_stream(context: &jetstream::Context, wanted: Config) -> Result<()> {
+    let found = match info(context, &wanted.name).await? {
+        Some(found) => found.config,
+        None => match context.create_stream(wanted.clone()).await {
+            Ok(created) => created.cached_info().config.clone(),
+            // Another process has created it in between.
+            Err(error) if matches!(error.kind(), CreateStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NAME_EXIST) => {
+                info(context, &wanted.name).await?.map_or_else(|| wanted.clone(), |found| found.config)
+            }
+            Err(error) => {
+                return Err(QueueError::Unavailable {
+                    action: "create a stream of the queue",
+                    source: error.into(),
+                });
+            }
+        },
+    };
+    let differs =
+        |setting: &str| QueueError::Incompatible { stream: wanted.name.clone(), problem: setting.to_owned() };
+    if found.subjects != wanted.subjects {
+        return Err(differs("its subjects differ"));
+    }
+    if found.retention != wanted.retention {
+        return Err(differs("its retention policy differs"));
+    }
+    if found.max_messages_per_subject.max(0) != wanted.max_messages_per_subject {
+        return Err(differs("its limit per subject differs"));
+    }
+    if found.storage != StorageType::File {
+        return Err(differs("it isn't stored in files"));
+    }
+    if found.max_messages > 0 || found.max_bytes > 0 || !found.max_age.is_zero() {
+        return Err(differs("it has a limit on messages, bytes or age, beyond which it drops records"));
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! How to reach the queue.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use secrecy::SecretString;
+use url::Url;
+
+use super::QueueError;
+
+/// How a worker or a coordinator authenticates with the queue.
+///
+/// It is never stored with a job, and never appears in errors, logs or `Debug` output.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum QueueAuth {
+    /// No credentials, or those of the client certificate.
+    #[default]
+    None,
+    /// A user name and a password.
+    UserPassword {
+        /// The user.
+        user: String,
+        /// The password.
+        password: SecretString,
+    },
+    /// A token.
+    Token(SecretString),
+    /// A credentials file (`.creds`), with a user JWT and its NKey seed.
+    CredentialsFile(PathBuf),
+    /// An NKey seed (`SU…`).
+    NkeySeed(SecretString),
+}
+
+/// The address, the credentials and the TLS settings of the queue, and how many servers of a cluster store its data.
+#[derive(Clone, Debug)]
+pub struct QueueOptions {
+    pub(crate) servers: Vec<Server>,
+    pub(crate) auth: QueueAuth,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) client_certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) require_tls: bool,
+    pub(crate) replicas: usize,
+    pub(crate) monitoring: Option<Url>,
+    pub(crate) lease: Option<Duration>,
+}
+
+/// The address of one server, without credentials.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) url: Url,
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.url.as_str().trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl QueueOptions {
+    /// Creates options for the queue at an address such as `nats://queue.example.com:4222`. `tls://` requires TLS; several servers of a
+    /// cluster are separated by commas. The address may contain credentials: `nats://user:password@…` or `nats://token@…`.
+    ///
+    /// # Errors
+    /// [`QueueError::Option`] if the address is invalid.
+    pub fn new(address: &str) -> Result<Self, QueueError> {
+        let mut servers = Vec::new();
+        let mut auth = QueueAuth::None;
+        for part in address.split(',').map(str::trim) {
+            let (server, found) =
+                parse_server(part).map_err(|problem| QueueError::Option { option: "address", problem })?;
+            servers.push(server);
+            if !matches!(found, QueueAuth::None) {
+                auth = found;
+            }
+        }
+        Ok(Self {
+            servers,
+            auth,
+            ca_file: None,
+            client_certificate: None,
+            require_tls: false,
+            replicas: 1,
+            monitoring: None,
+            lease: None,
+        })
+    }
+
+    /// Sets the credentials. They replace those of the address.
+    #[must_use]
+    pub fn auth(mut self, auth: QueueAuth) -> Self {
+        self.auth = auth;
+        self
+    }
+
+    /// Trusts only the certificate authorities in this PEM file. By default, those of the operating system are trusted.
+    #[must_use]
+    pub fn ca_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.ca_file = Some(path.as_ref().to_owned());
+        self.require_tls = true;
+        self
+    }
+
+    /// Presents a client certificate: PEM files with the certificate chain and the private key.
+    #[must_use]
+    pub fn client_certificate(mut self, certificate: impl AsRef<Path>, key: impl AsRef<Path>) -> Self {
+        self.client_certificate = Some((certificate.as_ref().to_owned(), key.as_ref().to_owned()));
+        self.require_tls = true;
+        self
+    }
+
+    /// Refuses connections without TLS.
+    #[must_use]
+    pub fn require_tls(mut self) -> Self {
+        self.require_tls = true;
+        self
+    }
+
+    /// Sets the number of servers in a cluster that store each record, from 1 (the default) to 5. It applies when a stream is created.
+    ///
+    /// # Errors
+    /// [`QueueError::Option`] if the number isn't between 1 and 5.
+    pub fn replicas(mut self, replicas: usize) -> Result<Self, QueueError> {
+        if !(1..=5).contains(&replicas) {
+            return Err(QueueError::Option {
+                option: "replicas",
+                problem: format!("{replicas} isn't between 1 and 5"),
+            });
+        }
+        self.replicas = replicas;
+        Ok(self)
+    }
+
+    /// Sets the server's monitoring address, such as `http://queue.example.com:8222`. It is the only place where the server tells whether it
+    /// syncs each record to disk; see [`Durability`](super::Durability).
+    ///
+    /// # Errors
+    /// [`QueueError::Option`] if the address is invalid.
+    pub fn monitoring(mut self, address: &str) -> Result<Self, QueueError> {
+        let invalid = |problem: String| QueueError::Option { option: "monitoring address", problem };
+        let url = Url::parse(address).map_err(|error| invalid(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(invalid(format!("unsupported scheme `{}`; use http:// or https://", url.scheme())));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(invalid("it contains credentials, which NATS's monitoring doesn't have".to_owned()));
+        }
+        self.monitoring = Some(url);
+        Ok(self)
+    }
+
+    /// Sets how long the queue waits for a worker that has leased a batch and doesn't respond before another worker gets it; one minute by
+    /// default. Workers extend their leases three times as often.
+    #[must_use]
+    pub fn lease(mut self, time: Duration) -> Self {
+        self.lease = Some(time);
+        self
+    }
+
+    /// The addresses for messages.
+    pub(crate) fn display_address(&self) -> String {
+        self.servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// Parses one address. Problems never quote the address: it may contain a password.
+fn parse_server(address: &str) -> Result<(Server, QueueAuth), String> {
+    if address.is_empty() {
+        return Err("it is empty; use nats://HOST:PORT".to_owned());
+    }
+    let mut url =
+        if address.contains("://") { Url::parse(address) } else { Url::parse(&format!("nats://{address}")) }
+            .map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "nats" | "tls") {
+        return Err(format!("unsupported scheme `{}`; use nats:// or tls://", url.scheme()));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err("the host is missing; use nats://HOST:PORT".to_owned());
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err("unexpected text after the port; use nats://HOST:PORT".to_owned());
+    }
+    let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let auth = match (url.username(), url.password()) {
+        ("", None) => QueueAuth::None,
+        ("", Some(_)) => return Err("a password without a user".to_owned()),
+        (token, None) => QueueAuth::Token(decoded(token).into()),
+        (user, Some(password)) => {
+            QueueAuth::UserPassword { user: decoded(user), password: decoded(password).into() }
+        }
+    };
+    // Neither fails on a URL with a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Ok((Server { url }, auth))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(address: &str) -> String {
+        QueueOptions::new(address).expect_err(address).to_string()
+    }
+
+    #[test]
+    fn an_address_may_omit_scheme_and_port() {
+        let options = QueueOptions::new("queue.example.com").expect("valid");
+        assert_eq!(options.display_address(), "nats://queue.example.com");
+    }
+
+    #[test]
+    fn a_cluster_has_several_addresses() {
+        let options = QueueOptions::new("nats://a.test:4222, tls://b.test:4223").expect("valid");
+        assert_eq!(options.display_address(), "nats://a.test:4222,tls://b.test:4223");
+    }
+
+    #[test]
+    fn credentials_in_the_address_appear_neither_in_messages_nor_in_debug_output() {
+        let options = QueueOptions::new("nats://ada:s3cr%40t@a.test:4222").expect("valid");
+        assert_eq!(options.display_address(), "nats://a.test:4222");
+        assert!(!format!("{options:?}").contains("s3cr"), "{options:?}");
+        let QueueAuth::UserPassword { user, password } = &options.auth else { panic!("{options:?}") };
+        assert_eq!((user.as_str(), secrecy::ExposeSecret::expose_secret(password)), ("ada", "s3cr@t"));
+        for wrong in [
+            "http://ada:s3cret@a.test",
+            "nats://ada:s3cret@a.test/x",
+            "nats://ada:s3cret@a.test:99999",
+            "nats://:s3cret@a",
+        ] {
+            assert!(!problem(wrong).contains("s3cret"), "{}", problem(wrong));
+        }
+    }
+
+    #[test]
+    fn a_user_without_a_password_is_a_token() {
+        let options = QueueOptions::new("nats://t0ken@a.test").expect("valid");
+        assert!(matches!(options.auth, QueueAuth::Token(_)));
+    }
+
+    #[test]
+    fn an_invalid_address_names_the_problem() {
+        assert_eq!(
+            problem("http://a.test"),
+            "invalid queue address: unsupported scheme `http`; use nats:// or tls://"
+        );
+        assert_eq!(problem(""), "invalid queue address: it is empty; use nats://HOST:PORT");
+        assert_eq!(
+            problem("nats://a.test/jobs"),
+            "invalid queue address: unexpected text after the port; use nats://HOST:PORT"
+        );
+        assert_eq!(problem("nats://a.test:123456"), "invalid queue address: invalid port number");
+    }
+}

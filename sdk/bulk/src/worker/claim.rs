@@ -1,0 +1,203 @@
+//! A worker's claim on a batch: what the ledger says about earlier attempts, and the version of the intent that this worker wrote.
+//!
+//! The ledger has the first attempt that is uncertain or open. As long as no attempt is uncertain, the claim can be withdrawn or renewed with
+//! a later time; both replace exactly the version that this worker wrote, so they fail if another worker has adopted the intent in the meantime.
+//! From then on, and after any uncertain attempt, the time stays.
+//!
+//! An intent that can't be recorded within [`MAX_WAIT`] is given up. This bounds the time between the loss of a ledger and the last record of a
+//! worker that hasn't noticed it; the margin of an hour in the age of keys covers it.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    journal::{Record, UnixMillis},
+    plan::Prepared,
+    queue::{Intended, Intent, IntentState, Ledger, QueueError, StoredIntent},
+    state::{RESEND_WITHIN, Situation},
+};
+
+/// How long recording an intent may take.
+const MAX_WAIT: Duration = Duration::from_mins(1);
+/// The pause after a failed attempt to record it.
+const RETRY: Duration = Duration::from_millis(250);
+/// A claim without an uncertain attempt is renewed after this time.
+const RENEW_AFTER: Duration = Duration::from_mins(10);
+/// A first attempt may seem to be this far in the future: clocks that follow the queue's clock differ by the delay of the connection.
+const AHEAD: Duration = Duration::from_mins(5);
+
+/// A claim on a batch.
+#[derive(Debug)]
+pub(super) struct Claim {
+    batch: u32,
+    emails: u16,
+    hash: [u8; 16],
+    /// Names this claim in the ledger.
+    name: String,
+    /// A batch without an intent may have been attempted at this time, in a ledger that was lost.
+    possibly_attempted: Option<u64>,
+    held: Option<Held>,
+    attempts: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    first_attempt: u64,
+    revision: u64,
+    /// Whether an attempt may have been executed: one of another worker, or one of this worker with an uncertain outcome.
+    uncertain: bool,
+}
+
+/// What to do before an attempt.
+#[derive(Debug)]
+pub(super) enum Before {
+    /// Send: the intent is durable.
+    Send,
+    /// Don't send: the batch has a result.
+    Ended,
+    /// Don't send: this is the result.
+    Settle(Record),
+    /// Don't send, and leave the batch: the intent can't be recorded.
+    Abandon(QueueError),
+}
+
+impl Claim {
+    pub(super) fn new(prepared: &Prepared, name: String, possibly_attempted: Option<u64>) -> Self {
+        Self {
+            batch: prepared.batch,
+            emails: prepared.emails(),
+            hash: prepared.hash,
+            name,
+            possibly_attempted,
+            held: None,
+            attempts: 0,
+        }
+    }
+
+    /// Makes sure that the intent is durable, and that another attempt is safe.
+    pub(super) async fn before_attempt(
+        &mut self,
+        ledger: &impl Ledger,
+        now: impl Fn() -> Duration,
+    ) -> Before {
+        let deadline = Instant::now() + MAX_WAIT;
+        loop {
+            let error = match self.try_before_attempt(ledger, unix_ms(now())).await {
+                Ok(before) => return before,
+                Err(error) => error,
+            };
+            // In a new ledger, this claim might hide an attempt that only the lost one had.
+            if !matches!(error, QueueError::Unavailable { .. }) || Instant::now() >= deadline {
+                return Before::Abandon(error);
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn try_before_attempt(&mut self, ledger: &impl Ledger, now: u64) -> Result<Before, QueueError> {
+        let mut found = None;
+        loop {
+            let (intent, expected, uncertain) = match (&found, self.held.clone()) {
+                (Some(StoredIntent { intent, revision }), _) => {
+                    if ledger.result(self.batch).await?.is_some() {
+                        return Ok(Before::Ended);
+                    }
+                    let open = intent.state == IntentState::Open;
+                    if open && intent.hash != self.hash {
+                        let reason = "the content differs from the content of the first attempt".into();
+                        return Ok(Before::Settle(Record::Unknown { batch: self.batch, reason }));
+                    }
+                    (self.intent(if open { intent.first_attempt } else { now }), Some(*revision), open)
+                }
+                (None, Some(held)) if held.uncertain => return Ok(self.resend_since(held.first_attempt, now)),
+                (None, Some(held)) if !is_older(held.first_attempt, now, RENEW_AFTER) => {
+                    return Ok(Before::Send);
+                }
+                (None, Some(held)) => (self.intent(now), Some(held.revision), false),
+                (None, None) => {
+                    let first = self.possibly_attempted.map_or(now, |time| time.min(now));
+                    (self.intent(first), None, self.possibly_attempted.is_some())
+                }
+            };
+            if uncertain && let Before::Settle(expired) = self.resend_since(intent.first_attempt, now) {
+                return Ok(Before::Settle(expired));
+            }
+            match ledger.intend(self.batch, &intent, expected).await? {
+                Intended::Recorded(revision) => {
+                    self.held = Some(Held { first_attempt: intent.first_attempt, revision, uncertain });
+                    return Ok(Before::Send);
+                }
+                Intended::Conflict(stored) => {
+                    self.held = None;
+                    found = Some(stored);
+                }
+            }
+        }
+    }
+
+    fn intent(&mut self, first_attempt: u64) -> Intent {
+        self.attempts += 1;
+        Intent {
+            first_attempt,
+            hash: self.hash,
+            state: IntentState::Open,
+            attempt: format!("{}.{}", self.name, self.attempts),
+        }
+    }
+
+    /// Sends again while the service remembers the key.
+    fn resend_since(&self, first_attempt: u64, now: u64) -> Before {
+        let age = age(first_attempt, now);
+        if age.is_some_and(|age| age < RESEND_WITHIN) {
+            return Before::Send;
+        }
+        let situation = Situation { batch: self.batch, emails: self.emails, age, earlier_uncertain: true };
+        Before::Settle(situation.expired(None))
+    }
+
+    /// Describes the claim for the decision on a result.
+    pub(super) fn situation(&self, now: Duration) -> Situation {
+        let now = unix_ms(now);
+        let (first, uncertain) =
+            self.held.as_ref().map_or((now, true), |held| (held.first_attempt, held.uncertain));
+        Situation {
+            batch: self.batch,
+            emails: self.emails,
+            age: age(first, now),
+            earlier_uncertain: uncertain,
+        }
+    }
+
+    /// Remembers that the outcome of an attempt is uncertain.
+    pub(super) fn set_uncertain(&mut self) {
+        if let Some(held) = &mut self.held {
+            held.uncertain = true;
+        }
+    }
+
+    /// Whether an earlier attempt may have been executed.
+    pub(super) fn is_uncertain(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.uncertain)
+    }
+
+    /// Withdraws the intent if no attempt was executed. If this fails, the batch only ages from its first attempt on.
+    pub(super) async fn withdraw(&mut self, ledger: &impl Ledger) {
+        let Some(held) = self.held.take().filter(|held| !held.uncertain) else { return };
+        let intent = Intent { state: IntentState::NotSent, ..self.intent(held.first_attempt) };
+        let _ = ledger.intend(self.batch, &intent, Some(held.revision)).await;
+    }
+}
+
+fn unix_ms(now: Duration) -> u64 {
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn is_older(first: u64, now: u64, than: Duration) -> bool {
+    age(first, now).is_none_or(|age| age > than)
+}
+
+fn age(first_attempt: u64, now: u64) -> Option<Duration> {
+    let (first_attempt, now) = (UnixMillis(first_attempt), UnixMillis(now));
+    now.since(first_attempt).or_else(|| now.after(AHEAD).since(first_attempt).map(|_| Duration::ZERO))
+}

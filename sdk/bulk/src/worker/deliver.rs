@@ -1,0 +1,268 @@
+//! The delivery of one batch by a worker: lease, intent, attempts, result.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use http::HeaderMap;
+use tokio::time::{Instant, interval, sleep, timeout};
+
+use super::{
+    Shared, WorkerEvent,
+    claim::{Before, Claim},
+    renderer::RenderError,
+};
+use crate::{
+    error::BulkError,
+    journal::{Record, UnixMillis},
+    key::idempotency_key,
+    pace::{Observation, Permit, shared::Seen},
+    queue::{Backend, IntentState, Lease, QueueError},
+    run::{MAX_FAILING, Stop},
+    sender::{SendRequest, Sender},
+    state::{AttemptResult, Decision, Next, decide},
+};
+
+/// The pause after a failed attempt to record a result.
+const RETRY: Duration = Duration::from_millis(250);
+/// How long a stopping worker tries to record a result.
+const GRACE: Duration = Duration::from_secs(10);
+/// The pause for a quota whose end the service didn't name.
+const QUOTA_PAUSE: Duration = Duration::from_mins(15);
+
+/// How a delivery ended.
+#[derive(Debug)]
+pub(super) enum Delivered {
+    /// The batch has a result.
+    Settled,
+    /// The batch is left to another delivery.
+    Released,
+    /// No request of this worker can succeed.
+    Unauthorized(String),
+    /// The worker can't continue.
+    Failed(BulkError),
+}
+
+/// Delivers a leased batch, with as many attempts as it takes, and extends the lease meanwhile.
+pub(super) async fn deliver<B: Backend, S: Sender>(
+    shared: Arc<Shared<B, S>>,
+    lease: Lease,
+    permit: Permit,
+    slot: Duration,
+) -> Delivered {
+    let extended = async {
+        let mut ticks = interval(shared.backend.lease_time() / 3);
+        ticks.tick().await;
+        loop {
+            ticks.tick().await;
+            // A lease that isn't extended leads to another delivery, which is safe.
+            let _ = shared.backend.extend(&lease).await;
+        }
+    };
+    tokio::select! {
+        delivered = shared.attempts(&lease, permit, slot) => delivered,
+        () = extended => Delivered::Released,
+    }
+}
+
+impl<B: Backend, S: Sender> Shared<B, S> {
+    async fn attempts(&self, lease: &Lease, permit: Permit, slot: Duration) -> Delivered {
+        let batch = lease.batch;
+        if lease.deliveries > self.options.max_deliveries {
+            return self.give_up(lease).await;
+        }
+        let prepared = match self.renderer.render(batch).await {
+            Ok(prepared) => prepared,
+            Err(RenderError::Panicked) => {
+                self.report_event(WorkerEvent::Panicked);
+                return Delivered::Released;
+            }
+            Err(RenderError::Failed(error)) => {
+                let _ = self.backend.reject(lease).await;
+                return Delivered::Failed(error);
+            }
+        };
+        let key = idempotency_key(self.plan.id(), batch, &prepared.hash);
+        let possibly_attempted = self.control.borrow().possibly_attempted;
+        let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
+        let mut turn = Some((permit, slot));
+        let mut unauthorized = false;
+        let mut failing_since = None;
+        loop {
+            let (mut permit, slot) = match turn.take() {
+                Some(turn) => turn,
+                None => match self.turn(claim.is_uncertain()).await {
+                    Some(turn) => turn,
+                    None => return self.release(lease, &mut claim).await,
+                },
+            };
+            match claim.before_attempt(&*self.backend, || self.clock.now()).await {
+                Before::Send => {}
+                Before::Ended => {
+                    let _ = self.backend.done(lease).await;
+                    return Delivered::Settled;
+                }
+                Before::Settle(record) => return self.settle(lease, &record).await,
+                Before::Abandon(error) if error.is_transient() => return Delivered::Released,
+                Before::Abandon(error) => return Delivered::Failed(error.into()),
+            }
+            if claim.is_uncertain() {
+                self.tally.replayed.fetch_add(1, Ordering::Relaxed);
+            }
+            self.tally.requests.fetch_add(1, Ordering::Relaxed);
+            permit.sending();
+            let emails = prepared.emails();
+            let request =
+                SendRequest { kind: prepared.kind, emails, key: key.clone(), body: prepared.body.clone() };
+            let mut attempt = tokio::select! {
+                attempt = self.sender.send(request) => attempt,
+                () = self.stop.reached(Stop::Abort) => return Delivered::Released,
+            };
+            let throttled = matches!(attempt.observation, Observation::Throttled { .. });
+            if throttled {
+                self.tally.throttled.fetch_add(1, Ordering::Relaxed);
+            }
+            // The rate is learned by all workers together; the gate only counts failures.
+            permit
+                .finish(if throttled { Observation::Other } else { attempt.observation }, &HeaderMap::new());
+            self.pace.saw(Seen::new(slot, attempt.observation, &attempt.headers));
+            // A session refreshes a rejected access token for the next request, so one 401 isn't final.
+            if let AttemptResult::Unauthorized { status: 401, message } = &attempt.result
+                && !std::mem::replace(&mut unauthorized, true)
+            {
+                attempt.result = AttemptResult::NotSent(message.clone());
+            }
+            self.note_response(&attempt);
+            if let AttemptResult::Uncertain(reason) = &attempt.result
+                && attempt.observation == Observation::ServerError
+            {
+                let since = *failing_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= MAX_FAILING && self.is_responsive() {
+                    let reason =
+                        format!("the service kept failing for this batch alone; last result: {reason}");
+                    return self.settle(lease, &Record::Unknown { batch, reason: reason.into() }).await;
+                }
+            } else {
+                failing_since = None;
+            }
+            let now = self.clock.now();
+            let situation = claim.situation(now);
+            if matches!(attempt.result, AttemptResult::Uncertain(_)) {
+                claim.set_uncertain();
+            }
+            let Decision { record, next } = decide(&situation, attempt.result, unix_millis(now));
+            match next {
+                Next::Done => {
+                    let Some(record) = record else { return Delivered::Released };
+                    return self.settle(lease, &record).await;
+                }
+                Next::BackToFresh => {}
+                Next::RetrySame { after } => {
+                    let delay = sleep(after.unwrap_or_default());
+                    tokio::select! {
+                        () = delay => {}
+                        () = self.interrupted() => return self.release(lease, &mut claim).await,
+                    }
+                }
+                Next::StopJob(reason) => {
+                    self.release(lease, &mut claim).await;
+                    return Delivered::Unauthorized(reason);
+                }
+                Next::PauseJob { quota, until } => {
+                    let until = until.map_or(now + QUOTA_PAUSE, |until| Duration::from_millis(until.0));
+                    let reason = format!("the quota `{quota}` is used up");
+                    if let Err(error) = self.pace.pause(until, &reason).await {
+                        self.report_event(WorkerEvent::QueueUnavailable { reason: error.to_string() });
+                    }
+                    return self.release(lease, &mut claim).await;
+                }
+            }
+        }
+    }
+
+    /// Waits for the right to another attempt. `None` if the worker or the job stops first.
+    async fn turn(&self, retry: bool) -> Option<(Permit, Duration)> {
+        let granted = async {
+            let permit = if retry { self.gate.retry_permit().await } else { self.gate.permit().await };
+            (permit, self.slot().await)
+        };
+        tokio::select! {
+            biased;
+            () = self.interrupted() => None,
+            turn = granted => Some(turn),
+        }
+    }
+
+    /// Returns the batch to the queue.
+    async fn release(&self, lease: &Lease, claim: &mut Claim) -> Delivered {
+        claim.withdraw(&*self.backend).await;
+        // If this fails, the lease expires.
+        let _ = self.backend.reject(lease).await;
+        Delivered::Released
+    }
+
+    /// Ends a batch that was delivered too often without a result.
+    async fn give_up(&self, lease: &Lease) -> Delivered {
+        let (batch, workers) = (lease.batch, lease.deliveries - 1);
+        match self.backend.result(batch).await {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let _ = self.backend.done(lease).await;
+                return Delivered::Settled;
+            }
+            Err(_) => return Delivered::Released,
+        }
+        let attempted = match self.backend.intent(batch).await {
+            Ok(stored) => stored.is_some_and(|stored| stored.intent.state == IntentState::Open),
+            Err(_) => return Delivered::Released,
+        };
+        let possibly = attempted || self.control.borrow().possibly_attempted.is_some();
+        let record = if possibly {
+            let reason = format!("{workers} workers failed while they processed the batch").into();
+            Record::Unknown { batch, reason }
+        } else {
+            let message = format!("not sent: {workers} workers failed while they prepared the batch").into();
+            Record::Rejected { batch, status: 0, message }
+        };
+        self.settle(lease, &record).await
+    }
+
+    /// Records a result, and only then removes the batch from the queue.
+    async fn settle(&self, lease: &Lease, record: &Record) -> Delivered {
+        let result = bytes::Bytes::from(record.to_bytes());
+        let recorded = async {
+            loop {
+                match self.backend.conclude(lease.batch, result.clone()).await {
+                    Err(error) if error.is_transient() => sleep(RETRY).await,
+                    recorded => return recorded,
+                }
+            }
+        };
+        let stopped = async {
+            self.stop.reached(Stop::Drain).await;
+            let _ = timeout(GRACE, self.stop.reached(Stop::Abort)).await;
+        };
+        let recorded: Result<bool, QueueError> = tokio::select! {
+            recorded = recorded => recorded,
+            // The intent stays, so the batch is sent again under the same key.
+            () = stopped => return Delivered::Released,
+        };
+        match recorded {
+            Ok(first) => {
+                if first {
+                    self.tally.batches.fetch_add(1, Ordering::Relaxed);
+                    self.report_event(WorkerEvent::Settled { batch: lease.batch });
+                }
+                // Otherwise the queue delivers it again, and the result is found.
+                let _ = self.backend.done(lease).await;
+                Delivered::Settled
+            }
+            Err(error) => Delivered::Failed(error.into()),
+        }
+    }
+}
+
+fn unix_millis(now: Duration) -> UnixMillis {
+    UnixMillis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,36 @@
+//! How a worker sends.
+
+/// The default number of requests in flight.
+const CONCURRENCY: usize = 16;
+/// The default number of deliveries of a batch without a result.
+const MAX_DELIVERIES: u32 = 10;
+
+/// How a worker sends.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkerOptions {
+    pub(super) concurrency: usize,
+    pub(super) max_deliveries: u32,
+}
+
+impl Default for WorkerOptions {
+    fn default() -> Self {
+        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES }
+    }
+}
+
+impl WorkerOptions {
+    /// Sets the maximum number of requests in flight, from 1 to 64; 16 by default.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests.clamp(1, 64);
+        self
+    }
+
+    /// Sets how many workers may fail while they process a batch, at least 1; 10 by default. Then the batch is no longer sent: it becomes
+    /// unknown if it was attempted, and rejected if it wasn't.
+    #[must_use]
+    pub fn max_deliveries(mut self, deliveries: u32) -> Self {
+        self.max_deliveries = deliveries.max(1);
+        self
+    }
+}

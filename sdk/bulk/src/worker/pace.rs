@@ -1,0 +1,203 @@
+//! The rate that the workers of a scope share.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex as StdMutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use rand::Rng as _;
+use tokio::{
+    sync::{Mutex, Notify},
+    time::sleep,
+};
+
+use crate::{
+    pace::shared::{Seen, SharedPace},
+    queue::{Backend, CellKey, QueueClock, Result},
+};
+
+/// After a longer wait for a slot, the shared state is read again: another worker may have paused all.
+const RECHECK: Duration = Duration::from_millis(250);
+/// The pause after a failed call to the queue.
+const QUEUE_RETRY: Duration = Duration::from_millis(250);
+/// The longest wait before the shared state is read again.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+/// From this rate on, in requests per second, each worker updates the shared state so often that what it saw can wait for the next update.
+const OFTEN: f64 = 50.0;
+
+/// A worker's side of the shared pace.
+pub(super) struct Pace<B> {
+    backend: Arc<B>,
+    clock: Arc<QueueClock>,
+    scope: String,
+    local: Mutex<Local>,
+    /// What the next update shares.
+    pending: StdMutex<Vec<Seen>>,
+    /// Wakes the task that shares what can't wait.
+    unshared: Notify,
+    updates_often: AtomicBool,
+    pause: StdMutex<Option<(Duration, String)>>,
+}
+
+#[derive(Default)]
+struct Local {
+    /// The latest known state and its revision; `None` revision if there is no state yet.
+    cached: Option<(SharedPace, Option<u64>)>,
+    /// Reserved slots.
+    slots: VecDeque<Duration>,
+}
+
+impl<B: Backend> Pace<B> {
+    pub(super) fn new(backend: Arc<B>, clock: Arc<QueueClock>, scope: String) -> Self {
+        Self {
+            backend,
+            clock,
+            scope,
+            local: Mutex::default(),
+            pending: StdMutex::default(),
+            unshared: Notify::new(),
+            updates_often: AtomicBool::new(false),
+            pause: StdMutex::default(),
+        }
+    }
+
+    /// Waits for a slot, and returns it. A dropped call gives up its slot.
+    pub(super) async fn acquire(&self, max_rps: Option<f64>) -> Duration {
+        loop {
+            let reserved = self.reserve(max_rps).await;
+            let now = self.clock.now();
+            match reserved {
+                Ok(Ok(slot)) => {
+                    let wait = slot.saturating_sub(now);
+                    sleep(wait).await;
+                    if wait > RECHECK {
+                        self.refresh().await;
+                    }
+                    if self.known_pause().is_none() {
+                        return slot;
+                    }
+                }
+                Ok(Err(until)) => {
+                    let jitter = rand::thread_rng().gen_range(1.0..1.05);
+                    sleep(until.saturating_sub(now).min(MAX_WAIT).mul_f64(jitter)).await;
+                }
+                Err(_) => sleep(QUEUE_RETRY).await,
+            }
+        }
+    }
+
+    /// Remembers what was seen. It is shared with the next update, or at once if other workers should know or updates are rare.
+    pub(super) fn saw(&self, seen: Seen) {
+        let urgent = seen.is_urgent();
+        self.pending().push(seen);
+        if urgent || !self.updates_often.load(Ordering::Relaxed) {
+            self.unshared.notify_one();
+        }
+    }
+
+    /// Shares what was seen, as it is seen.
+    pub(super) async fn share(&self) {
+        loop {
+            self.unshared.notified().await;
+            let mut local = self.local.lock().await;
+            if self.pending().iter().any(Seen::is_urgent) {
+                local.slots.clear();
+            }
+            // If the queue doesn't respond, the next update shares it.
+            let _ = self.update(&mut local, |_, _| ()).await;
+        }
+    }
+
+    /// Pauses all workers of the scope.
+    pub(super) async fn pause(&self, until: Duration, reason: &str) -> Result<()> {
+        let mut local = self.local.lock().await;
+        local.slots.clear();
+        self.update(&mut local, |pace, _| pace.pause(until, reason)).await
+    }
+
+    /// Returns the pause that is in effect, as far as this worker knows.
+    pub(super) fn known_pause(&self) -> Option<(Duration, String)> {
+        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        pause.clone().filter(|(until, _)| *until > self.clock.now())
+    }
+
+    /// Reserves a slot; the inner error is when to try again.
+    async fn reserve(&self, max_rps: Option<f64>) -> Result<Result<Duration, Duration>> {
+        let mut local = self.local.lock().await;
+        if let Some(slot) = local.slots.pop_front() {
+            return Ok(Ok(slot));
+        }
+        let reserved = self.update(&mut local, |pace, now| pace.reserve(now, max_rps)).await?;
+        Ok(reserved.map(|slots| {
+            local.slots = slots.into();
+            local.slots.pop_front().unwrap_or_default()
+        }))
+    }
+
+    /// Reads the shared state, for a pause of another worker.
+    async fn refresh(&self) {
+        let mut local = self.local.lock().await;
+        local.cached = None;
+        if let Ok((pace, _)) = self.load(&mut local).await {
+            self.remember(&pace);
+        }
+    }
+
+    /// Applies a change and what was seen to the shared state, by compare-and-set.
+    async fn update<T>(
+        &self,
+        local: &mut Local,
+        mut change: impl FnMut(&mut SharedPace, Duration) -> T,
+    ) -> Result<T> {
+        loop {
+            let (mut pace, revision) = self.load(local).await?;
+            let now = self.clock.now();
+            let seen = self.pending().clone();
+            for seen in &seen {
+                pace.observe(seen, now);
+            }
+            let changed = change(&mut pace, now);
+            self.remember(&pace);
+            let value =
+                serde_json::to_vec(&pace).map_err(crate::queue::QueueError::unavailable("share the rate"))?;
+            local.cached = None;
+            if let Some(revision) =
+                self.backend.store(CellKey::Rate(&self.scope), value.into(), revision).await?
+            {
+                local.cached = Some((pace, Some(revision)));
+                self.pending().drain(..seen.len());
+                return Ok(changed);
+            }
+        }
+    }
+
+    async fn load(&self, local: &mut Local) -> Result<(SharedPace, Option<u64>)> {
+        if let Some(cached) = local.cached.clone() {
+            return Ok(cached);
+        }
+        let cell = self.backend.load(CellKey::Rate(&self.scope)).await?;
+        // An unreadable state is that of another version: the rate is learned again.
+        let known = cell.and_then(|cell| Some((serde_json::from_slice(&cell.value).ok(), cell.revision)));
+        let loaded = match known {
+            Some((Some(pace), revision)) => (pace, Some(revision)),
+            Some((None, revision)) => (SharedPace::new(self.clock.now(), None), Some(revision)),
+            None => (SharedPace::new(self.clock.now(), None), None),
+        };
+        local.cached = Some(loaded.clone());
+        Ok(loaded)
+    }
+
+    fn remember(&self, pace: &SharedPace) {
+        let snapshot = pace.snapshot(self.clock.now());
+        self.updates_often.store(snapshot.rate >= OFTEN, Ordering::Relaxed);
+        *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.paused;
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, Vec<Seen>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

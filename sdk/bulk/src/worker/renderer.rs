@@ -1,0 +1,72 @@
+//! The thread that renders the batches of a worker.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    error::{BulkError, Result},
+    plan::{Plan, Prepared},
+};
+
+/// The number of batches that wait for the thread.
+const WAITING: usize = 64;
+
+type Request = (u32, oneshot::Sender<Result<Prepared>>);
+
+/// Renders batches on a thread of its own, in the order of the requests.
+#[derive(Debug)]
+pub(super) struct Renderer {
+    plan: Arc<Plan>,
+    requests: Mutex<Option<mpsc::Sender<Request>>>,
+}
+
+/// Why a batch wasn't rendered.
+#[derive(Debug)]
+pub(super) enum RenderError {
+    /// The job's files can't be read or don't match the plan.
+    Failed(BulkError),
+    /// The thread panicked. The next request starts another one.
+    Panicked,
+}
+
+impl Renderer {
+    pub(super) fn new(plan: Arc<Plan>) -> Self {
+        Self { plan, requests: Mutex::default() }
+    }
+
+    pub(super) async fn render(&self, batch: u32) -> Result<Prepared, RenderError> {
+        let (response, rendered) = oneshot::channel();
+        let requests = self.thread().map_err(RenderError::Failed)?;
+        if requests.send((batch, response)).await.is_err() {
+            return Err(RenderError::Panicked);
+        }
+        match rendered.await {
+            Ok(rendered) => rendered.map_err(RenderError::Failed),
+            Err(_) => Err(RenderError::Panicked),
+        }
+    }
+
+    /// Returns the thread's requests, after starting it if it doesn't run.
+    fn thread(&self) -> Result<mpsc::Sender<Request>> {
+        let mut current = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(requests) = current.as_ref().filter(|requests| !requests.is_closed()) {
+            return Ok(requests.clone());
+        }
+        let (requests, mut waiting) = mpsc::channel::<Request>(WAITING);
+        let mut preparer = self.plan.preparer()?;
+        thread::Builder::new()
+            .name("bulk-render".to_owned())
+            .spawn(move || {
+                while let Some((batch, response)) = waiting.blocking_recv() {
+                    // The delivery may have ended in the meantime.
+                    let _ = response.send(preparer.prepare(batch));
+                }
+            })
+            .map_err(|error| BulkError::NotRunnable(format!("couldn't start a thread: {error}")))?;
+        Ok(current.insert(requests).clone())
+    }
+}

@@ -1,0 +1,11 @@
+//! The queue in NATS, its workers and its coordinator, against a real server that is killed and loses its data.
+
+#[cfg(test)]
+mod nats {
+    mod distributed;
+    mod job;
+    mod queue;
+    mod server;
+    mod service;
+    mod throughput;
+}
