@@ -133,7 +133,7 @@ fn headers(values: &[String], problems: &mut Problems) -> Vec<(String, String)> 
         let origin = |span| flag_span("--header", i + 1, &values[i], span);
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             (Err(_), _) => {
-                problems.add("header", "a header must have a valid HTTP name", origin(pair.name_at()))
+                problems.add("header", "a header must have a valid HTTP name", origin(pair.name_at()));
             }
             (_, Err(_)) => {
                 problems.add(

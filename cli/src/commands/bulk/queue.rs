@@ -84,14 +84,12 @@ impl QueueArgs {
         };
         let address = self.address()?;
         let mut options = valid(QueueOptions::new(address), "--queue", address)?;
-        options = match self.queue_replicas.parse() {
-            Ok(replicas) => valid(options.replicas(replicas), "--queue-replicas", &self.queue_replicas)?,
-            Err(_) => {
-                let rule = "--queue-replicas must be a whole number from 1 to 5";
-                flags.wrong("range", rule, "--queue-replicas", &self.queue_replicas);
-                return None;
-            }
+        let Ok(replicas) = self.queue_replicas.parse() else {
+            let rule = "--queue-replicas must be a whole number from 1 to 5";
+            flags.wrong("range", rule, "--queue-replicas", &self.queue_replicas);
+            return None;
         };
+        options = valid(options.replicas(replicas), "--queue-replicas", &self.queue_replicas)?;
         if let Some(monitoring) = &self.queue_monitoring {
             options = valid(options.monitoring(monitoring), "--queue-monitoring", monitoring)?;
         }

@@ -143,7 +143,7 @@ pub(super) async fn run(
     let mut run = match options.distributed {
         None => job.start(client, options.run).map_err(failure::of)?,
         Some((queue, distribute)) => {
-            let queue = unless_interrupted(signals, queue::connect(queue, context)).await?;
+            let queue = unless_interrupted(signals, Box::pin(queue::connect(queue, context))).await?;
             job.distribute(queue::job(&queue, job.plan().id())?, distribute).map_err(failure::of)?
         }
     };

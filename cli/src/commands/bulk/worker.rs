@@ -53,7 +53,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Some(options) = options else { return Ok(()) };
     let client = context.client_for_jobs()?;
     let cache = folder(context)?.join(".worker");
-    let queue = running::unless_interrupted(&mut signals, queue::connect(options, context)).await?;
+    let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
     let mut total = WorkerReport::default();
     let options = WorkerOptions::default().concurrency(concurrency);
     let named = args.job.is_some();

@@ -4,7 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use posthaste_needs::needs;
 use tokio::time::sleep;
 
 use super::{
@@ -15,7 +14,6 @@ use super::{
 
 const BATCHES: usize = 10_000;
 
-#[needs("nats-server")]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn throughput_of_three_workers() {
