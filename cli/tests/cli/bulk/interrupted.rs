@@ -22,8 +22,19 @@ impl Random {
 
 #[test]
 fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
-    const PEOPLE: usize = 8_000;
-    let bench = Bench::with(PEOPLE);
+    killed(16_000, 50);
+}
+
+/// For hours, if wanted: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored`.
+#[test]
+#[ignore = "takes half an hour"]
+fn bulk_soak() {
+    killed(200_000, 1_500);
+}
+
+/// Sends to so many people, while the service fails and the program is killed at least so many times.
+fn killed(people: usize, times: usize) {
+    let bench = Bench::with(people);
     let faults = bench.service.core().faults();
     faults.add(Rule::new(Action::Delay(Duration::from_millis(150))).always());
     faults.add(Rule::new(Action::error(500, "application_error", "try later")).percent(5));
@@ -35,11 +46,11 @@ fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_do
     let (mut kills, mut runs) = (0, 0);
     loop {
         runs += 1;
-        assert!(runs < 200, "the job makes no progress");
+        assert!(runs < 100 + 3 * times, "the job makes no progress");
         let mut child = bench.start(&["--concurrency", "2"]);
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
         // The first runs are killed early, so that the job is long enough for all of them.
-        std::thread::sleep(Duration::from_millis(60 + random.below(if kills < 24 { 500 } else { 4_000 })));
+        std::thread::sleep(Duration::from_millis(60 + random.below(if kills < times + 4 { 500 } else { 4_000 })));
         if child.try_wait().unwrap().is_some() {
             if child.wait().unwrap().code() == Some(0) {
                 break;
@@ -56,10 +67,11 @@ fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_do
             _ => assert!(matches!(ended.status.code(), Some(130 | 0) | None), "{ended:?}"),
         }
     }
-    assert!(kills >= 20, "{kills} kills in {runs} runs");
-    bench.each_got_one(PEOPLE);
+    assert!(kills >= times, "{kills} kills in {runs} runs");
+    bench.each_got_one(people);
     let status = bench.bulk(&["status", "--json"]).json();
-    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &PEOPLE.into()), "{status}");
+    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &people.into()), "{status}");
+    println!("{kills} kills in {runs} runs, {people} emails, 0 lost, 0 twice");
 }
 
 fn stderr_of(output: &Output) -> String {
