@@ -58,7 +58,7 @@ impl<'a> Overview<'a> {
         let duplicates = match counts.duplicates {
             Some(0) => "no duplicates".to_owned(),
             Some(n) => format!("{} with the recipients of an earlier row", number(n)),
-            None => "duplicates not counted in so many rows".to_owned(),
+            None => "duplicates aren't counted above 2,000,000 rows".to_owned(),
         };
         let mut lines = vec![
             format!("job         {}", self.plan.id()),

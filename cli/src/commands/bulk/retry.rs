@@ -14,7 +14,7 @@ use crate::signals::Signals;
 
 /// Send rejected or unknown rows of a job again, as a new job
 ///
-/// Rejected rows were not sent, so retry them after the cause is fixed. Unknown rows may have been sent: whoever got the first email gets another one.
+/// Rejected rows were not sent, so retry them after the cause is fixed. Unknown rows may have been sent: their recipients can receive the email twice.
 /// First run `bulk reconcile`, and use --unknown --accept-duplicates as the last resort.
 ///
 /// The new job has the rows, the message and the options of the earlier one, and new idempotency keys. The exit codes are those of `bulk send`.

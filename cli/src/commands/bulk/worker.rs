@@ -95,12 +95,12 @@ async fn next_job(
     signals: &mut Signals,
     context: &Context,
 ) -> Result<Option<String>, Fail> {
-    let mut told = false;
+    let mut announced = false;
     loop {
         if let Some(job) = queue.active_jobs().await.map_err(queue::failed)?.into_iter().next() {
             return Ok(Some(job));
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut announced, true) {
             context.out.note("waiting for a job");
         }
         tokio::select! {

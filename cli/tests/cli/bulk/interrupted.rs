@@ -175,30 +175,6 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
 }
 
 #[test]
-fn a_job_of_another_machine_continues_only_with_take_over() {
-    let bench = Bench::with(200);
-    let quota = Action::error(429, "daily_quota_exceeded", "You have reached your daily quota.");
-    bench.service.core().faults().add(Rule::new(quota).after(1).always());
-    assert_eq!(bench.send(&["--concurrency", "1"]).code, Some(6));
-    bench.service.core().faults().clear();
-    let status = bench.bulk(&["status", "--json"]).json();
-    let (job, folder) = (status["job"].as_str().unwrap(), status["folder"].as_str().unwrap());
-    let other = bench.service.posthaste();
-    let copy = other.home().join(".local/state/posthaste/bulk").join(job);
-    std::fs::create_dir_all(&copy).unwrap();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
-    }
-    let refused = other.run(&["bulk", "resume"]);
-    assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("--take-over"), "{refused:?}");
-    bench.each_got_one(100);
-    other.run(&["bulk", "resume", "--take-over"]).ok();
-    bench.each_got_one(200);
-}
-
-#[test]
 fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     let bench = Bench::with(2_000);
     // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.

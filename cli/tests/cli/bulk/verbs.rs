@@ -36,8 +36,8 @@ fn a_report_has_every_row_with_its_id() {
     assert_eq!(bench.send(&["-q"]).ok().lines().next().map(|line| line.ends_with(": 120 sent")), Some(true));
     let rows = bench.bulk(&["report", "--rows"]).ok();
     assert_eq!(rows.lines().count(), 120);
-    let first: Vec<_> = rows.lines().next().unwrap().split('\t').collect();
-    assert_eq!(&first[..3], ["1", "p1@example.com", "sent"]);
+    // In the order in which the outcomes became known.
+    assert!(rows.lines().any(|row| row.starts_with("1\tp1@example.com\tsent\t")), "{rows}");
     let mails = bench.service.core().mails("sb_test");
     let ids: std::collections::HashSet<_> = mails.iter().map(|mail| mail.email_id.as_str()).collect();
     assert!(rows.lines().all(|row| row.split('\t').any(|cell| ids.contains(cell))), "{rows}");
