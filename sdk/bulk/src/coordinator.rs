@@ -244,18 +244,32 @@ impl<B: Backend> Coordinator<B> {
         Ok(set_state(&self.backend, state).await?)
     }
 
+    /// Reads the shared rate, for the progress and for a resumption.
     async fn look_at_rate(&mut self) -> Result<()> {
         let Some(scope) = self.control.as_ref().map(|(control, _)| control.rate_scope.clone()) else {
             return Ok(());
         };
-        let Some(cell) = self.backend.load(CellKey::Rate(&scope)).await? else { return Ok(()) };
-        let Ok(pace) = serde_json::from_slice::<SharedPace>(&cell.value) else { return Ok(()) };
         let now = self.backend.now().await?;
+        let Some(cell) = self.backend.load(CellKey::Rate(&scope)).await? else {
+            // The queue has lost it, or is another one: the workers start with what an earlier run learned.
+            if let Some(rate) = self.states.rate() {
+                let pace = serde_json::to_vec(&SharedPace::new(now, Some(rate)));
+                let pace = pace.map_err(QueueError::unavailable("share the rate"))?;
+                self.backend.store(CellKey::Rate(&scope), pace.into(), None).await?;
+            }
+            return Ok(());
+        };
+        let Ok(pace) = serde_json::from_slice::<SharedPace>(&cell.value) else { return Ok(()) };
         let snapshot = pace.snapshot(now);
         self.progress.requests_per_second = snapshot.rate;
         self.progress.learned_limit = snapshot.learned_limit;
         self.progress.requests = snapshot.requests;
         self.progress.throttled = snapshot.throttled;
+        if let Some(rate) = snapshot.learned_limit.filter(|rate| self.states.rate() != Some(*rate)) {
+            let record = Record::Rate(rate);
+            self.journal.note(&record);
+            self.states.apply(&record).map_err(|error| BulkError::PlanChanged(error.to_string()))?;
+        }
         if let Some((until, reason)) = snapshot.paused
             && until.saturating_sub(now) > LOOK_INTERVAL
         {

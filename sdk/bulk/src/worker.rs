@@ -63,8 +63,8 @@ const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
 const PULLS: usize = 8;
 /// The pause after a failed call to the queue.
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
-/// An unused slot of the shared rate expires after this time, since its use would be a burst.
-const SLOT_LIFE: Duration = Duration::from_secs(1);
+/// A slot of the shared rate can be used until this time after it, since the use of several old ones would be a burst.
+const SLOT_LIFE: Duration = Duration::from_millis(250);
 /// Pauses shorter than this aren't reported.
 const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, events are dropped.
@@ -311,8 +311,8 @@ async fn follow<B: Backend>(
 
 /// What the worker does next.
 enum Step {
-    /// Send this batch.
-    Deliver(Lease, Permit, Duration),
+    /// Send this batch, in this slot of the shared rate unless it has passed.
+    Deliver(Lease, Permit, Option<Duration>),
     /// Leave the job.
     Leave(WorkerEnding),
 }
@@ -396,9 +396,12 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             }
             let permit = self.gate.permit().await;
             let slot = self.slot().await;
-            while self.is_running() && self.clock.now() < slot + SLOT_LIFE {
+            while self.is_running() {
                 match self.backend.take(TAKE).await {
-                    Ok(Some(lease)) => return Step::Deliver(lease, permit, slot),
+                    Ok(Some(lease)) => {
+                        let usable = self.clock.now() < slot + SLOT_LIFE && self.pace.known_pause().is_none();
+                        return Step::Deliver(lease, permit, usable.then_some(slot));
+                    }
                     Ok(None) => {}
                     Err(_) => sleep(QUEUE_RETRY).await,
                 }

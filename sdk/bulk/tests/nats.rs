@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod nats {
+    mod credentials;
     mod distributed;
     mod job;
     mod queue;

@@ -128,7 +128,7 @@ impl<B: Backend> Coordinator<B> {
         };
         self.memory.save(self.plan.dir())?;
         (self.intents, self.results, self.empty_looks) = (0, 0, 0);
-        Ok(())
+        self.look_at_rate().await
     }
 
     fn new_control(&self) -> Control {

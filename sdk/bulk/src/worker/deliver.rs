@@ -49,7 +49,7 @@ pub(super) async fn deliver<B: Backend, S: Sender>(
     shared: Arc<Shared<B, S>>,
     lease: Lease,
     permit: Permit,
-    slot: Duration,
+    slot: Option<Duration>,
 ) -> Delivered {
     let extended = async {
         let mut ticks = interval(shared.backend.lease_time() / 3);
@@ -67,7 +67,7 @@ pub(super) async fn deliver<B: Backend, S: Sender>(
 }
 
 impl<B: Backend, S: Sender> Shared<B, S> {
-    async fn attempts(&self, lease: &Lease, permit: Permit, slot: Duration) -> Delivered {
+    async fn attempts(&self, lease: &Lease, permit: Permit, slot: Option<Duration>) -> Delivered {
         let batch = lease.batch;
         if lease.deliveries > self.options.max_deliveries {
             return self.give_up(lease).await;
@@ -86,6 +86,13 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let key = idempotency_key(self.plan.id(), batch, &prepared.hash);
         let possibly_attempted = self.control.borrow().possibly_attempted;
         let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
+        let slot = match slot {
+            Some(slot) => slot,
+            None => tokio::select! {
+                slot = self.slot() => slot,
+                () = self.interrupted() => return self.release(lease, &mut claim).await,
+            },
+        };
         let mut turn = Some((permit, slot));
         let mut unauthorized = false;
         let mut failing_since = None;

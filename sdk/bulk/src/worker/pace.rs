@@ -15,6 +15,7 @@ use tokio::{
     time::sleep,
 };
 
+use super::SLOT_LIFE;
 use crate::{
     pace::shared::{Seen, SharedPace},
     queue::{Backend, CellKey, QueueClock, Result},
@@ -77,7 +78,7 @@ impl<B: Backend> Pace<B> {
                     if wait > RECHECK {
                         self.refresh().await;
                     }
-                    if self.known_pause().is_none() {
+                    if self.known_pause().is_none() && self.clock.now() < slot + SLOT_LIFE {
                         return slot;
                     }
                 }

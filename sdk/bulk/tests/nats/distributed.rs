@@ -15,12 +15,12 @@ use posthaste_bulk::{
 };
 use posthaste_needs::needs;
 use posthaste_reference_server::ReferenceServer;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting, worker,
-        worker_with, workers,
+        PATIENCE, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting,
+        worker, worker_with, workers,
     },
     server::Server,
     service::{Action, Service},
@@ -138,17 +138,18 @@ async fn until_leased(queue: &posthaste_bulk::queue::NatsJob, leased: u64) -> u6
 async fn follow(queue: &posthaste_bulk::queue::NatsJob) {
     use posthaste_bulk::queue::{CellKey, Control, Storage};
 
-    for _ in 0..200 {
-        if let Ok(Some(cell)) = queue.load(CellKey::Control).await {
-            let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
-            if control.added == control.batches {
-                queue.follow(&control.generation);
-                return;
+    let supplied = async {
+        loop {
+            if let Ok(Some(cell)) = queue.load(CellKey::Control).await {
+                let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
+                if control.added == control.batches {
+                    return queue.follow(&control.generation);
+                }
             }
+            sleep(Duration::from_millis(20)).await;
         }
-        sleep(Duration::from_millis(20)).await;
-    }
-    panic!("the coordinator doesn't start");
+    };
+    timeout(PATIENCE, supplied).await.expect("the coordinator starts in time");
 }
 
 #[needs("nats-server")]
@@ -156,18 +157,18 @@ async fn follow(queue: &posthaste_bulk::queue::NatsJob) {
 async fn a_server_that_is_killed_and_restarted_mid_run_costs_no_email() {
     let (mut server, service) = (Server::start(), Service::new());
     let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 900).await;
+    let job = planned(folder.path(), &service.client(), 450).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let run = distribute(&server, &job).await;
-    for share in [200, 500] {
+    for share in [100, 250] {
         until(|| service.delivered() >= share).await;
         server.kill();
         sleep(Duration::from_millis(300)).await;
         server.restart();
     }
     let report = finished(run).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (900, 0));
-    service.assert_delivered_once(900);
+    assert_eq!((report.counts.sent, report.counts.unknown), (450, 0));
+    service.assert_delivered_once(450);
 }
 
 #[needs("nats-server")]
@@ -198,16 +199,16 @@ async fn batches_that_the_queue_lost_are_found_and_added_again() {
 async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_another_key() {
     let (mut server, service) = (Server::start(), Service::new());
     let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 800).await;
+    let job = planned(folder.path(), &service.client(), 300).await;
     let _workers = workers(&server, &service, &job, folder.path(), 3).await;
     let run = distribute(&server, &job).await;
-    until(|| service.delivered() >= 300).await;
+    until(|| service.delivered() >= 100).await;
     server.kill();
     server.delete_store();
     server.restart();
     let report = finished(run).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (800, 0));
-    service.assert_delivered_once(800);
+    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
+    service.assert_delivered_once(300);
 }
 
 #[needs("nats-server")]
@@ -247,12 +248,14 @@ async fn workers_together_stay_below_the_limit_of_the_job() {
     let run = job.distribute(backend(&server, &job).await, options).expect("no invalid rows");
     assert_eq!(finished(run).await.counts.sent, 120);
     let arrivals = service.arrivals();
+    let took = arrivals[119].duration_since(arrivals[0]);
+    assert!(took >= Duration::from_secs_f64(119.0 / 30.0 * 0.95), "{took:?}");
     for (index, first) in arrivals.iter().enumerate() {
         let within =
             arrivals[index..].iter().take_while(|at| at.duration_since(*first) < Duration::from_secs(1));
-        // The service sees requests later than they are sent, by different delays.
+        // Requests arrive with different delays, up to a quarter of a second on a busy machine.
         let count = within.count();
-        assert!(count <= 34, "{count} requests within a second");
+        assert!(count <= 38, "{count} requests within a second");
     }
 }
 
@@ -307,9 +310,9 @@ async fn an_attempt_that_is_too_old_is_never_repeated() {
 async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
     let (server, service) = (Server::start(), Service::new());
     let folder = tempfile::tempdir().expect("a folder");
-    let job = planned(folder.path(), &service.client(), 600).await;
+    let job = planned(folder.path(), &service.client(), 300).await;
     let _workers = workers(&server, &service, &job, folder.path(), 2).await;
-    for delivered in [1, 150, 400] {
+    for delivered in [1, 60, 180] {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
         let runtime = runtime.expect("a runtime");
         let (address, job) = (server.options(), job.clone());
@@ -324,9 +327,9 @@ async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
     }
     sleep(Duration::from_millis(200)).await;
     let report = finished(distribute(&server, &job).await).await;
-    assert_eq!((report.counts.sent, report.counts.unknown), (600, 0));
-    service.assert_delivered_once(600);
-    assert_eq!(outcomes(&job).await.len(), 600);
+    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
+    service.assert_delivered_once(300);
+    assert_eq!(outcomes(&job).await.len(), 300);
 }
 
 #[needs("nats-server")]

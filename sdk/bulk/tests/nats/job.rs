@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::{server::Server, service::Service};
 
 /// How long a job may take.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Plans a job whose rows are sent one by one.
 pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {

@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     net::{TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueOptions};
 use tempfile::TempDir;
 
 /// How long a server may take to start.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(30);
 
 /// A running server. It is killed when this value is dropped.
 pub(crate) struct Server {
@@ -31,6 +31,11 @@ impl Server {
 
     /// Starts a server with these settings in the `jetstream` section and at the top level.
     pub(crate) fn start_with(jetstream: &str, settings: &str) -> Self {
+        // Another process can take a port between the look for a free one and the start.
+        (0..5).find_map(|_| Self::try_start(jetstream, settings)).expect("the server starts")
+    }
+
+    fn try_start(jetstream: &str, settings: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let (port, monitoring) = (free_port(), free_port());
         let store = folder.path().join("store");
@@ -38,8 +43,8 @@ impl Server {
             "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitoring}\njetstream {{ store_dir: {store:?}, {jetstream} }}\n{settings}\n",
         );
         fs::write(folder.path().join("nats.conf"), config).expect("a configuration file");
-        let child = spawn(&folder.path().join("nats.conf"), port);
-        Self { folder, port, monitoring, child }
+        let child = spawn(&folder.path().join("nats.conf"), port)?;
+        Some(Self { folder, port, monitoring, child })
     }
 
     pub(crate) fn address(&self) -> String {
@@ -70,7 +75,7 @@ impl Server {
 
     /// Starts the server again, with the same addresses and the same store.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.folder.path().join("nats.conf"), self.port);
+        self.child = spawn(&self.folder.path().join("nats.conf"), self.port).expect("the server starts");
     }
 
     /// Deletes everything that the server has stored.
@@ -91,9 +96,10 @@ impl Drop for Server {
     }
 }
 
-fn spawn(config: &PathBuf, port: u16) -> Child {
+/// Starts a server. `None` if it ends at once.
+fn spawn(config: &Path, port: u16) -> Option<Child> {
     let program = env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
-    let child = Command::new(program)
+    let mut child = Command::new(program)
         .arg("--config")
         .arg(config)
         .stdout(Stdio::null())
@@ -102,10 +108,13 @@ fn spawn(config: &PathBuf, port: u16) -> Child {
         .expect("the server starts");
     let deadline = Instant::now() + START;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if child.try_wait().expect("a child").is_some() {
+            return None;
+        }
         assert!(Instant::now() < deadline, "the server doesn't listen");
         thread::sleep(Duration::from_millis(10));
     }
-    child
+    Some(child)
 }
 
 fn free_port() -> u16 {
