@@ -50,7 +50,9 @@ fn killed(people: usize, times: usize) {
         let mut child = bench.start(&["--concurrency", "2"]);
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
         // The first runs are killed early, so that the job is long enough for all of them.
-        std::thread::sleep(Duration::from_millis(60 + random.below(if kills < times + 4 { 500 } else { 4_000 })));
+        std::thread::sleep(Duration::from_millis(
+            60 + random.below(if kills < times + 4 { 500 } else { 4_000 }),
+        ));
         if child.try_wait().unwrap().is_some() {
             if child.wait().unwrap().code() == Some(0) {
                 break;

@@ -1,0 +1,114 @@
+//! Jobs with workers and a real queue.
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use posthaste_needs::needs;
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{Bench, until};
+use crate::support::{Posthaste, Ran, signal};
+
+/// A NATS server that syncs each record. It is killed when this value is dropped.
+struct Queue {
+    child: Child,
+    port: u16,
+    _folder: TempDir,
+}
+
+impl Queue {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let store = folder.path().join("store");
+        let config = format!(
+            "listen: 127.0.0.1:{port}\njetstream {{ store_dir: {store:?}, sync_interval: always }}\n"
+        );
+        let file = folder.path().join("nats.conf");
+        std::fs::write(&file, config).unwrap();
+        let program = std::env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
+        let mut command = Command::new(program);
+        let child = command.arg("--config").arg(file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let queue = Self { child: child.unwrap(), port, _folder: folder };
+        until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        queue
+    }
+
+    fn address(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn worker(posthaste: &Posthaste, queue: &Queue) -> Child {
+    posthaste.command().args(["bulk", "worker", "--queue", &queue.address()]).spawn().unwrap()
+}
+
+#[needs("nats-server")]
+#[test]
+fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordinator_are_killed() {
+    let (bench, queue) = (Bench::with(3_000), Queue::start());
+    let machines = [bench.service.posthaste(), bench.service.posthaste(), bench.service.posthaste()];
+    let [mut first, second, third] = [0, 1, 2].map(|n| worker(&machines[n], &queue));
+    let address = queue.address();
+    let flags = ["--max-rps", "10", "--queue", &address];
+    let mut coordinator = bench.start(&flags);
+    bench.until_asked(4);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    bench.until_asked(8);
+    coordinator.kill().unwrap();
+    coordinator.wait().unwrap();
+
+    let local = bench.bulk(&["resume"]);
+    assert!(local.stderr.contains("is distributed over a queue"), "{local:?}");
+    let resumed = bench.send(&flags);
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    bench.each_got_one(3_000);
+    let status = bench.bulk(&["status", "--json"]).json();
+    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &3_000.into()), "{status}");
+    for worker in [second, third] {
+        signal(&worker, Signal::INT);
+        let ended = Ran::of(worker.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_queue_that_is_not_there_is_unavailable_and_nothing_is_sent() {
+    let bench = Bench::with(3);
+    let refused = bench.send(&["--queue", "nats://mailer:s3cret@127.0.0.1:1"]);
+    assert_eq!(refused.code, Some(7), "{refused:?}");
+    assert!(
+        refused.stderr.contains("nats://127.0.0.1:1") && !refused.stderr.contains("s3cret"),
+        "{refused:?}"
+    );
+    assert_eq!(bench.delivered().len(), 0);
+}
+
+#[test]
+fn problems_of_the_queue_s_flags_are_reported_at_once_and_without_the_password() {
+    let bench = Bench::with(3);
+    let stderr = bench
+        .send(&[
+            "--queue",
+            "http://mailer:s3cret@127.0.0.1",
+            "--queue-ca",
+            "nowhere.pem",
+            "--queue-key",
+            "k.pem",
+        ])
+        .fails(2);
+    for part in ["nats:// or tls://", "--queue-ca must name a file", "--queue-cert and --queue-key together"]
+    {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert!(!stderr.contains("s3cret"), "{stderr}");
+}
