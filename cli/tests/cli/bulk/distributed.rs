@@ -23,7 +23,8 @@ impl Queue {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let store = folder.path().join("store");
         let config = format!(
-            "listen: 127.0.0.1:{port}\njetstream {{ store_dir: {store:?}, sync_interval: always }}\n"
+            "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            store.display()
         );
         let file = folder.path().join("nats.conf");
         std::fs::write(&file, config).unwrap();

@@ -32,7 +32,8 @@ fn bulk_soak() {
     killed(200_000, 1_500);
 }
 
-/// Sends to so many people, while the service fails and the program is killed at least so many times.
+/// Sends to so many people, and prints the counts, while the service fails and the program is killed at least so many times.
+#[expect(clippy::print_stdout, reason = "the counts are the soak's result")]
 fn killed(people: usize, times: usize) {
     let bench = Bench::with(people);
     let faults = bench.service.core().faults();

@@ -86,12 +86,13 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let key = idempotency_key(self.plan.id(), batch, &prepared.hash);
         let possibly_attempted = self.control.borrow().possibly_attempted;
         let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
-        let slot = match slot {
-            Some(slot) => slot,
-            None => tokio::select! {
+        let slot = if let Some(slot) = slot {
+            slot
+        } else {
+            tokio::select! {
                 slot = self.slot() => slot,
                 () = self.interrupted() => return self.release(lease, &mut claim).await,
-            },
+            }
         };
         let mut turn = Some((permit, slot));
         let mut unauthorized = false;
