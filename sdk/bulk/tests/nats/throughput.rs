@@ -1,6 +1,6 @@
 //! A measurement: batches per second with three workers, a service that responds at once, and a server that syncs each record.
 //!
-//! `cargo test --profile speed -p posthaste-bulk --features nats --test nats throughput -- --ignored --nocapture`
+//! `cargo test -p posthaste-bulk --features nats --test nats throughput -- --ignored --nocapture`
 
 use std::time::{Duration, Instant};
 
