@@ -1,5 +1,6 @@
 //! One operation: its description, and how it is sent, retried, paced and decoded.
 
+mod announced;
 mod builder;
 mod classify;
 mod core;
@@ -13,6 +14,7 @@ mod preview;
 mod retry;
 mod state;
 
+pub use announced::AnnouncedLimit;
 pub use builder::Call;
 pub(crate) use core::Core;
 pub use decode::WithResponse;

@@ -34,12 +34,13 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderMap, HeaderName};
+use http::HeaderMap;
 use tokio::{
     sync::{Mutex as FifoMutex, Notify},
     time::{Instant, timeout_at},
 };
 
+use super::announced::AnnouncedLimit;
 use crate::problem::SettingsError;
 
 #[cfg(test)]
@@ -53,8 +54,6 @@ mod tests;
 const TOLERANCE: Duration = Duration::from_millis(10);
 /// Stretches an announced window: 1 % for the tolerance, 1.5 % for jitter.
 const STRETCH: f64 = 1.025;
-/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used up in bursts.
-const MAX_WINDOW: u32 = 60;
 /// The rate, in requests per second, above which pacing costs more than it saves.
 const UNPACED: f64 = 10_000.0;
 /// The longest interval between two requests.
@@ -90,11 +89,6 @@ const EARLY: u32 = 4;
 const RAMP: u32 = 62;
 /// The maximum time that the slow start waits for a response before it allows more requests in flight.
 const RAMP_TIMEOUT: Duration = Duration::from_secs(1);
-
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
-const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// The rate at which a client sends requests.
 ///
@@ -250,17 +244,16 @@ impl Limiter {
         if self.limit == RateLimit::Off {
             return;
         }
-        let announced = announced(headers);
+        let announced = AnnouncedLimit::from_headers(headers);
         let now = Instant::now();
         let mut state = self.lock();
         self.expire(&mut state, now);
-        if let Some(window) = announced
-            && state.announce(window, now)
-            && number(headers, REMAINING) == Some(0)
-            && let Some(reset) = number(headers, RESET)
+        if let Some(limit) = announced
+            && state.announce(limit, now)
+            && let Some(reset) = AnnouncedLimit::reset_if_exhausted(headers)
         {
             // Only here: once the client paces itself, an exhausted window is what a full one ends with.
-            state.hold(Duration::from_secs(reset.into()), now);
+            state.hold(reset, now);
         }
         match verdict {
             Verdict::Admitted => state.admitted(now),
@@ -357,7 +350,7 @@ struct State {
     /// The rate set by the application.
     configured: Option<f64>,
     /// The limit announced by the service.
-    announced: Option<Window>,
+    announced: Option<AnnouncedLimit>,
     /// The limit learned from 429s.
     learned: Option<Ceiling>,
     /// The slow start, while it lasts.
@@ -374,7 +367,7 @@ struct State {
 impl State {
     /// The maximum rate, from the configured and the announced limit.
     fn cap(&self) -> Option<f64> {
-        let announced = self.announced.map(Window::pace);
+        let announced = self.announced.map(pace);
         [self.configured, announced].into_iter().flatten().reduce(f64::min)
     }
 
@@ -431,17 +424,17 @@ impl State {
     }
 
     /// Applies an announced limit; returns whether it changed.
-    fn announce(&mut self, window: Window, now: Instant) -> bool {
-        let announced = Some(window).filter(|window| window.pace() < UNPACED);
+    fn announce(&mut self, limit: AnnouncedLimit, now: Instant) -> bool {
+        let announced = Some(limit).filter(|limit| pace(*limit) < UNPACED);
         let in_flight = self.ramp.take().map_or(0, |ramp| ramp.in_flight);
         if announced == self.announced {
             return false;
         }
         self.announced = announced;
         self.learned = None;
-        if let Some(window) = announced {
+        if let Some(limit) = announced {
             // Requests sent before count in the service's window.
-            let sent = interval(window.pace()).saturating_mul(in_flight.max(1));
+            let sent = interval(pace(limit)).saturating_mul(in_flight.max(1));
             let next = later(now, sent);
             self.next = Some(self.next.map_or(next, |earlier| earlier.max(next)));
         }
@@ -579,18 +572,9 @@ impl Recent {
     }
 }
 
-/// An announced limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Window {
-    limit: u32,
-    seconds: u32,
-}
-
-impl Window {
-    /// Returns the rate, in requests per second, that never exceeds the limit.
-    fn pace(self) -> f64 {
-        f64::from(self.limit) / (f64::from(self.seconds) * STRETCH)
-    }
+/// Returns the rate, in requests per second, that never exceeds the limit.
+fn pace(limit: AnnouncedLimit) -> f64 {
+    limit.per_second() / STRETCH
 }
 
 fn interval(pace: f64) -> Duration {
@@ -600,55 +584,4 @@ fn interval(pace: f64) -> Duration {
 /// Adds without overflow, at most a year.
 fn later(instant: Instant, by: Duration) -> Instant {
     instant.checked_add(by).unwrap_or(instant + MAX_INTERVAL)
-}
-
-/// The slowest limit in `ratelimit-policy` or, without a readable one, the limit per second in `ratelimit-limit`.
-fn announced(headers: &HeaderMap) -> Option<Window> {
-    let mut windows = headers
-        .get_all(POLICY)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|policies| split(policies, ','))
-        .filter_map(policy)
-        .peekable();
-    if windows.peek().is_none() {
-        let limit = number(headers, LIMIT).filter(|limit| *limit > 0)?;
-        return Some(Window { limit, seconds: 1 });
-    }
-    windows
-        .filter(|window| window.seconds <= MAX_WINDOW)
-        .min_by(|one, other| one.pace().total_cmp(&other.pace()))
-}
-
-/// Parses one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are ignored.
-fn policy(text: &str) -> Option<Window> {
-    let mut parts = split(text, ';').map(str::trim);
-    let mut limit = positive(parts.next()?);
-    let mut seconds = None;
-    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
-        match name {
-            "q" => limit = positive(value),
-            "w" => seconds = positive(value),
-            "qu" if value != "\"requests\"" => return None,
-            _ => {}
-        }
-    }
-    Some(Window { limit: limit?, seconds: seconds? })
-}
-
-/// Splits at `separator`, except within a quoted string.
-fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
-    let mut quoted = false;
-    text.split(move |c| {
-        quoted ^= c == '"';
-        c == separator && !quoted
-    })
-}
-
-fn positive(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|number| *number > 0)
-}
-
-fn number(headers: &HeaderMap, name: HeaderName) -> Option<u32> {
-    headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }

@@ -305,13 +305,13 @@ impl Controller {
     }
 
     fn announced(&mut self, announced: Announced, now: Duration) {
-        let window = announced.window;
-        let announcement = self.rate.announce(window.rate(), now);
+        let limit = announced.limit;
+        let announcement = self.rate.announce(limit.per_second(), now);
         match announcement {
             Announcement::Known => {}
-            // What was sent at the higher rate may have used up the current window.
+            // Requests at the higher rate may have used up the current window.
             Announcement::Lower => {
-                self.pause(window.length(), PauseReason::WindowExhausted, now);
+                self.pause(limit.window(), PauseReason::WindowExhausted, now);
             }
             // Requests in flight count in the service's window.
             Announcement::New => {
@@ -323,8 +323,8 @@ impl Controller {
         if let Some(reset) = announced.exhausted {
             // A window of a second that the job itself used up is what its own rate ends with, and `reset`, in whole seconds, is too coarse for it.
             let own = u32::try_from(self.rate.sent_lately(now)).unwrap_or(u32::MAX);
-            let expected = f64::from(window.limit) * OWN_SHARE - 1.0;
-            let coarse = announcement == Announcement::Known && window.length() <= Duration::from_secs(1);
+            let expected = f64::from(limit.requests()) * OWN_SHARE - 1.0;
+            let coarse = announcement == Announcement::Known && limit.window() <= Duration::from_secs(1);
             if !coarse || f64::from(own) < expected {
                 self.pause(reset, PauseReason::WindowExhausted, now);
             }

@@ -69,7 +69,7 @@ const TRIAL_LENGTH: (Duration, Duration) = (Duration::from_secs(5), Duration::fr
 const QUICK_TRIAL: Duration = Duration::from_millis(1_500);
 /// The time before a trial that reaches the last failure.
 const WAIT: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(1));
-/// Its maximum while the rate is less than half of what was good before: a raised limit would gain more than trials cost.
+/// Its maximum while the rate is less than half of the last good rate: a raised limit would gain more than trials cost.
 const MAX_WAIT_WHEN_LOW: Duration = Duration::from_secs(12);
 /// How fast the memory of a higher rate fades, with every failure.
 const FADE: f64 = 0.97;
@@ -195,7 +195,7 @@ impl Rate {
         }
     }
 
-    /// Takes back one [`sent`](Self::sent).
+    /// Reverts one [`sent`](Self::sent).
     pub(super) fn not_sent(&mut self) {
         self.sent.0.pop_back();
         match &mut self.phase {
@@ -281,7 +281,7 @@ impl Rate {
         self.phase = Phase::Trial(Trial::new(resumes_at, self.trial_length(self.next_step()), false));
     }
 
-    /// Sets the rate just below what was accepted in the second before the 429, within its range.
+    /// Sets the rate just below the rate accepted in the second before the 429, within its range.
     fn lower(&mut self, Congestion { at, range: (least, most), .. }: Congestion) {
         let next = (float(self.accepted.count(at)) * BELOW_MEASURED).clamp(least, most);
         self.current = next.max(FLOOR).min(self.cap());

@@ -22,7 +22,7 @@ const AHEAD: Duration = Duration::from_secs(1);
 const GROUP: Duration = Duration::from_millis(50);
 /// The maximum number of slots of one update.
 const MAX_GROUP: usize = 64;
-/// After this time without any request, the rate starts again from what was learned.
+/// After this time without any request, the rate restarts from the learned limit.
 const IDLE: Duration = Duration::from_secs(30);
 
 const WINDOW_EXHAUSTED: &str = "the rate limit of the service is used up";
@@ -143,11 +143,11 @@ impl SharedPace {
 
     /// Follows an announced limit by the same rules as the pace of a single sender.
     fn announced(&mut self, announced: Announced, now: Duration) {
-        let (window, local) = (announced.window, now.saturating_sub(self.epoch));
-        let announcement = self.rate.announce(window.rate(), local);
+        let (limit, local) = (announced.limit, now.saturating_sub(self.epoch));
+        let announcement = self.rate.announce(limit.per_second(), local);
         match announcement {
             Announcement::Known => {}
-            Announcement::Lower => self.pause(now + window.length(), WINDOW_EXHAUSTED),
+            Announcement::Lower => self.pause(now + limit.window(), WINDOW_EXHAUSTED),
             Announcement::New => {
                 let interval = interval(self.rate.current());
                 self.cell.postpone(local.saturating_add(interval), interval);
@@ -155,8 +155,8 @@ impl SharedPace {
         }
         if let Some(reset) = announced.exhausted {
             let own = u32::try_from(self.rate.sent_lately(local)).unwrap_or(u32::MAX);
-            let expected = f64::from(window.limit) * OWN_SHARE - 1.0;
-            let coarse = announcement == Announcement::Known && window.length() <= Duration::from_secs(1);
+            let expected = f64::from(limit.requests()) * OWN_SHARE - 1.0;
+            let coarse = announcement == Announcement::Known && limit.window() <= Duration::from_secs(1);
             if !coarse || f64::from(own) < expected {
                 self.pause(now + reset, WINDOW_EXHAUSTED);
             }

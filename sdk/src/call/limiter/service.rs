@@ -41,7 +41,7 @@ impl Service {
     }
 
     fn announcing(mut self) -> Self {
-        self.headers.insert(POLICY, format!("{};w=1", self.limit).parse().unwrap());
+        self.headers.insert("ratelimit-policy", format!("{};w=1", self.limit).parse().unwrap());
         self
     }
 

@@ -1,0 +1,100 @@
+//! The rate limit that the service announces in its response headers.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName};
+
+#[cfg(test)]
+mod tests;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// The longest window, in seconds, that sets a rate. The limit of a longer one is a quota, which may be used in bursts.
+const MAX_WINDOW: u32 = 60;
+
+/// A rate limit as the service announces it in its response headers: a number of requests per window.
+///
+/// A client follows it without being told to; this type is for senders with a pace of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnnouncedLimit {
+    requests: u32,
+    seconds: u32,
+}
+
+impl AnnouncedLimit {
+    /// Returns the slowest limit in `ratelimit-policy` or, without a readable one, the limit per second in `ratelimit-limit`. Limits of windows
+    /// longer than 60 s are quotas, and are ignored.
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let mut limits = headers
+            .get_all(POLICY)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|policies| split(policies, ','))
+            .filter_map(policy)
+            .peekable();
+        if limits.peek().is_none() {
+            let limit = number(headers, LIMIT).filter(|limit| *limit > 0)?;
+            return Some(Self { requests: limit, seconds: 1 });
+        }
+        limits
+            .filter(|limit| limit.seconds <= MAX_WINDOW)
+            .min_by(|one, other| one.per_second().total_cmp(&other.per_second()))
+    }
+
+    /// Returns the time until the window is reset, if it is used up: `ratelimit-remaining` is 0.
+    pub fn reset_if_exhausted(headers: &HeaderMap) -> Option<Duration> {
+        let exhausted = number(headers, REMAINING) == Some(0);
+        exhausted.then(|| number(headers, RESET)).flatten().map(|seconds| Duration::from_secs(seconds.into()))
+    }
+
+    /// Returns the number of requests per window.
+    pub fn requests(self) -> u32 {
+        self.requests
+    }
+
+    /// Returns the length of the window, at most 60 s.
+    pub fn window(self) -> Duration {
+        Duration::from_secs(self.seconds.into())
+    }
+
+    /// Returns the limit in requests per second.
+    pub fn per_second(self) -> f64 {
+        f64::from(self.requests) / f64::from(self.seconds)
+    }
+}
+
+/// Parses one policy: `10;w=1`, or `"default";q=10;w=1` as a structured field. Policies that don't count requests are ignored.
+fn policy(text: &str) -> Option<AnnouncedLimit> {
+    let mut parts = split(text, ';').map(str::trim);
+    let mut requests = positive(parts.next()?);
+    let mut seconds = None;
+    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+        match name {
+            "q" => requests = positive(value),
+            "w" => seconds = positive(value),
+            "qu" if value != "\"requests\"" => return None,
+            _ => {}
+        }
+    }
+    Some(AnnouncedLimit { requests: requests?, seconds: seconds? })
+}
+
+/// Splits at `separator`, except within a quoted string.
+fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    text.split(move |c| {
+        quoted ^= c == '"';
+        c == separator && !quoted
+    })
+}
+
+fn positive(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|number| *number > 0)
+}
+
+fn number(headers: &HeaderMap, name: HeaderName) -> Option<u32> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
