@@ -101,27 +101,12 @@ pub(crate) async fn coordinate<B: Backend>(
     coordinator.leave(&ending).await?;
     let counts = coordinator.counts();
     counts.check(plan.counts().valid)?;
-    let mut report = Report {
-        job: plan.id().to_owned(),
-        ending,
-        rows: plan.counts().rows,
-        invalid: plan.counts().invalid,
-        blank: plan.counts().blank,
-        counts,
+    let report = Report {
         requests: coordinator.progress.requests,
         throttled: coordinator.progress.throttled,
-        replayed: 0,
-        seconds: started.elapsed().as_secs_f64(),
-        files: Vec::new(),
+        ..Report::new(&plan, ending, counts, started.elapsed())
     };
-    // Closes the journal; the files are written from what is on disk.
-    drop(coordinator);
-    blocking(move || {
-        let _lock = lock;
-        report.files = report::write(&plan, &report)?;
-        Ok(report)
-    })
-    .await
+    report::conclude(plan, report, lock, coordinator).await
 }
 
 /// A coordinator at work.
@@ -278,13 +263,13 @@ impl<B: Backend> Coordinator<B> {
         Ok(())
     }
 
-    /// Ends the coordination: tells the workers, and removes what nobody needs any more.
+    /// Ends the coordination: informs the workers, and removes what is no longer needed.
     async fn leave(&mut self, ending: &Ending) -> Result<()> {
         self.memory.save(self.plan.dir())?;
         if *ending != Ending::Finished {
             return Ok(());
         }
-        let told = async {
+        let informed = async {
             loop {
                 let finished = async {
                     set_state(&self.backend, ControlState::Finished).await?;
@@ -298,7 +283,7 @@ impl<B: Backend> Coordinator<B> {
             }
         };
         tokio::select! {
-            () = told => {}
+            () = informed => {}
             () = sleep(Duration::from_secs(30)) => {}
             () = self.signal.reached(Stop::Drain) => {}
         }

@@ -63,7 +63,7 @@ impl Job {
     /// The client should be built with [`RateLimit::Off`](posthaste::RateLimit::Off): the job learns the service's limit itself.
     ///
     /// # Errors
-    /// The client's base URL isn't the one that the job was planned for, or rows are invalid and the options don't skip them.
+    /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
     pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
         let (planned, given) = (self.plan.origin(), client.base_url().as_str());
         if planned != given {

@@ -1,4 +1,4 @@
-//! The journal of a job: an append-only log of what was sent and what the service answered.
+//! The journal of a job: an append-only log of requests and their results.
 //!
 //! A batch's intent is durable before its request leaves, and its result before the batch counts as done. So after a crash at any point, each batch
 //! is one of: without an intent (nothing was sent), with an intent and no result (possibly sent; the same request is repeated under the

@@ -53,13 +53,15 @@
 //!
 //! # Memory
 //!
-//! Memory doesn't grow with the number of rows: 48 bytes per request, and the requests in flight.
+//! Memory grows with the number of requests only, by less than 40 bytes for each: 100 rows, or a single one if it has an attachment or a schedule. Besides that, a job
+//! holds at most 64 MiB of rendered requests, or the largest one.
 //!
 //! # Several machines
 //!
 //! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
 //! coordinates them. The guarantees, the status and the report are the same.
 
+mod budget;
 #[cfg(feature = "nats")]
 mod coordinator;
 mod counts;
@@ -100,4 +102,4 @@ pub use plan::{Counts as PlanCounts, Plan, PreviewEmail};
 pub use reconcile::Reconciliation;
 pub use report::{Ending, Report};
 pub use retry::Retry;
-pub use run::{Event, Progress, Run, RunOptions, Stop};
+pub use run::{Event, Progress, Run, RunOptions};

@@ -28,7 +28,7 @@ pub(crate) use job::job_id;
 pub(crate) use options::PlanOptions;
 #[cfg(feature = "nats")]
 pub(crate) use portable::{BatchSize, PortableFile};
-pub(crate) use prepared::{BatchKind, Prepared, PreparedRow};
+pub(crate) use prepared::{BatchKind, Prepared, PreparedRow, Rendered};
 pub(crate) use preparer::Preparer;
 pub(crate) use selection::Selection;
 
@@ -156,7 +156,7 @@ impl Plan {
     /// Opens a plan by its folder.
     ///
     /// # Errors
-    /// [`BulkError::PlanChanged`] if the input isn't what was planned or the plan is damaged, [`BulkError::Io`] if a file can't be read.
+    /// [`BulkError::PlanChanged`] if the input changed or the plan is damaged, [`BulkError::Io`] if a file can't be read.
     pub fn open(dir: &Path) -> Result<Self> {
         let plan = Self::read(dir)?;
         index::verify(dir, &plan.job.index)?;

@@ -6,9 +6,9 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use files::{List, read, time, write};
+pub(crate) use files::{List, conclude, read, time};
 
-use crate::counts::Counts;
+use crate::{counts::Counts, plan::Plan};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,6 +71,24 @@ pub struct Report {
 }
 
 impl Report {
+    /// Creates the report of a run, without requests.
+    pub(crate) fn new(plan: &Plan, ending: Ending, counts: Counts, elapsed: Duration) -> Self {
+        let planned = plan.counts();
+        Self {
+            job: plan.id().to_owned(),
+            ending,
+            rows: planned.rows,
+            invalid: planned.invalid,
+            blank: planned.blank,
+            counts,
+            requests: 0,
+            throttled: 0,
+            replayed: 0,
+            seconds: elapsed.as_secs_f64(),
+            files: Vec::new(),
+        }
+    }
+
     /// Returns whether every row of the input was sent.
     pub fn all_sent(&self) -> bool {
         self.counts.sent + self.blank == self.rows

@@ -12,16 +12,18 @@ mod control;
 mod deliver;
 mod event;
 mod feeder;
+mod handle;
 mod options;
 #[cfg(test)]
 mod tests;
 
 #[cfg(feature = "nats")]
 pub(crate) use control::Control as StopSignal;
-pub use control::Stop;
+pub(crate) use control::Stop;
 #[cfg(feature = "nats")]
 pub(crate) use deliver::{MAX_FAILING, outcome_event};
 pub use event::{Event, Progress};
+pub(crate) use handle::Handle;
 pub use options::RunOptions;
 
 use std::{
@@ -34,7 +36,7 @@ use std::{
 
 use tokio::{
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
 
@@ -67,13 +69,9 @@ const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
 /// The number of events that wait for a slow reader; beyond it, progress events are dropped.
 const EVENTS: usize = 1_024;
 
-/// A running job.
+/// A running job. Dropping this value doesn't stop it.
 #[derive(Debug)]
-pub struct Run {
-    events: mpsc::Receiver<Event>,
-    stop: watch::Sender<Stop>,
-    ended: JoinHandle<Result<Report>>,
-}
+pub struct Run(Handle<Event, Report>);
 
 impl Run {
     /// Starts a job on the current tokio runtime.
@@ -86,43 +84,31 @@ impl Run {
     where
         W: Future<Output = Result<Report>> + Send + 'static,
     {
-        let (events, receiver) = mpsc::channel(EVENTS);
-        let (stop, stopped) = watch::channel(Stop::No);
-        let ended = tokio::spawn(work(stop.clone(), Control::new(stopped), events));
-        Self { events: receiver, stop, ended }
+        Self(Handle::spawn(EVENTS, work))
     }
 
-    /// Returns the next event, or `None` when the job has stopped. The job doesn't wait for a slow reader: progress events are then dropped.
+    /// Returns the next event, or `None` when the job has stopped. A job drops progress events for a slow reader, and waits with all others:
+    /// call this or [`finish`](Self::finish) all the time.
     pub async fn next(&mut self) -> Option<Event> {
-        self.events.recv().await
+        self.0.next().await
     }
 
     /// Lets the requests in flight finish, and sends no others.
     pub fn drain(&self) {
-        self.stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+        self.0.stop(Stop::Drain);
     }
 
     /// Stops at once. Requests in flight are sent again under the same keys when the job is resumed.
     pub fn abort(&self) {
-        self.stop.send_if_modified(|stop| stop.raise(Stop::Abort));
-    }
-
-    /// Returns a handle with which another task can stop the job.
-    pub fn stopper(&self) -> watch::Sender<Stop> {
-        self.stop.clone()
+        self.0.stop(Stop::Abort);
     }
 
     /// Waits until the job stops, and returns its report. [`Report::ending`] says whether the job is finished.
     ///
     /// # Errors
     /// The journal or another file of the job can't be written, or the input changed.
-    pub async fn finish(mut self) -> Result<Report> {
-        while self.next().await.is_some() {}
-        match self.ended.await {
-            Ok(report) => report,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
-        }
+    pub async fn finish(self) -> Result<Report> {
+        self.0.finish().await
     }
 }
 
@@ -246,48 +232,32 @@ async fn execute<S: Sender>(
     let job = Job { id: plan.id().into(), host, started: shared.clock.now() };
     shared.record(&Record::Job(job)).await?;
 
-    let ended = deliver_all(&shared, work, &options, &stop, started).await;
-    let remaining = {
-        let states = shared.states();
-        plan.count_emails(|batch| states.is_open(batch))?
-    };
+    let ended = deliver_all(&shared, work, &options, &stop, started).await?;
+    let (counted, counting) = (Arc::clone(&shared), Arc::clone(&plan));
+    let remaining = blocking(move || counting.count_emails(|batch| counted.states().is_open(batch))).await?;
     let counts = Counts { remaining, ..shared.states().settled() };
     counts.check(plan.counts().valid)?;
     let ending = match ended {
-        Ok(Some(ending)) => ending,
-        Ok(None) if shared.states().is_complete() => {
+        Some(ending) => ending,
+        None if shared.states().is_complete() => {
             if !shared.states().is_finished() {
                 shared.record(&Record::Finished(counts)).await?;
             }
             Ending::Finished
         }
-        Ok(None) => Ending::Stopped,
-        Err(error) => return Err(error),
+        None => Ending::Stopped,
     };
-    if let Some(rate) = shared.gate.snapshot().learned_limit {
+    let pace = shared.gate.snapshot();
+    if let Some(rate) = pace.learned_limit {
         shared.note(&Record::Rate(rate));
     }
-    let mut report = Report {
-        job: plan.id().to_owned(),
-        ending,
-        rows: plan.counts().rows,
-        invalid: plan.counts().invalid,
-        blank: plan.counts().blank,
-        counts,
+    let report = Report {
         requests: shared.tally.requests.load(Ordering::Relaxed),
-        throttled: shared.gate.snapshot().throttled,
+        throttled: pace.throttled,
         replayed: shared.tally.replayed.load(Ordering::Relaxed),
-        seconds: started.elapsed().as_secs_f64(),
-        files: Vec::new(),
+        ..Report::new(&plan, ending, counts, started.elapsed())
     };
-    // Closes the journal; the files are written from what is on disk.
-    drop(shared);
-    blocking(move || {
-        let _lock = lock;
-        report.files = report::write(&plan, &report)?;
-        Ok(report)
-    })
-    .await
+    report::conclude(plan, report, lock, shared).await
 }
 
 /// Delivers batches until all are done or the job stops. Returns how it ended, if that was for a reason of its own.
@@ -319,16 +289,24 @@ async fn deliver_all<S: Sender>(
                 Ok(Ok(Delivery::Ended | Delivery::Stopped)) => {}
                 Ok(Ok(Delivery::Unauthorized(reason))) => end(Ending::Unauthorized { reason }),
                 Ok(Ok(Delivery::Quota { name, until })) => end(Ending::Paused { until, reason: name.into() }),
-                Ok(Err(error)) => return Err(error),
+                Ok(Err(error)) => {
+                    // The journal is closed before the lock is released.
+                    deliveries.shutdown().await;
+                    return Err(error);
+                }
                 Err(error) => {
                     if let Ok(panic) = error.try_into_panic() {
                         std::panic::resume_unwind(panic);
                     }
                 }
             },
-            prepared = feeder.next(), if !fed && !stopping && deliveries.len() < options.concurrency => {
-                match prepared {
-                    Some(prepared) => drop(deliveries.spawn(deliver(Arc::clone(shared), prepared?))),
+            rendered = feeder.next(), if !fed && !stopping && deliveries.len() < options.concurrency => {
+                match rendered {
+                    Some(Ok(rendered)) => drop(deliveries.spawn(deliver(Arc::clone(shared), rendered))),
+                    Some(Err(error)) => {
+                        deliveries.shutdown().await;
+                        return Err(error);
+                    }
                     None => fed = true,
                 }
             }

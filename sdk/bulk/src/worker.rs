@@ -33,7 +33,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use posthaste::Client;
 use tokio::{
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::{Instant, sleep, timeout},
 };
 
@@ -48,7 +48,7 @@ use crate::{
     pace::{Gate, PaceOptions, Permit},
     plan::Plan,
     queue::{Backend, Control, ControlState, Lease, QueueClock, QueueError, load_control},
-    run::{RECENT, Stop, StopSignal},
+    run::{Handle, RECENT, Stop, StopSignal},
     sender::{Attempt, Sender},
     state::AttemptResult,
 };
@@ -72,13 +72,9 @@ const EVENTS: usize = 256;
 /// The rate of the local gate, which only bounds the requests in flight, retries and failures: the rate is shared.
 const UNLIMITED: f64 = 1e9;
 
-/// A running worker.
+/// A running worker. Dropping this value doesn't stop it.
 #[derive(Debug)]
-pub struct Worker {
-    events: mpsc::Receiver<WorkerEvent>,
-    stop: watch::Sender<Stop>,
-    ended: JoinHandle<Result<WorkerReport>>,
-}
+pub struct Worker(Handle<WorkerEvent, WorkerReport>);
 
 impl Worker {
     /// Starts a worker for one job on the current tokio runtime. It waits until the job's coordinator has uploaded the job, keeps the job's files in a
@@ -103,45 +99,33 @@ impl Worker {
         cache: &Path,
         options: WorkerOptions,
     ) -> Self {
-        let (events, receiver) = mpsc::channel(EVENTS);
-        let (stop, stopped) = watch::channel(Stop::No);
-        let start =
-            Start { backend: Arc::new(backend), sender, origin, cache: cache.to_owned(), options, events };
-        let ended = tokio::spawn(start.run(stop.clone(), StopSignal::new(stopped)));
-        Self { events: receiver, stop, ended }
+        let (backend, cache) = (Arc::new(backend), cache.to_owned());
+        Self(Handle::spawn(EVENTS, |stop, signal, events| {
+            Start { backend, sender, origin, cache, options, events }.run(stop, signal)
+        }))
     }
 
-    /// Returns the next event, or `None` when the worker has stopped. The worker doesn't wait for a slow reader.
+    /// Returns the next event, or `None` when the worker has stopped. The worker drops events for a slow reader.
     pub async fn next(&mut self) -> Option<WorkerEvent> {
-        self.events.recv().await
+        self.0.next().await
     }
 
     /// Lets the requests in flight finish, and sends no others. Batches that wait for a retry return to the queue.
     pub fn drain(&self) {
-        self.stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+        self.0.stop(Stop::Drain);
     }
 
     /// Stops at once. The queue delivers the batches in flight to other workers when their leases expire.
     pub fn abort(&self) {
-        self.stop.send_if_modified(|stop| stop.raise(Stop::Abort));
-    }
-
-    /// Returns a handle with which another task can stop the worker.
-    pub fn stopper(&self) -> watch::Sender<Stop> {
-        self.stop.clone()
+        self.0.stop(Stop::Abort);
     }
 
     /// Waits until the worker stops, and returns what it did.
     ///
     /// # Errors
     /// The job can't be read, or isn't one for this client.
-    pub async fn finish(mut self) -> Result<WorkerReport> {
-        while self.next().await.is_some() {}
-        match self.ended.await {
-            Ok(report) => report,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(BulkError::NotRunnable("the runtime shut down".to_owned())),
-        }
+    pub async fn finish(self) -> Result<WorkerReport> {
+        self.0.finish().await
     }
 }
 

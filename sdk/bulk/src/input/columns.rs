@@ -113,7 +113,7 @@ impl Columns {
             let found = columns.names.join(", ");
             problems.push(Problem::new("", "required", rule).found(found));
         }
-        // A misspelled column is likely the one that a variable misses.
+        // A misspelled column is probably the missing variable.
         if problems.is_empty() {
             problems.extend(columns.missing_fields(message));
             problems.extend(columns.missing_variables(message));

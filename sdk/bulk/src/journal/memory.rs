@@ -15,7 +15,7 @@ pub(super) struct Disk(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 pub(super) struct State {
     durable: Vec<u8>,
-    /// What was written since the last sync.
+    /// The bytes written since the last sync.
     unsynced: Vec<Write>,
     /// The number of operations so far.
     pub(super) operations: usize,

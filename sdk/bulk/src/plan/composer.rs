@@ -241,7 +241,7 @@ impl Composer {
 
     /// Returns a file to attach with its size after Base64.
     ///
-    /// Whoever writes the input also chooses the recipients, so a file outside of the input's folder is refused.
+    /// The author of the input also chooses the recipients, so a file outside the input's folder is refused.
     fn attachment(&self, path: &str, files: Files, before: u64) -> Result<(Attachment, u64), Problem> {
         let unreadable =
             |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));

@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_entry_takes_16_bytes_and_comes_back(offset: u64, row in 0_u64..1 << 48, count in 0_u16..1 << 15, single: bool) {
+        fn an_entry_of_16_bytes_is_read_back_unchanged(offset: u64, row in 0_u64..1 << 48, count in 0_u16..1 << 15, single: bool) {
             let kind = if single { BatchKind::Single } else { BatchKind::Batch };
             let entry = Entry { offset, row, count, kind };
             prop_assert_eq!(Entry::from_bytes(entry.to_bytes()), entry);

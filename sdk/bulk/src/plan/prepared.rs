@@ -1,6 +1,10 @@
 //! Requests of a plan, ready to send.
 
+use std::{ops::Deref, sync::Arc};
+
 use posthaste::bytes::Bytes;
+
+use crate::budget::{ByteBudget, Reserved};
 
 /// Which endpoint a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,29 @@ impl Prepared {
     /// Returns the number of emails, at most 100.
     pub(crate) fn emails(&self) -> u16 {
         u16::try_from(self.rows.len()).unwrap_or(u16::MAX)
+    }
+}
+
+/// A request of a plan that is ready to send, and its share of the memory for requests.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    prepared: Prepared,
+    _reserved: Reserved,
+}
+
+impl Rendered {
+    /// Blocks until there is memory for the request. Its body counts twice: each attempt sends a copy.
+    pub(crate) fn new(prepared: Prepared, budget: &Arc<ByteBudget>) -> Self {
+        let reserved = budget.reserve(2 * prepared.body.len());
+        Self { prepared, _reserved: reserved }
+    }
+}
+
+impl Deref for Rendered {
+    type Target = Prepared;
+
+    fn deref(&self) -> &Prepared {
+        &self.prepared
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 /// A smaller difference than this is the noise of the connection, and isn't corrected.
 const NOISE: Duration = Duration::from_millis(100);
 
-/// A clock that follows the queue's clock. It is the one that ages of intents and slots of the shared rate are measured with.
+/// A clock that follows the queue's clock. The ages of intents and the slots of the shared rate use it.
 ///
 /// Between two looks it advances by the monotonic or the wall clock of this machine, whichever advanced more: the first may stand still while
 /// the machine sleeps, the second may be set back, and either would make an age too small.

@@ -11,7 +11,7 @@ pub enum QueueError {
     Option {
         /// The option: `address`, `credentials file`, `CA certificate`.
         option: &'static str,
-        /// What is wrong with it. It never contains a credential.
+        /// The problem. It never contains a credential.
         problem: String,
     },
     /// No server could be reached, or none accepted the credentials.
@@ -46,7 +46,7 @@ pub enum QueueError {
     Job {
         /// The job.
         job: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The streams of the queue, or those of this job, are gone. The coordinator creates them again.
@@ -69,7 +69,7 @@ pub enum QueueError {
     File {
         /// The name of the file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -25,7 +25,7 @@ pub struct Cell {
     pub revision: u64,
 }
 
-/// Tells whether the ledger is the one that was seen before.
+/// Identifies a ledger, so that a replaced one is detected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Changes when the intents are created anew.

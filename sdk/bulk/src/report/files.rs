@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{self, BufWriter},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use csv::Writer;
@@ -12,7 +13,8 @@ use tempfile::NamedTempFile;
 use super::Report;
 use crate::{
     error::{BulkError, Result},
-    files::{remove, replace},
+    files::{blocking, remove, replace},
+    lock::JobLock,
     outcomes::{self, Outcome, RowOutcome},
     plan::Plan,
 };
@@ -23,8 +25,24 @@ const REJECTED: &str = "rejected.csv";
 const UNKNOWN: &str = "unknown.csv";
 const REPORT: &str = "report.json";
 
+/// Closes the journal that `writer` holds, writes the files of a report from what is on disk, then releases the lock.
+pub(crate) async fn conclude(
+    plan: Arc<Plan>,
+    mut report: Report,
+    lock: JobLock,
+    writer: impl Send + 'static,
+) -> Result<Report> {
+    blocking(move || {
+        drop(writer);
+        report.files = write(&plan, &report)?;
+        drop(lock);
+        Ok(report)
+    })
+    .await
+}
+
 /// Writes the lists of rows that weren't sent, and the report. Returns the lists that have rows.
-pub(crate) fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
+fn write(plan: &Plan, report: &Report) -> Result<Vec<PathBuf>> {
     let dir = plan.dir();
     let mut files = Vec::new();
     files.extend(plan.invalid_rows());

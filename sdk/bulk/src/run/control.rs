@@ -4,7 +4,7 @@ use tokio::sync::watch;
 
 /// How a running job stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// It doesn't.
     No,
     /// Requests in flight finish, and no others are sent.
@@ -15,7 +15,7 @@ pub enum Stop {
 
 impl Stop {
     /// Raises the urgency, never lowers it. Returns whether it changed.
-    pub fn raise(&mut self, to: Self) -> bool {
+    pub(crate) fn raise(&mut self, to: Self) -> bool {
         let raised = *self < to;
         *self = (*self).max(to);
         raised
@@ -37,7 +37,7 @@ impl Control {
         *self.stop.borrow()
     }
 
-    /// Resolves when the job is to stop with at least this urgency; never if nobody can stop it any more.
+    /// Resolves when the job is to stop with at least this urgency; never if its handle was dropped.
     pub(crate) async fn reached(&self, urgency: Stop) {
         let mut stop = self.stop.clone();
         if stop.wait_for(|stop| *stop >= urgency).await.is_err() {

@@ -13,7 +13,7 @@ use crate::{
     journal::{EmailOutcome, Record},
     key::idempotency_key,
     pace::{Observation, Permit},
-    plan::Prepared,
+    plan::{Prepared, Rendered},
     sender::{SendRequest, Sender},
     state::{AttemptResult, BatchState, BeforeAttempt, Decision, Next},
 };
@@ -48,7 +48,7 @@ enum Turn {
 }
 
 /// Delivers a batch, with as many attempts as it takes.
-pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Prepared) -> Result<Delivery> {
+pub(super) async fn deliver<S: Sender>(shared: Arc<Shared<S>>, prepared: Rendered) -> Result<Delivery> {
     let (batch, emails) = (prepared.batch, prepared.emails());
     let key = idempotency_key(shared.plan.id(), batch, &prepared.hash);
     let replayed = matches!(shared.states().state(batch), Some(BatchState::Maybe { .. }));

@@ -5,8 +5,9 @@ use std::{sync::Arc, thread};
 use tokio::sync::mpsc;
 
 use crate::{
+    budget::{ByteBudget, RENDERED},
     error::{BulkError, Result},
-    plan::{Plan, Prepared},
+    plan::{Plan, Rendered},
 };
 
 /// The number of rendered batches that wait to be sent.
@@ -15,25 +16,26 @@ const AHEAD: usize = 4;
 /// Renders batches on a thread of its own, in order.
 #[derive(Debug)]
 pub(super) struct Feeder {
-    prepared: mpsc::Receiver<Result<Prepared>>,
+    requests: mpsc::Receiver<Result<Rendered>>,
 }
 
 impl Feeder {
-    /// Starts to render these batches. The thread ends when this value is dropped.
+    /// Starts to render these batches. The thread ends after this value and the batches in flight are dropped.
     pub(super) fn start(
         plan: Arc<Plan>,
         batches: impl Iterator<Item = u32> + Send + 'static,
     ) -> Result<Self> {
-        let (send, prepared) = mpsc::channel(AHEAD);
+        let (send, requests) = mpsc::channel(AHEAD);
         let work = move || {
             let mut renderer = match plan.preparer() {
                 Ok(renderer) => renderer,
                 Err(error) => return drop(send.blocking_send(Err(error))),
             };
+            let budget = ByteBudget::new(RENDERED);
             for batch in batches {
-                let prepared = renderer.prepare(batch);
-                let failed = prepared.is_err();
-                if send.blocking_send(prepared).is_err() || failed {
+                let next = renderer.prepare(batch).map(|prepared| Rendered::new(prepared, &budget));
+                let failed = next.is_err();
+                if send.blocking_send(next).is_err() || failed {
                     return;
                 }
             }
@@ -42,11 +44,11 @@ impl Feeder {
             .name("bulk-render".to_owned())
             .spawn(work)
             .map_err(|error| BulkError::NotRunnable(format!("couldn't start a thread: {error}")))?;
-        Ok(Self { prepared })
+        Ok(Self { requests })
     }
 
     /// Returns the next rendered batch, or `None` after the last one.
-    pub(super) async fn next(&mut self) -> Option<Result<Prepared>> {
-        self.prepared.recv().await
+    pub(super) async fn next(&mut self) -> Option<Result<Rendered>> {
+        self.requests.recv().await
     }
 }

@@ -91,7 +91,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Remembers what was seen. It is shared with the next update, or at once if other workers should know or updates are rare.
+    /// Records an observation. It is shared with the next update, or at once if other workers should know or updates are rare.
     pub(super) fn saw(&self, seen: Seen) {
         let urgent = seen.is_urgent();
         self.pending().push(seen);
@@ -100,7 +100,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Shares what was seen, as it is seen.
+    /// Shares observations as they are made.
     pub(super) async fn share(&self) {
         loop {
             self.unshared.notified().await;
@@ -148,7 +148,7 @@ impl<B: Backend> Pace<B> {
         }
     }
 
-    /// Applies a change and what was seen to the shared state, by compare-and-set.
+    /// Applies a change and the observations to the shared state, by compare-and-set.
     async fn update<T>(
         &self,
         local: &mut Local,

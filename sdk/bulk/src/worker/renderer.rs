@@ -8,19 +8,21 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
+    budget::{ByteBudget, RENDERED},
     error::{BulkError, Result},
-    plan::{Plan, Prepared},
+    plan::{Plan, Rendered},
 };
 
 /// The number of batches that wait for the thread.
 const WAITING: usize = 64;
 
-type Request = (u32, oneshot::Sender<Result<Prepared>>);
+type Request = (u32, oneshot::Sender<Result<Rendered>>);
 
 /// Renders batches on a thread of its own, in the order of the requests.
 #[derive(Debug)]
 pub(super) struct Renderer {
     plan: Arc<Plan>,
+    budget: Arc<ByteBudget>,
     requests: Mutex<Option<mpsc::Sender<Request>>>,
 }
 
@@ -35,10 +37,10 @@ pub(super) enum RenderError {
 
 impl Renderer {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        Self { plan, requests: Mutex::default() }
+        Self { plan, budget: ByteBudget::new(RENDERED), requests: Mutex::default() }
     }
 
-    pub(super) async fn render(&self, batch: u32) -> Result<Prepared, RenderError> {
+    pub(super) async fn render(&self, batch: u32) -> Result<Rendered, RenderError> {
         let (response, rendered) = oneshot::channel();
         let requests = self.thread().map_err(RenderError::Failed)?;
         if requests.send((batch, response)).await.is_err() {
@@ -57,13 +59,14 @@ impl Renderer {
             return Ok(requests.clone());
         }
         let (requests, mut waiting) = mpsc::channel::<Request>(WAITING);
-        let mut preparer = self.plan.preparer()?;
+        let (mut preparer, budget) = (self.plan.preparer()?, Arc::clone(&self.budget));
         thread::Builder::new()
             .name("bulk-render".to_owned())
             .spawn(move || {
                 while let Some((batch, response)) = waiting.blocking_recv() {
+                    let rendered = preparer.prepare(batch).map(|prepared| Rendered::new(prepared, &budget));
                     // The delivery may have ended in the meantime.
-                    let _ = response.send(preparer.prepare(batch));
+                    let _ = response.send(rendered);
                 }
             })
             .map_err(|error| BulkError::NotRunnable(format!("couldn't start a thread: {error}")))?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 24] = [
+const LAYERS: [&str; 25] = [
+    "budget",
     "counts",
     "queue",
     "error",

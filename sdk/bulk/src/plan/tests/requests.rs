@@ -179,7 +179,7 @@ fn a_body_that_fills_4_mib_exactly_is_one_batch() {
 }
 
 #[test]
-fn a_trial_has_a_limit_and_goes_to_the_test_address_only() {
+fn a_trial_is_limited_and_sent_to_the_test_address_only() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to,cc\nnobody,\na@x.test,c@x.test\nb@x.test,\nc@x.test,\n");
     let options =
