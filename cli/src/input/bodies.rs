@@ -6,7 +6,7 @@ use super::source::StdinReaders;
 use crate::diagnostics::{Diagnostic, Problem};
 
 /// Text and HTML bodies
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub(crate) struct Args {
     /// Plain-text body; derived from the HTML by default
@@ -35,11 +35,6 @@ pub(crate) struct Bodies {
 }
 
 impl Args {
-    /// Whether no body is given.
-    pub(crate) fn is_empty(&self) -> bool {
-        [&self.text, &self.text_file, &self.html, &self.html_file].iter().all(|body| body.is_none())
-    }
-
     /// Reads the files.
     pub(crate) fn read(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
         let mut unread = false;

@@ -42,7 +42,7 @@ pub(crate) struct Jq {
 /// Why an expression is invalid, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Invalid {
-    /// The message: what was expected, or is unknown.
+    /// The message, which names the expected token or the unknown function.
     pub(crate) message: String,
     /// The relevant bytes of the expression.
     pub(crate) span: Range<usize>,

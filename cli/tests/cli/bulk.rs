@@ -73,7 +73,7 @@ impl Bench {
         delivered
     }
 
-    /// Asserts that so many people got an email, each of them one.
+    /// Asserts that this number of people received an email, and each exactly one.
     #[track_caller]
     fn each_got_one(&self, people: usize) {
         let delivered = self.delivered();
@@ -82,7 +82,7 @@ impl Bench {
         assert_eq!(delivered.len(), people);
     }
 
-    /// Waits until the service has received so many requests.
+    /// Waits until the service has received this number of requests.
     fn until_asked(&self, requests: usize) {
         until(|| self.service.asked() >= requests);
     }

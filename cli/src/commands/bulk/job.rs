@@ -1,4 +1,4 @@
-//! The jobs on this machine, and the one that a command names.
+//! The jobs on this machine, and the `JOB` argument of commands.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

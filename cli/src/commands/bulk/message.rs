@@ -13,7 +13,7 @@ use crate::input::source::StdinReaders;
 type Set = fn(Message, String) -> Message;
 
 // No doc comment, which would replace the command's own.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub(super) struct MessageArgs {
     /// Sender, such as `Acme <hi@acme.test>` [default: `from` in the profile]
@@ -56,25 +56,7 @@ pub(super) struct MessageArgs {
 impl MessageArgs {
     /// Whether any flag is set.
     pub(super) fn is_empty(&self) -> bool {
-        let Self {
-            from,
-            subject,
-            bodies,
-            template,
-            var,
-            cc,
-            bcc,
-            reply_to,
-            header,
-            tag,
-            topic_id,
-            scheduled_at,
-        } = self;
-        let texts = [from, subject, template, topic_id, scheduled_at];
-        let lists = [var, cc, bcc, reply_to, header, tag];
-        bodies.is_empty()
-            && texts.iter().all(|text| text.is_none())
-            && lists.iter().all(|list| list.is_empty())
+        *self == Self::default()
     }
 
     /// Builds and validates the message.

@@ -7,7 +7,8 @@ use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOpti
 
 use super::failure;
 use crate::context::Context;
-use crate::diagnostics::Fail;
+use crate::diagnostics::{Diagnostic, Fail, Problem};
+use crate::input::body_builder::flag_origin;
 use crate::input::flags::Flags;
 
 // The flags of a queue; no doc comment, which would replace the command's own.
@@ -78,9 +79,12 @@ impl QueueArgs {
             flags.missing("--queue-cert and --queue-key together");
         }
         let mut valid = |checked: Result<QueueOptions, QueueError>, flag, value: &str| {
-            // The address can contain a password, so the problem doesn't repeat it.
-            let shown = if flag == "--queue" { "" } else { value };
-            checked.map_err(|error| flags.wrong("type", error.to_string(), flag, shown)).ok()
+            let problem = |error: QueueError| Problem::new("", "type", format!("{flag}: {error}"));
+            // The address can contain a password, so the problem doesn't show it.
+            let origin = (flag != "--queue").then(|| flag_origin(flag, 1, value));
+            checked
+                .map_err(|error| flags.push(Diagnostic { problem: problem(error), origin, hint: None }))
+                .ok()
         };
         let address = self.address()?;
         let mut options = valid(QueueOptions::new(address), "--queue", address)?;

@@ -22,7 +22,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 ///
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
-/// same idempotency keys. Without JOB, it serves all jobs in the queue, and waits for more until it is stopped.
+/// same idempotency keys. Without JOB, it serves the jobs in the queue one after another, and waits for more until it is stopped.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
 #[derive(Debug, clap::Args)]

@@ -25,14 +25,14 @@ fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_do
     killed(16_000, 50);
 }
 
-/// For hours, if wanted: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored`.
+/// Half an hour of kills: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored`.
 #[test]
 #[ignore = "takes half an hour"]
 fn bulk_soak() {
     killed(200_000, 1_500);
 }
 
-/// Sends to so many people, and prints the counts, while the service fails and the program is killed at least so many times.
+/// Sends to `people` recipients while the service fails and the program is killed at least `times` times, and prints the counts.
 #[expect(clippy::print_stdout, reason = "the counts are the soak's result")]
 fn killed(people: usize, times: usize) {
     let bench = Bench::with(people);
