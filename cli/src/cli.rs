@@ -54,6 +54,7 @@ pub(crate) enum Command {
     Topics(Noun<commands::topics::Command>),
     #[command(visible_alias = "contact-properties")]
     Properties(Noun<commands::properties::Command>),
+    Suppressions(Noun<commands::suppressions::Command>),
     Automations(Noun<commands::automations::Command>),
     Events(Noun<commands::events::Command>),
     Received(Noun<commands::received::Command>),

@@ -22,6 +22,7 @@ pub(crate) mod received;
 #[cfg(feature = "sandbox")]
 pub(crate) mod sandbox;
 pub(crate) mod segments;
+pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod topics;
 pub(crate) mod webhooks;

@@ -238,6 +238,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Audiences(Noun(command)) => commands::audiences::run(command, context).await,
         Command::Topics(Noun(command)) => commands::topics::run(command, context).await,
         Command::Properties(Noun(command)) => commands::properties::run(command, context).await,
+        Command::Suppressions(Noun(command)) => commands::suppressions::run(command, context).await,
         Command::Automations(Noun(command)) => commands::automations::run(command, context).await,
         Command::Events(Noun(command)) => commands::events::run(command, context).await,
         Command::Received(Noun(command)) => commands::received::run(command, context).await,

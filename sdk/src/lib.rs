@@ -157,6 +157,7 @@ pub use resources::{
         ReceivedEmailSummary,
     },
     segments::Segment,
+    suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
     templates::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
@@ -172,5 +173,5 @@ pub use types::IdempotencyKey;
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, ScheduledAt, SegmentId,
-    TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
+    SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };

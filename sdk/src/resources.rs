@@ -19,6 +19,7 @@ pub mod oauth_grants;
 pub mod received;
 pub mod segments;
 mod shared;
+pub mod suppressions;
 pub mod templates;
 pub mod topics;
 pub mod webhooks;

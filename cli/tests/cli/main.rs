@@ -53,6 +53,7 @@ mod shorthands;
 mod smtp;
 mod streams;
 mod support;
+mod suppressions;
 mod templates;
 mod tls;
 mod topics;

@@ -8,6 +8,7 @@ mod response;
 mod schedule;
 mod segment;
 mod subscription;
+mod suppression;
 
 pub use attachment::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};
 pub use contact::{Contact, ContactSummary};
@@ -20,3 +21,4 @@ pub(crate) use schedule::Schedule;
 pub use segment::Segment;
 pub use subscription::Subscription;
 pub(crate) use subscription::check_subscription;
+pub use suppression::SuppressionOrigin;

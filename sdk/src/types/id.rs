@@ -107,6 +107,10 @@ id!(
     SegmentId
 );
 id!(
+    /// The identifier or the address of an entry of the suppression list: the service accepts either.
+    SuppressionId
+);
+id!(
     /// The identifier or the alias of a template: the service accepts either.
     TemplateId
 );

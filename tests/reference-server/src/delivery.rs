@@ -6,6 +6,7 @@
 
 pub(crate) mod broadcast;
 pub(crate) mod contacts;
+pub(crate) mod suppressions;
 pub(crate) mod topics;
 pub(crate) mod unsubscribe;
 pub(crate) mod webhooks;
@@ -99,6 +100,7 @@ pub(crate) fn record_event(
         webhooks::notify(state, tenant, at, kind, Some(email.id), || {
             webhooks::payload::email(email, event, detail, at, &state.links.prefix())
         });
+        suppressions::learn(state, tenant, email, at, event, detail);
         // As a job, so that a chain of automations needs no deeper stack than one.
         if !tenant.runs.is_empty() || !tenant.automations.is_empty() {
             let (tenant, email) = (Arc::downgrade(tenant), Arc::downgrade(email));
@@ -114,6 +116,13 @@ pub(crate) fn dispatch(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, 
         // No recipient remains: the request was answered with an ID anyway (`SPEC.md`, Other API errors).
         fail(state, tenant, email, at, "recipients_opted_out");
         return;
+    }
+    if let Some(origin) = suppressions::drop_listed(tenant, &mut draft) {
+        record_event(state, tenant, email, at, Event::Suppressed, Some(&suppressions::detail(origin)));
+        if draft.to.is_empty() {
+            state.tenants.resize_mail(email.id, email.size());
+            return;
+        }
     }
     let hosted = draft.attachments.iter().any(|one| matches!(one.content, Content::Hosted(_)));
     if hosted {

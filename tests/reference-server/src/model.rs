@@ -14,6 +14,7 @@ pub(crate) mod mail;
 pub(crate) mod oauth;
 pub(crate) mod received;
 pub(crate) mod segment;
+pub(crate) mod suppression;
 pub(crate) mod template;
 pub(crate) mod topic;
 pub(crate) mod value;

@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod logs;
 pub(crate) mod received;
 pub(crate) mod segments;
+pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod topics;
 pub(crate) mod webhooks;

@@ -10,7 +10,7 @@ use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
-    segments, templates, topics, webhooks,
+    segments, suppressions, templates, topics, webhooks,
 };
 use crate::state::State;
 
@@ -175,6 +175,13 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/topics/{topic_id}", topics::show),
     patch("/topics/{topic_id}", topics::update),
     delete("/topics/{topic_id}", topics::delete),
+    // Suppressions. The literal paths are listed before an entry's.
+    post("/suppressions", suppressions::create),
+    get("/suppressions", suppressions::index),
+    post("/suppressions/batch/add", suppressions::batch::add),
+    post("/suppressions/batch/remove", suppressions::batch::remove),
+    get("/suppressions/{id_or_email}", suppressions::show),
+    delete("/suppressions/{id_or_email}", suppressions::delete),
     // Automations
     post("/automations", automations::create),
     get("/automations", automations::index),

@@ -158,6 +158,10 @@ fn flood_records(flood: &mut Flood) {
         let automation = json!({"name": "a", "steps": steps, "connections": [{"from": "t", "to": "c"}]});
         made(flood.post("/automations", &automation));
     });
+    flood.flood("suppressions", 40_000, |flood, n| {
+        let emails: Vec<_> = (0..100).map(|e| format!("{}.{n}.{e}@example.com", "x".repeat(40))).collect();
+        made(flood.post("/suppressions/batch/add", &json!({"emails": emails})));
+    });
     flood.flood("segments", 20_000, |flood, _| made(flood.post("/segments", &json!({"name": text(200)}))));
     assert!(refused > 100, "{refused} records were refused");
     flood.service.reset();

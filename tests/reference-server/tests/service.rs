@@ -79,6 +79,8 @@ mod sending;
 mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]
 mod smtp_sending;
+#[path = "service/suppressions.rs"]
+mod suppressions;
 #[path = "service/templates.rs"]
 mod templates;
 #[path = "service/topics.rs"]

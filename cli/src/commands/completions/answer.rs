@@ -36,6 +36,7 @@ const NOUNS: &[(&str, &str)] = &[
     ("properties", "key"),
     ("received", "subject"),
     ("segments", "name"),
+    ("suppressions", "email"),
     ("templates", "name"),
     ("topics", "name"),
     ("webhooks", "endpoint"),

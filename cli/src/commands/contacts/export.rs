@@ -1,16 +1,13 @@
 //! `contacts export`: contacts as CSV, fetched page by page.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use csv::Writer;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use posthaste::{Client, Contact, ContactSummary, Error};
-use serde_json::json;
 
+use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::files::Output;
 use crate::input::flags::Flags;
 use crate::output::rows::Rows;
 
@@ -63,9 +60,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         progress.set(count);
     }
     drop(progress);
-    let Some(path) = sink.finish()? else { return Ok(()) };
-    let document = json!({"object": "export", "rows": count, "file": path});
-    context.out.result(&[format!("{count} contacts written to {path}")], &document)
+    sink.finish(count, "contacts", context)
 }
 
 /// The keys of the contact properties, oldest first.
@@ -120,44 +115,4 @@ fn row(
     unsubscribed: bool,
 ) -> Vec<String> {
     vec![email, first_name.unwrap_or_default(), last_name.unwrap_or_default(), unsubscribed.to_string()]
-}
-
-fn csv_lines<T: AsRef<[u8]>>(rows: &[Vec<T>]) -> Result<Vec<u8>, Fail> {
-    let failed = |error: csv::Error| Fail::local("couldn't write a row as CSV", error);
-    let mut writer = Writer::from_writer(Vec::new());
-    for row in rows {
-        writer.write_record(row).map_err(failed)?;
-    }
-    writer.into_inner().map_err(|error| failed(error.into_error().into()))
-}
-
-/// The destination of the rows.
-enum Sink {
-    Stdout,
-    File(Output, PathBuf),
-}
-
-impl Sink {
-    async fn open(path: Option<&Path>) -> Result<Self, Fail> {
-        let Some(path) = path else { return Ok(Self::Stdout) };
-        Ok(Self::File(Output::open(path).await.map_err(|error| unwritable(path, error))?, path.to_owned()))
-    }
-
-    fn write(&mut self, bytes: &[u8], context: &Context) -> Result<(), Fail> {
-        match self {
-            Self::Stdout => context.out.untrusted(bytes),
-            Self::File(file, path) => file.write_all(bytes).map_err(|error| unwritable(path, error)),
-        }
-    }
-
-    /// Publishes the file, if any, and returns its name.
-    fn finish(self) -> Result<Option<String>, Fail> {
-        let Self::File(file, path) = self else { return Ok(None) };
-        file.commit(true).map_err(|error| unwritable(&path, error))?;
-        Ok(Some(path.display().to_string()))
-    }
-}
-
-fn unwritable(path: &Path, error: std::io::Error) -> Fail {
-    Fail::local(format!("couldn't write {}", path.display()), error)
 }

@@ -8,14 +8,15 @@ mod email;
 mod inbox;
 
 pub use account::{
-    ContactEvent, ContactTopicChoice, ContactTopicsEvent, DomainEvent, SuppressionEvent, SuppressionOrigin,
-    TopicEvent,
+    ContactEvent, ContactTopicChoice, ContactTopicsEvent, DomainEvent, SuppressionEvent, TopicEvent,
 };
 pub use email::{
     Bounce, Click, EmailBounced, EmailClicked, EmailEvent, EmailFailed, EmailHeader, EmailSuppressed,
     Failure, ReceivedEmailEvent, Suppressed,
 };
 pub use inbox::InboxEvent;
+
+pub use crate::resources::shared::SuppressionOrigin;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;

@@ -25,14 +25,6 @@ pub(crate) fn allows_contact(tenant: &Tenant, topic: Uuid, contact: Option<&Cont
 /// Drops the recipients that opted out. Returns whether any remain in `to`.
 pub(crate) fn drop_opted_out(tenant: &Tenant, draft: &mut Draft) -> bool {
     let Some(topic) = draft.topic else { return true };
-    draft.to.retain(|one| allows(tenant, topic, &one.address));
-    for copies in [&mut draft.cc, &mut draft.bcc] {
-        if let Some(list) = copies {
-            list.retain(|one| allows(tenant, topic, &one.address));
-        }
-        if copies.as_ref().is_some_and(Vec::is_empty) {
-            *copies = None;
-        }
-    }
+    draft.retain_recipients(|one| allows(tenant, topic, &one.address));
     !draft.to.is_empty()
 }

@@ -16,6 +16,7 @@ use crate::model::event::Event;
 use crate::model::mail::Mail;
 use crate::model::received::Received;
 use crate::model::segment::Segment;
+use crate::model::suppression::Suppression;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
@@ -54,6 +55,7 @@ impl Snapshot for Mail {}
 impl Snapshot for Received {}
 impl Snapshot for Run {}
 impl Snapshot for Segment {}
+impl Snapshot for Suppression {}
 impl Snapshot for Template {}
 impl Snapshot for Topic {}
 impl Snapshot for Webhook {}

@@ -41,5 +41,6 @@ pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), Persi
     visit.table(13, &mut *tenant.templates.lock())?;
     visit.table(14, &mut *tenant.topics.lock())?;
     visit.table(15, &mut *tenant.webhooks.lock())?;
-    visit.table(16, &mut *tenant.deliveries.lock())
+    visit.table(16, &mut *tenant.deliveries.lock())?;
+    visit.table(17, &mut *tenant.suppressions.lock())
 }

@@ -77,7 +77,8 @@ impl ContactInput {
     }
 }
 
-fn read_email(field: &Field<'_>) -> Checked<String> {
+/// Reads an address without a name.
+pub(crate) fn read_email(field: &Field<'_>) -> Checked<String> {
     let mailbox = Mailbox::read(field)?;
     if mailbox.name.is_some() || mailbox.address != mailbox.text {
         let found = quoted(&field.text()?);

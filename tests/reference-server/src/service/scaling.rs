@@ -89,6 +89,15 @@ const OPERATIONS: &[Operation] = &[
     ("POST", "/topics", |_| json!({"name": "t", "default_subscription": "opt_in"})),
     ("GET", "/topics/{topic}", |_| Value::Null),
     ("GET", "/topics?limit=20", |_| Value::Null),
+    ("POST", "/suppressions", |n| json!({"email": format!("new-{n}@example.com")})),
+    ("POST", "/suppressions", |_| json!({"email": "Known@example.com"})),
+    ("POST", "/suppressions/batch/add", |n| json!({"emails": [format!("more-{n}@example.com")]})),
+    ("POST", "/suppressions/batch/remove", |n| json!({"emails": [format!("other-{n}@example.com")]})),
+    ("GET", "/suppressions/known@example.com", |_| Value::Null),
+    ("GET", "/suppressions/{suppression}", |_| Value::Null),
+    ("GET", "/suppressions?limit=20", |_| Value::Null),
+    ("GET", "/suppressions?limit=20&origin=manual", |_| Value::Null),
+    ("GET", "/suppressions?limit=20&origin=complaint", |_| Value::Null),
     ("POST", "/events", |n| json!({"name": format!("new.{n}")})),
     ("GET", "/events/known.event", |_| Value::Null),
     ("GET", "/events?limit=20", |_| Value::Null),
@@ -147,6 +156,7 @@ impl World {
         self.make("webhook", "/webhooks", &webhook("email.sent"));
         self.make("segment", "/segments", &json!({"name": "s"}));
         self.make("topic", "/topics", &json!({"name": "t", "default_subscription": "opt_in"}));
+        self.make("suppression", "/suppressions", &json!({"email": "known@example.com"}));
         self.make("property", "/contact-properties", &json!({"key": "known", "type": "string"}));
         self.make("property", "/contact-properties", &json!({"key": "known2", "type": "string"}));
         let segments = json!([{"id": self.ids["segment"]}]);
@@ -214,6 +224,9 @@ impl World {
         fill(&tenant.contact_properties, many, |n, record| record["key"] = format!("other_{n}").into());
         fill(&tenant.segments, many, |_, _| {});
         fill(&tenant.topics, many, |_, _| {});
+        fill(&tenant.suppressions, many, |n, record| {
+            record["email"] = format!("other-{n}@example.com").into();
+        });
         fill(&tenant.events, many, |n, record| record["name"] = format!("other.{n}").into());
         fill(&tenant.automations, many, |n, record| {
             record["definition"]["steps"][0]["action"]["Trigger"]["event_name"] = format!("other.{n}").into();

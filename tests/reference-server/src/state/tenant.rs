@@ -19,6 +19,7 @@ use crate::model::log::Entry;
 use crate::model::mail::Mail;
 use crate::model::received::Received;
 use crate::model::segment::Segment;
+use crate::model::suppression::Suppression;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
 use crate::model::webhook::Webhook;
@@ -46,6 +47,7 @@ pub(crate) struct Tenant {
     pub(crate) domains: Table<Domain>,
     pub(crate) events: Table<Event>,
     pub(crate) segments: Table<Segment>,
+    pub(crate) suppressions: Table<Suppression>,
     pub(crate) templates: Table<Template>,
     pub(crate) topics: Table<Topic>,
     pub(crate) webhooks: Table<Webhook>,
@@ -80,6 +82,7 @@ impl Tenant {
             domains: Table::new(max_records, budget),
             events: Table::new(max_records, budget),
             segments: Table::new(max_records, budget),
+            suppressions: Table::new(max_records, budget),
             templates: Table::new(max_records, budget),
             topics: Table::new(max_records, budget),
             webhooks: Table::new(max_records, budget),

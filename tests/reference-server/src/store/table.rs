@@ -1,7 +1,7 @@
 //! The records of one resource of one tenant, with their indexes.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -123,6 +123,36 @@ impl<T: Record> Table<T> {
         self.check_room(&rows, &record)?;
         rows.insert(id, Arc::new(record));
         Ok(())
+    }
+
+    /// Adds the records whose key no other record has; none if they don't fit. Returns for each the ID of the record with its key, and
+    /// whether that record was added.
+    ///
+    /// # Errors
+    /// Fails if the table would have too many records, or if they exceed the budget.
+    pub(crate) fn add_missing(&self, records: Vec<(Uuid, T)>) -> Result<Vec<(Uuid, bool)>, Problem> {
+        let mut rows = self.lock();
+        let (mut new, mut bytes) = (HashSet::new(), 0);
+        for (_, record) in &records {
+            let entries = Entries::of(record);
+            let Some(key) = &entries.key else { continue };
+            if !rows.keys.contains_key(key) && new.insert(key.clone()) {
+                bytes += full_size(record, &entries);
+            }
+        }
+        if rows.len() + new.len() > self.max {
+            return Err(self.too_many());
+        }
+        self.budget.check(0, bytes, T::PLURAL)?;
+        let found = records.into_iter().map(|(id, record)| {
+            let holder = record.key().and_then(|key| rows.keys.get(&*T::normalize(key)));
+            if let Some((holder, _)) = holder.and_then(|position| rows.records.at(*position)) {
+                return (*holder, false);
+            }
+            rows.insert(id, Arc::new(record));
+            (id, true)
+        });
+        Ok(found.collect())
     }
 
     fn check_room(&self, rows: &Rows<T>, record: &T) -> Result<(), Problem> {

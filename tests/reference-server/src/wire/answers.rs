@@ -34,15 +34,23 @@ pub(crate) fn reference(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::OK, &Reference::to(object, id))
 }
 
+/// A deleted resource's type and ID.
+#[derive(Serialize)]
+pub(crate) struct Deletion {
+    #[serde(flatten)]
+    what: Reference,
+    deleted: bool,
+}
+
+impl Deletion {
+    pub(crate) fn of(object: &'static str, id: Uuid) -> Self {
+        Self { what: Reference::to(object, id), deleted: true }
+    }
+}
+
 /// 200: deleted.
 pub(crate) fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
-    #[derive(Serialize)]
-    struct Deletion {
-        #[serde(flatten)]
-        what: Reference,
-        deleted: bool,
-    }
-    json(StatusCode::OK, &Deletion { what: Reference::to(object, id), deleted: true })
+    json(StatusCode::OK, &Deletion::of(object, id))
 }
 
 pub(crate) fn no_such_route(path: &str) -> Problem {

@@ -43,6 +43,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
         "/domains",
         "/events",
         "/segments",
+        "/suppressions",
         "/templates",
         "/topics",
         "/webhooks",
@@ -70,6 +71,9 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     made(format!("/segments/{segment}"));
     let topic = post("/topics", json!({"name": "News", "default_subscription": "opt_in"}));
     made(format!("/topics/{topic}"));
+    let suppression = post("/suppressions", json!({"email": "no@example.com"}));
+    made(format!("/suppressions/{suppression}"));
+    made("/suppressions/NO@example.com".to_owned());
     let property =
         post("/contact-properties", json!({"key": "plan", "type": "string", "fallback_value": "free"}));
     made(format!("/contact-properties/{property}"));

@@ -275,7 +275,7 @@ fn every_email_outcome_is_delivered_with_its_details() {
         assert!(click[field].is_string(), "{click}");
     }
     let bounced = events("bounced@example.com");
-    assert_eq!(types(&bounced), ["email.sent", "email.bounced"]);
+    assert_eq!(types(&bounced), ["email.sent", "email.bounced", "suppression.added"]);
     assert_eq!(bounced[1]["data"]["bounce"]["type"], "Permanent");
     assert_eq!(bounced[1]["data"]["bounce"]["subType"], "General");
     let delayed = events("delayed@example.com");

@@ -1,8 +1,8 @@
 //! Payloads of events about the account's records: contacts, domains, topics, and the suppression list.
 
 use crate::{
-    resources::shared::{Capabilities, DnsRecord, DomainStatus, Region, Subscription},
-    types::{ContactId, DomainId, SegmentId, Timestamp, TopicId},
+    resources::shared::{Capabilities, DnsRecord, DomainStatus, Region, Subscription, SuppressionOrigin},
+    types::{ContactId, DomainId, EmailId, SegmentId, SuppressionId, Timestamp, TopicId},
 };
 
 record! {
@@ -70,29 +70,17 @@ record! {
     }
 }
 
-open_enum! {
-    /// Why an address is on the suppression list.
-    SuppressionOrigin {
-        /// An email to it bounced.
-        Bounce = "bounce",
-        /// Its owner reported an email as spam.
-        Complaint = "complaint",
-        /// It was added manually.
-        Manual = "manual",
-    }
-}
-
 record! {
     /// An address was added to the suppression list or removed from it.
     pub struct SuppressionEvent {
         /// The entry's ID.
-        pub id: String,
+        pub id: SuppressionId,
         /// The address.
         pub email: String,
         /// Why the address is on the list.
         pub origin: Option<SuppressionOrigin>,
         /// The email that bounced or was reported.
-        pub source_id: Option<String>,
+        pub source_id: Option<EmailId>,
         /// When the address was added, in ISO 8601.
         pub created_at: Option<Timestamp>,
     }

@@ -91,6 +91,13 @@ operations! {
     update_contact_property: |client, id| client.contact_properties().update(id, &ContactPropertyPatch::new().fallback_value("x"));
     delete_contact_property: |client, id| client.contact_properties().delete(id);
 
+    add_suppression: |client| client.suppressions().add("ada@example.com");
+    list_suppressions: |client| client.suppressions().list();
+    add_suppressions: |client| client.suppressions().add_batch(["ada@example.com", "bob@example.com"]);
+    remove_suppressions: |client| client.suppressions().remove_batch(["ada@example.com"]);
+    get_suppression: |client, id| client.suppressions().get(id);
+    remove_suppression: |client, id| client.suppressions().remove(id);
+
     create_automation: |client| client.automations().create(&NewAutomation::new("Welcome").step(Step::trigger("start", "user.created")));
     list_automations: |client| client.automations().list();
     get_automation: |client, id| client.automations().get(id);

@@ -12,6 +12,7 @@ use crate::model::domain::{CapabilitiesItem, Domain};
 use crate::model::email::{Email, Event};
 use crate::model::mail::tracking;
 use crate::model::received::Received;
+use crate::model::suppression::Suppression;
 use crate::model::topic::Topic;
 use crate::wire::timestamp::iso;
 
@@ -32,8 +33,8 @@ pub(crate) fn kind(event: Event) -> Option<&'static str> {
     })
 }
 
-/// The `email.…` events, except `email.received`. `known` replaces the default content of the event's own field; links that start with
-/// `own` belong to the service, and no recipient clicks them.
+/// The `email.…` events, except `email.received`. `known` is merged over the default content of the event's own field (RFC 7396); links
+/// that start with `own` belong to the service, and no recipient clicks them.
 pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Timestamp, own: &str) -> Value {
     let mut data = json!({
         "email_id": email.id.to_string(),
@@ -65,6 +66,7 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
         }
         if let (Value::Object(default), Some(Value::Object(given))) = (&mut default, known) {
             default.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+            default.retain(|_, value| !value.is_null());
         }
         data[field] = default;
     }
@@ -186,5 +188,16 @@ pub(crate) fn topic(topic: &Topic, deleted: bool) -> Value {
         "deleted": deleted,
         "created_at": iso(topic.created_at),
         "updated_at": iso(topic.updated_at),
+    })
+}
+
+/// `suppression.added`, `suppression.removed`.
+pub(crate) fn suppression(entry: &Suppression) -> Value {
+    json!({
+        "id": entry.id.to_string(),
+        "email": entry.email,
+        "origin": entry.origin,
+        "source_id": entry.source.map(|id| id.to_string()),
+        "created_at": iso(entry.created_at),
     })
 }

@@ -47,6 +47,19 @@ impl Draft {
     pub(crate) fn recipients(&self) -> impl Iterator<Item = &Mailbox> {
         self.to.iter().chain(self.cc.iter().flatten()).chain(self.bcc.iter().flatten())
     }
+
+    /// Drops the other recipients.
+    pub(crate) fn retain_recipients(&mut self, mut keeps: impl FnMut(&Mailbox) -> bool) {
+        self.to.retain(&mut keeps);
+        for copies in [&mut self.cc, &mut self.bcc] {
+            if let Some(list) = copies {
+                list.retain(&mut keeps);
+            }
+            if copies.as_ref().is_some_and(Vec::is_empty) {
+                *copies = None;
+            }
+        }
+    }
 }
 
 /// Excludes the bodies, which it shares with its email.

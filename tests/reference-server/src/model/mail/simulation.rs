@@ -46,6 +46,11 @@ pub(crate) fn is_refused(mailbox: &Mailbox, enforced: bool) -> bool {
     steps(mailbox, enforced).iter().any(|(after, _)| after.is_zero())
 }
 
+/// Whether this event is part of the recipient's simulated outcome.
+pub(crate) fn causes(mailbox: &Mailbox, event: Event) -> bool {
+    steps(mailbox, false).iter().any(|(_, caused)| *caused == event)
+}
+
 /// The simulated outcome of an email with these recipients.
 pub(crate) fn outcome<'a>(recipients: impl Iterator<Item = &'a Mailbox>, enforced: bool) -> SimulatedOutcome {
     let mut events = Vec::with_capacity(2);

@@ -1,0 +1,184 @@
+//! The addresses of a file: CSV with a column `email`, one address per line, NDJSON, or a JSON array.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use csv::{ByteRecord, ReaderBuilder};
+use serde_json::Value;
+
+use crate::diagnostics::{Diagnostic, Origin, Problem};
+use crate::input::documents::Documents;
+use crate::input::source::Source;
+
+/// The name of the column and of the field.
+const EMAIL: &str = "email";
+
+/// The addresses, and where each is in the file.
+#[derive(Debug)]
+pub(super) struct Addresses {
+    pub(super) emails: Vec<String>,
+    places: Places,
+}
+
+#[derive(Debug)]
+enum Places {
+    /// The lines of the rows.
+    Rows { source: Source, text: Arc<str>, spans: Vec<Range<usize>> },
+    /// The JSON pointers in the documents.
+    Json { documents: Documents, pointers: Vec<String> },
+}
+
+impl Addresses {
+    /// Reads the addresses, without validating them. Reports all rows and documents without one.
+    pub(super) fn read(source: Source, text: &Arc<str>) -> Result<Self, Vec<Diagnostic>> {
+        match text.trim_start().chars().next() {
+            Some('{' | '[' | '"') if !is_quoted_header(text) => json(source, text),
+            _ => csv(source, text),
+        }
+    }
+
+    /// Adds their places to problems with the addresses at these indexes.
+    pub(super) fn diagnostics(&self, problems: Vec<(usize, Problem)>) -> Vec<Diagnostic> {
+        match &self.places {
+            Places::Rows { source, text, spans } => problems
+                .into_iter()
+                .map(|(index, problem)| {
+                    let origin = spans.get(index).map(|span| source.origin(text, span.clone()));
+                    row(problem.code, problem.message, origin)
+                })
+                .collect(),
+            Places::Json { documents, pointers } => {
+                let problems = problems.into_iter().map(|(index, mut problem)| {
+                    problem.path = pointers.get(index).cloned().unwrap_or_default();
+                    problem
+                });
+                documents.found(problems.collect())
+            }
+        }
+    }
+}
+
+/// Whether a text is CSV whose first column's name is quoted, rather than a JSON string.
+fn is_quoted_header(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default().to_ascii_lowercase();
+    first.starts_with('"') && serde_json::from_str::<Value>(&first).map_or(true, |value| value == EMAIL)
+}
+
+fn row(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> Diagnostic {
+    Diagnostic { problem: Problem::new("", code, rule), origin, hint: None }
+}
+
+fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
+    let (documents, mut found) = Documents::read(source, Arc::clone(text))?;
+    let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, item) in documents.items.iter().enumerate() {
+        let (pointer, email) = match item {
+            Value::Object(fields) => (format!("/{index}/{EMAIL}"), fields.get(EMAIL)),
+            other => (format!("/{index}"), Some(other)),
+        };
+        match email.and_then(Value::as_str) {
+            Some(email) => {
+                emails.push(email.trim().to_owned());
+                pointers.push(pointer);
+            }
+            None if email.is_none() => {
+                problems.push(Problem::new(format!("/{index}"), "required", "`email` is required"));
+            }
+            None => problems.push(Problem::new(pointer, "type", "an address must be a string")),
+        }
+    }
+    found.extend(documents.found(problems));
+    if !found.is_empty() {
+        return Err(found);
+    }
+    Ok(Addresses { emails, places: Places::Json { documents, pointers } })
+}
+
+fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
+    let (mut emails, mut spans, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut column, mut record) = (None, ByteRecord::new());
+    loop {
+        let start = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return Err(vec![row("csv", error.to_string(), None)]),
+        }
+        let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
+        let span = line(text, start, end);
+        let cell =
+            |index: usize| record.get(index).map(|cell| String::from_utf8_lossy(cell).trim().to_owned());
+        let Some(index) = column else {
+            let header = |cell: &[u8]| cell.trim_ascii().eq_ignore_ascii_case(EMAIL.as_bytes());
+            column = record.iter().position(header);
+            if column.is_none() {
+                // Without a header, each line is an address.
+                if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
+                    let rule = "the first row must name a column `email`, or each line must be one address";
+                    return Err(vec![row("columns", rule, Some(source.origin(text, span)))]);
+                }
+                column = Some(0);
+                emails.extend(cell(0));
+                spans.push(span);
+            }
+            continue;
+        };
+        if let Some(email) = cell(index) {
+            emails.push(email);
+            spans.push(span);
+        } else {
+            let rule = format!("the row has {} cells and none in the column `email`", record.len());
+            found.push(row("row", rule, Some(source.origin(text, span))));
+        }
+    }
+    if !found.is_empty() {
+        return Err(found);
+    }
+    Ok(Addresses { emails, places: Places::Rows { source, text: Arc::clone(text), spans } })
+}
+
+/// The bytes of a row without its line breaks.
+fn line(text: &str, start: usize, end: usize) -> Range<usize> {
+    let Some(row) = text.get(start..end) else { return 0..0 };
+    let start = start + (row.len() - row.trim_start().len());
+    start..start + row.trim().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<String>, Vec<String>> {
+        let read = Addresses::read(Source::File("list".into()), &Arc::from(text));
+        let messages = |found: Vec<Diagnostic>| found.into_iter().map(|one| one.problem.message).collect();
+        read.map(|addresses| addresses.emails).map_err(messages)
+    }
+
+    #[test]
+    fn addresses_are_read_from_csv_lines_and_json() {
+        let both = Ok(vec!["a@x.test".to_owned(), "b@x.test".to_owned()]);
+        for text in [
+            "email\na@x.test\nb@x.test\n",
+            "id,Email ,note\r\n1, a@x.test,\"x\ny\"\r\n2,b@x.test,\r\n",
+            "\"email\",\"origin\"\n\"a@x.test\",bounce\nb@x.test,manual\n",
+            "\"email\"\na@x.test\nb@x.test",
+            "a@x.test\n\nb@x.test",
+            "{\"email\":\"a@x.test\",\"origin\":\"bounce\"}\n{\"email\":\"b@x.test\"}\n",
+            "[\"a@x.test\", {\"email\": \"b@x.test\"}]",
+            "\"a@x.test\"\n\"b@x.test\"\n",
+        ] {
+            assert_eq!(read(text), both, "{text}");
+        }
+        assert_eq!(read("email\n"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn every_row_without_an_address_is_reported() {
+        let found = read("x,email\n1\n2,a@x.test\n3\n").unwrap_err();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(read("name,address\nAda,a@x.test\n").unwrap_err()[0].contains("column `email`"));
+        let found = read("{\"email\":1}\n{}\n").unwrap_err();
+        assert_eq!(found, ["an address must be a string", "`email` is required"]);
+    }
+}

@@ -1,0 +1,106 @@
+//! `suppressions import`: adds the addresses of a file, in steps of 100.
+
+use posthaste::{Error, Problem, SuppressionOrigin};
+use serde_json::json;
+
+use super::BATCH;
+use super::file::Addresses;
+use crate::actions::trace;
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail};
+use crate::input::flags::Flags;
+use crate::output::rows::Rows;
+
+/// Maximum number of problems shown; more than that usually have one cause.
+const MAX_PROBLEMS: usize = 50;
+
+/// Add the addresses of a file to the suppression list
+///
+/// FILE is CSV with a column email, one address per line, NDJSON (objects with a field email, or strings), or a JSON array, up to 64 MiB; -
+/// reads standard input. Other columns and fields are ignored, so that the origin of every new entry is manual. All problems with the file
+/// are reported before anything is sent, each with its line.
+///
+/// Addresses are sent 100 at a time, and an address on the list keeps its entry: after an interruption, run the same command again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste suppressions import suppressed.csv\n  \
+    posthaste suppressions export | POSTHASTE_PROFILE=other posthaste suppressions import -")]
+pub(crate) struct Args {
+    /// CSV, NDJSON, or one address per line; - reads standard input
+    #[arg(value_name = "FILE")]
+    file: String,
+    /// Validate the file without sending anything; needs neither a credential nor a base URL
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let usage = |found| Fail::Usage(Diagnostics { found, ..Diagnostics::default() });
+    let source = context.stdin().claim("FILE", &args.file).map_err(|found| usage(vec![*found]))?;
+    let text = source.text().map_err(|rule| {
+        let mut flags = Flags::default();
+        flags.wrong("file", format!("couldn't read {source}: {rule}"), "FILE", &args.file);
+        flags.finish().err().unwrap_or(Fail::BrokenPipe)
+    })?;
+    let addresses = Addresses::read(source, &text).map_err(|found| rejected(found, 0))?;
+    validate(&addresses, context)?;
+    let total = addresses.emails.len();
+    if args.dry_run {
+        context.out.note(&format!("{total} addresses, no problems found, nothing sent"));
+        return Ok(());
+    }
+    let client = context.client()?;
+    let progress = Rows::new(context.settings()?.progress.value, &context.out, Some(total as u64));
+    let mut done = 0;
+    for batch in addresses.emails.chunks(BATCH) {
+        context.in_flight.begin(interrupted_message(done, total), None);
+        if let Err(error) = trace::execute(context, || client.suppressions().add_batch(batch)).await {
+            drop(progress);
+            context.in_flight.finish();
+            context.out.warn(&interrupted_message(done, total));
+            return Err(error.into());
+        }
+        done += batch.len();
+        progress.set(done as u64);
+    }
+    context.in_flight.finish();
+    drop(progress);
+    let document = json!({"object": "import", "rows": total, "origin": SuppressionOrigin::Manual.as_str()});
+    context.out.result(&[format!("{total} addresses are on the suppression list")], &document)
+}
+
+fn interrupted_message(done: usize, total: usize) -> String {
+    format!(
+        "{done} of {total} addresses are on the suppression list, and some of the following may be; to continue, run the same command again"
+    )
+}
+
+/// Applies the client's rules for addresses to all of them.
+fn validate(addresses: &Addresses, context: &Context) -> Result<(), Fail> {
+    let client = context.client_for_preview()?;
+    let (mut found, mut count): (Vec<(usize, Problem)>, _) = (Vec::new(), 0);
+    for (step, batch) in addresses.emails.chunks(BATCH).enumerate() {
+        let Err(Error::Invalid(problems)) = client.suppressions().add_batch(batch).preview() else {
+            continue;
+        };
+        for problem in problems.into_vec() {
+            count += 1;
+            let index = problem.path.rsplit('/').next().and_then(|index| index.parse::<usize>().ok());
+            if let Some(index) = index.filter(|_| found.len() < MAX_PROBLEMS) {
+                found.push((step * BATCH + index, problem));
+            }
+        }
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let omitted = count - found.len();
+    Err(rejected(addresses.diagnostics(found), omitted))
+}
+
+fn rejected(mut found: Vec<crate::diagnostics::Diagnostic>, omitted: usize) -> Fail {
+    let count = found.len() + omitted;
+    found.truncate(MAX_PROBLEMS);
+    let summary = (count > 1).then(|| format!("{count} problems; nothing was sent"));
+    Fail::Usage(Diagnostics { summary, omitted: count - found.len(), found, ..Diagnostics::default() })
+}

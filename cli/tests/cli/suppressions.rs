@@ -1,0 +1,163 @@
+//! `suppressions`.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::Posthaste;
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim().to_owned()
+}
+
+/// The addresses on the list, newest first.
+fn listed(service: &Service) -> Vec<String> {
+    let list = service.posthaste().run(&["suppressions", "list", "--all", "--json"]).json();
+    list["data"].as_array().unwrap().iter().map(|entry| entry["email"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn an_address_is_added_shown_and_removed() {
+    let service = Service::start();
+    let id = done(&service, &["suppressions", "add", "ada@example.com"]);
+    assert_eq!(done(&service, &["suppressions", "add", "ADA@example.com"]), id);
+    let shown = done(&service, &["suppressions", "get", "ada@example.com"]);
+    assert!(shown.contains("manual") && shown.contains(&id), "{shown}");
+    assert_eq!(
+        done(&service, &["suppressions", "ls", "--columns", "email,origin"]),
+        "ada@example.com\tmanual"
+    );
+    assert_eq!(done(&service, &["suppressions", "rm", &id]), id);
+    for command in [["suppressions", "get", "ada@example.com"], ["suppressions", "remove", "ada@example.com"]]
+    {
+        service.posthaste().run(&command).fails(5);
+    }
+}
+
+#[test]
+fn several_addresses_are_one_request() {
+    let service = Service::start();
+    let ids = done(&service, &["suppressions", "add", "a@x.test", "b@x.test", "c@x.test"]);
+    assert_eq!(ids.lines().count(), 3);
+    let ran = service.posthaste().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
+    assert_eq!(ran.stdout.trim(), ids.lines().nth(1).unwrap());
+    assert!(ran.code == Some(10) && ran.stderr.contains("1 of 2 entries weren't on the list"), "{ran:?}");
+    let ran = service.posthaste().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
+    assert_eq!(ran.code, Some(5), "{ran:?}");
+    let ids: Vec<_> = ids.lines().collect();
+    // A repeated entry counts once.
+    let removed = done(&service, &["suppressions", "remove", ids[0], ids[2], ids[0]]);
+    assert_eq!(removed.lines().collect::<Vec<_>>(), [ids[0], ids[2]]);
+    assert_eq!(
+        service.bodies(),
+        [
+            json!({ "emails": ["a@x.test", "b@x.test", "c@x.test"] }),
+            json!({ "emails": ["b@x.test", "unknown@x.test"] }),
+            json!({ "emails": ["b@x.test", "unknown@x.test"] }),
+            json!({ "ids": [ids[0], ids[2]] }),
+        ]
+    );
+}
+
+#[test]
+fn invalid_input_sends_nothing() {
+    let service = Service::start();
+    let many: Vec<_> = (0..101).map(|n| format!("u{n}@x.test")).collect();
+    let many: Vec<_> = ["suppressions", "add"].into_iter().chain(many.iter().map(String::as_str)).collect();
+    for (arguments, part) in [
+        (vec!["suppressions", "add", "nobody"], "nobody"),
+        (vec!["suppressions", "add", "a@x.test", "nobody"], "nobody"),
+        (many, "suppressions import"),
+        (
+            vec!["suppressions", "remove", "a@x.test", "78261eea-8f8b-4381-83c6-79fa7120f1cf"],
+            "either addresses or IDs",
+        ),
+        (vec!["suppressions", "check", "78261eea-8f8b-4381-83c6-79fa7120f1cf"], "78261eea"),
+        (vec!["suppressions", "list", "--origin", "bounced"], "bounce, complaint or manual"),
+        (vec!["suppressions", "export", "--format", "xml"], "csv or ndjson"),
+    ] {
+        let told = service.posthaste().run(&arguments).fails(2);
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let shown = service.posthaste().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
+    assert_eq!(shown["dry_run"]["body"], json!({ "emails": ["a@x.test", "b@x.test"] }), "{shown}");
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn check_answers_by_its_exit_code() {
+    let service = Service::start();
+    let check = |more: &[&str]| {
+        let arguments: Vec<_> =
+            ["suppressions", "check", "ada@example.com"].iter().chain(more).copied().collect();
+        service.posthaste().run(&arguments)
+    };
+    assert_eq!(check(&[]).ok(), "ada@example.com  not suppressed\n");
+    let document = check(&["--json"]).json();
+    let expected = json!({ "object": "suppression_check", "email": "ada@example.com", "suppressed": false, "suppression": null });
+    assert_eq!(document, expected);
+    let id = done(&service, &["suppressions", "add", "Ada@Example.com"]);
+    let ran = check(&[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.starts_with("ada@example.com  suppressed  manual  "), "{ran:?}");
+    assert!(ran.stderr.contains("posthaste suppressions remove ada@example.com"), "{ran:?}");
+    let ran = check(&["--json"]);
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &document["suppression"]["id"]), (Some(3), &json!(id)));
+    // A service that can't be reached answers nothing.
+    let unreachable =
+        Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
+    unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
+}
+
+#[test]
+fn a_list_is_exported_and_imported_in_every_format() {
+    let service = Service::start();
+    let emails: Vec<_> = (0..205).map(|n| format!("user{n}@example.com")).collect();
+    let lines = emails.join("\n");
+    let posthaste = service.posthaste();
+    let imported = posthaste.run_with(&["suppressions", "import", "-"], &lines).ok();
+    assert_eq!(imported, "205 addresses are on the suppression list\n");
+    let batches: Vec<_> =
+        service.bodies().iter().map(|body| body["emails"].as_array().unwrap().len()).collect();
+    assert_eq!(batches, [100, 100, 5]);
+    let expected: Vec<_> = emails.iter().rev().cloned().collect();
+    assert_eq!(listed(&service), expected);
+    for format in ["csv", "ndjson"] {
+        let exported = posthaste.run(&["suppressions", "export", "--format", format]).ok();
+        let copy = Service::start();
+        copy.posthaste().run_with(&["suppressions", "import", "-"], &exported).ok();
+        assert_eq!(listed(&copy).len(), 205, "{format}");
+    }
+    let csv = posthaste.run(&["suppressions", "export"]).ok();
+    assert!(csv.starts_with("email,origin,created_at,source_id,id\nuser204@example.com,manual,"), "{csv}");
+    assert_eq!(
+        posthaste.run(&["suppressions", "export", "--origin", "bounce"]).ok(),
+        "email,origin,created_at,source_id,id\n"
+    );
+    let file = posthaste.home().join("list.csv");
+    let told = posthaste.run(&["suppressions", "export", "--output-file", file.to_str().unwrap()]).ok();
+    assert!(told.starts_with("205 addresses written to "), "{told}");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
+}
+
+#[test]
+fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
+    let service = Service::start();
+    let rows = (0..150).map(|n| format!("{n},user{n}@example.com\n"));
+    let mut text = format!("id,email\n{}", rows.collect::<String>());
+    text.push_str("x,nobody\ny,Ada <ada@example.com>\n");
+    let told = service.posthaste().run_with(&["suppressions", "import", "-"], &text).fails(2);
+    for part in ["2 problems", "standard input:152:1", "153 | y,Ada", "nobody"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let told = service
+        .posthaste()
+        .run_with(&["suppressions", "import", "-"], "{\"email\":\"a@x.test\"}\n{\"email\":1}\n")
+        .fails(2);
+    assert!(told.contains("standard input:2:") && told.contains("must be a string"), "{told}");
+    let told = service.posthaste().run(&["suppressions", "import", "missing.csv"]).fails(2);
+    assert!(told.contains("missing.csv"), "{told}");
+    let ran = Posthaste::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
+    assert!(ran.code == Some(0) && ran.stderr.contains("nothing sent"), "{ran:?}");
+    assert_eq!(service.asked(), 0);
+}

@@ -1,0 +1,11 @@
+//! The suppression list: addresses that the service sends no emails to. (The specification doesn't have it; the shapes are the public
+//! service's.)
+
+mod batch;
+mod operations;
+mod record;
+
+pub use operations::Suppressions;
+pub use record::{AddedSuppressions, RemovedSuppressions, Suppression};
+
+pub use super::shared::SuppressionOrigin;

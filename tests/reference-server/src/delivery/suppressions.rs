@@ -1,0 +1,130 @@
+//! The suppression list: bounces and complaints fill it, and its addresses receive no emails.
+//!
+//! The specification doesn't define it; these are the rules of the public service. A permanent bounce and a spam complaint add the address,
+//! whichever request or broadcast the email came from. An email is checked when it is sent: addresses on the list are dropped, with the
+//! event `email.suppressed`, and nothing is sent if none remains in `to`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::delivery::webhooks::{notify, payload};
+use crate::model::email::draft::Draft;
+use crate::model::email::recipients::Mailbox;
+use crate::model::email::{Email, Event};
+use crate::model::mail::simulation;
+use crate::model::suppression::{Origin, Suppression};
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
+
+/// Changes a tenant's suppression list and notifies its webhooks.
+#[derive(Clone, Copy)]
+pub(crate) struct SuppressionService<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) tenant: &'a Arc<Tenant>,
+    pub(crate) at: Timestamp,
+}
+
+impl SuppressionService<'_> {
+    /// Adds addresses, all of them or none. Returns the ID of each; an address on the list keeps its entry, with its origin.
+    pub(crate) fn add(
+        self,
+        addresses: Vec<String>,
+        origin: Origin,
+        source: Option<Uuid>,
+    ) -> Result<Vec<Uuid>, Problem> {
+        let entries = addresses.into_iter().map(|email| {
+            let id = self.state.next_id();
+            (id, Suppression { id, email, origin, source, created_at: self.at })
+        });
+        let added = self.tenant.suppressions.add_missing(entries.collect())?;
+        for (id, _) in added.iter().filter(|(_, is_new)| *is_new) {
+            self.notify("suppression.added", self.tenant.suppressions.get(*id));
+        }
+        Ok(added.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Removes an entry.
+    pub(crate) fn remove(self, id: Uuid) -> Option<Arc<Suppression>> {
+        let removed = self.tenant.suppressions.remove(id)?;
+        self.notify("suppression.removed", Some(Arc::clone(&removed)));
+        Some(removed)
+    }
+
+    fn notify(self, kind: &'static str, entry: Option<Arc<Suppression>>) {
+        if let Some(entry) = entry {
+            notify(self.state, self.tenant, self.at, kind, None, || payload::suppression(&entry));
+        }
+    }
+}
+
+/// Adds the recipients of an email that bounced permanently or was reported as spam. `detail` is the content of the event's own field.
+pub(super) fn learn(
+    state: &State,
+    tenant: &Arc<Tenant>,
+    email: &Email,
+    at: Timestamp,
+    event: Event,
+    detail: Option<&Value>,
+) {
+    let kind = detail.and_then(|detail| detail.get("type")).and_then(Value::as_str);
+    let origin = match event {
+        Event::Bounced if kind.is_none_or(|kind| kind == "Permanent") => Origin::Bounce,
+        Event::Complained => Origin::Complaint,
+        _ => return,
+    };
+    let service = SuppressionService { state, tenant, at };
+    // A full list can't grow, which is no reason for the event to fail.
+    let _ = service.add(affected(email, event), origin, Some(email.id));
+}
+
+/// The recipients whose simulated outcome is this event; without any, because the event was triggered, those in `to`.
+fn affected(email: &Email, event: Event) -> Vec<String> {
+    let lists = [Some(&email.to), email.cc.as_ref(), email.bcc.as_ref()];
+    let addresses = |list: &Vec<String>| -> Vec<Mailbox> {
+        list.iter().filter_map(|text| Mailbox::parse(text).ok()).collect()
+    };
+    let simulated = lists.into_iter().flatten().flat_map(addresses);
+    let simulated: Vec<_> = simulated
+        .filter(|mailbox| simulation::causes(mailbox, event))
+        .map(|mailbox| mailbox.address)
+        .collect();
+    if !simulated.is_empty() {
+        return simulated;
+    }
+    addresses(&email.to).into_iter().map(|mailbox| mailbox.address).collect()
+}
+
+/// Drops the recipients that are on the list. Returns the origin of the first one's entry.
+pub(super) fn drop_listed(tenant: &Tenant, draft: &mut Draft) -> Option<Origin> {
+    if tenant.suppressions.is_empty() {
+        return None;
+    }
+    let mut found = None;
+    draft.retain_recipients(|mailbox| {
+        let entry = tenant.suppressions.by_key(&mailbox.address);
+        found = found.or(entry.as_ref().map(|entry| entry.origin));
+        entry.is_none()
+    });
+    found
+}
+
+/// What the event `email.suppressed` says beyond its default content, that of a bounce.
+pub(super) fn detail(origin: Origin) -> Value {
+    match origin {
+        Origin::Bounce => json!({}),
+        Origin::Complaint => json!({
+            "message": "The recipient's address is on the suppression list because an earlier email to it was reported as spam.",
+            "reason": "previous_complaint",
+            "diagnosticCode": null,
+        }),
+        Origin::Manual => json!({
+            "message": "The recipient's address is on the suppression list because it was added manually.",
+            "reason": null,
+            "diagnosticCode": null,
+        }),
+    }
+}

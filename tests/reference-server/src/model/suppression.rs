@@ -1,0 +1,71 @@
+//! The suppression list: addresses that the service sends no emails to.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::size::{heap_size, no_heap};
+use crate::store::table::{self, lower_case};
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+use crate::wire::words::words;
+
+/// An entry of the suppression list.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Suppression {
+    pub(crate) id: Uuid,
+    pub(crate) email: String,
+    pub(crate) origin: Origin,
+    /// The email that bounced or was reported as spam.
+    pub(crate) source: Option<Uuid>,
+    pub(crate) created_at: Timestamp,
+}
+
+heap_size!(Suppression { id, email, origin, source, created_at });
+no_heap!(Origin);
+
+impl table::Record for Suppression {
+    const NOUN: &'static str = "a suppression";
+    const PLURAL: &'static str = "suppressions";
+
+    type Group = Origin;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.email)
+    }
+
+    fn normalize(key: &str) -> Cow<'_, str> {
+        lower_case(key)
+    }
+
+    fn groups(&self) -> Vec<Origin> {
+        vec![self.origin]
+    }
+}
+
+words! {
+    /// Why an address is on the list.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Origin {
+        Bounce = "bounce",
+        Complaint = "complaint",
+        Manual = "manual",
+    }
+}
+
+view! {
+    pub(crate) Item of suppression: Suppression {
+        id: suppression.id,
+        email: suppression.email,
+        origin: suppression.origin,
+        source_id: suppression.source,
+        created_at: database(suppression.created_at),
+    }
+}
+
+view! {
+    pub(crate) Detail of suppression: Suppression { object: "suppression", ..Item, }
+}

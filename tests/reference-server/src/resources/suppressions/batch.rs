@@ -1,0 +1,55 @@
+//! `POST /suppressions/batch/add` and `POST /suppressions/batch/remove`: up to 100 entries in one request.
+
+use http::StatusCode;
+
+use crate::context::Context;
+use crate::model::suppression::Origin;
+use crate::resources::contacts::read_email;
+use crate::resources::suppressions::{Entries, find, service};
+use crate::wire::answers::{Answer, Deletion, Reference};
+use crate::wire::fields::{Field, Fields};
+use crate::wire::problem::json;
+use crate::wire::problems::Checked;
+use crate::wire::readers::uuid;
+
+/// The maximum number of entries of a batch.
+const MAX_ENTRIES: usize = 100;
+
+/// `POST /suppressions/batch/add`: one invalid address rejects them all.
+pub(crate) fn add(context: &Context<'_>) -> Answer {
+    let emails = context.body(|fields| fields.required("emails", |field| entries(field, read_email)))?;
+    let ids = service(context).add(emails, Origin::Manual, None)?;
+    let data = ids.into_iter().map(|id| Reference::to("suppression", id)).collect();
+    Ok(json(StatusCode::CREATED, &Entries { data }))
+}
+
+/// `POST /suppressions/batch/remove`: by `emails` or `ids`. The response leaves out entries that don't exist.
+pub(crate) fn remove(context: &Context<'_>) -> Answer {
+    let names = context.body(selection)?;
+    let service = service(context);
+    let removed = names.iter().filter_map(|name| service.remove(find(&context.tenant, name)?.id));
+    let data = removed.map(|entry| Deletion::of("suppression", entry.id)).collect();
+    Ok(json(StatusCode::OK, &Entries { data }))
+}
+
+fn selection(fields: &mut Fields<'_>) -> Checked<Vec<String>> {
+    let found = match (fields.has("emails"), fields.has("ids")) {
+        (true, false) => return fields.required("emails", |field| entries(field, read_email)),
+        (false, true) => {
+            return fields.required("ids", |field| entries(field, |id| Ok(uuid(id)?.to_string())));
+        }
+        (true, true) => "both",
+        (false, false) => "neither",
+    };
+    Err(fields.report().wrong(format_args!("The body must have either `emails` or `ids`; found {found}.")))
+}
+
+/// Reads an array of 1 to [`MAX_ENTRIES`] items.
+fn entries(field: &Field<'_>, read: impl Fn(&Field<'_>) -> Checked<String>) -> Checked<Vec<String>> {
+    let items = field.items()?;
+    if items.is_empty() || items.len() > MAX_ENTRIES {
+        let found = items.len();
+        return Err(field.reject(format_args!("must have 1 to {MAX_ENTRIES} items; found {found}")));
+    }
+    items.read(|_, item| read(item))
+}
