@@ -61,6 +61,7 @@ pub(crate) enum Command {
     Webhooks(Noun<commands::webhooks::Command>),
     Logs(Noun<commands::logs::Command>),
     ApiKeys(Noun<commands::api_keys::Command>),
+    Usage(commands::usage::Args),
     Auth(Noun<commands::auth::Command>),
     Api(commands::api::Args),
     #[cfg(feature = "sandbox")]

@@ -245,6 +245,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Webhooks(Noun(command)) => commands::webhooks::run(command, context).await,
         Command::Logs(Noun(command)) => commands::logs::run(command, context).await,
         Command::ApiKeys(Noun(command)) => commands::api_keys::run(command, context).await,
+        Command::Usage(args) => commands::usage::run(args, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
         #[cfg(feature = "sandbox")]

@@ -17,7 +17,7 @@ mod state;
 pub use announced::AnnouncedLimit;
 pub use builder::Call;
 pub(crate) use core::Core;
-pub use decode::WithResponse;
+pub use decode::{QuotaUsed, WithResponse};
 pub(crate) use key_memory::KeyMemory;
 pub(crate) use limiter::Limiter;
 pub use limiter::RateLimit;

@@ -115,7 +115,9 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{AnnouncedLimit, Call, Preview, RateLimit, RetryEvent, RetryPolicy, WithResponse};
+pub use call::{
+    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
+};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
@@ -163,6 +165,7 @@ pub use resources::{
         TemplateStatus, TemplateSummary, TemplateVariable, VariableType,
     },
     topics::{NewTopic, Subscription, Topic, TopicPatch, Visibility},
+    usage::{AiCredits, EmailQuota, EmailUsage, PeriodQuota, Quota, RateLimitPolicy, Usage},
     webhooks::{
         CreatedWebhook, Delivery, EventData, EventType, NewWebhook, SecretError, VerificationError, Webhook,
         WebhookAttempt, WebhookEvent, WebhookEventStatus, WebhookEventSummary, WebhookPatch, WebhookPayload,

@@ -22,6 +22,7 @@ mod shared;
 pub mod suppressions;
 pub mod templates;
 pub mod topics;
+pub mod usage;
 pub mod webhooks;
 
 pub use shared::{Deleted, Reference};

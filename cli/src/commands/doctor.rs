@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method};
 use jiff::Timestamp;
-use posthaste::{ApiErrorKind, RetryPolicy};
+use posthaste::{ApiErrorKind, Client, RetryPolicy};
 use serde_json::{Value, json};
 
+use crate::commands::usage::of;
 use crate::context::Context;
 use crate::diagnostics::{Fail, Origin, place};
 use crate::output::terminal::safe;
@@ -193,6 +194,7 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
     let answer = asked.with_response().await;
     let middle = before + Timestamp::now().duration_since(before) / 2;
     let reached = |state, message: String, hint| check("service", state, message, hint);
+    let is_reachable = matches!(&answer, Ok(_) | Err(posthaste::Error::Api(_)));
     match &answer {
         Ok(raw) => {
             checks.push(reached(State::Ok, format!("reachable ({})", raw.status.as_u16()), None));
@@ -221,6 +223,28 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
             checks.push(reached(State::Error, fail, Some("check the base URL and the network")));
         }
     }
+    if is_reachable {
+        usage(&client, checks).await;
+    }
+}
+
+/// Checks the quotas of emails. Services without `GET /usage` have none to report.
+async fn usage(client: &Client, checks: &mut Vec<Check>) {
+    let asked = client.usage().get().retry(RetryPolicy::never()).timeout(TIMEOUT);
+    let Ok(usage) = asked.await else { return };
+    let quotas = [("today", usage.emails.daily), ("this month", usage.emails.monthly)];
+    let shown: Vec<_> =
+        quotas.iter().map(|(period, quota)| format!("{period} {}", of(quota.used, quota.limit))).collect();
+    let message = format!("emails: {}", shown.join("; "));
+    let least = quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).min();
+    let (state, hint) = match least {
+        Some((0, _)) => (State::Error, Some("no email can be sent until the quota resets: posthaste usage")),
+        Some((left, limit)) if left <= limit / 10 => {
+            (State::Warning, Some("less than a tenth of a quota is left: posthaste usage"))
+        }
+        _ => (State::Ok, None),
+    };
+    checks.push(check("usage", state, message, hint));
 }
 
 fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Vec<Check>) {

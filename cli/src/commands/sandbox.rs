@@ -58,6 +58,15 @@ pub(crate) struct ServerArgs {
     /// Rate limit in requests per second and key; requests above it get 429 [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate_limit: Option<u32>,
+    /// Emails per day (UTC) and key; sends beyond it get 429 daily_quota_exceeded [default: no quota]
+    ///
+    /// Each address in to, cc and bcc counts when the email is accepted, and each received email. Emails of broadcasts don't count. The clock
+    /// of the sandbox decides when a day ends.
+    #[arg(long, value_name = "N")]
+    daily_quota: Option<u64>,
+    /// Emails per month (UTC) and key; sends beyond it get 429 monthly_quota_exceeded [default: no quota]
+    #[arg(long, value_name = "N")]
+    monthly_quota: Option<u64>,
     /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
@@ -108,6 +117,8 @@ impl ServerArgs {
     fn settings(&self) -> Settings {
         Settings {
             rate_limit: self.rate_limit,
+            daily_quota: self.daily_quota,
+            monthly_quota: self.monthly_quota,
             strict_domains: self.strict_domains,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,

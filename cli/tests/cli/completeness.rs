@@ -150,6 +150,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("delete_api_key", &["api-keys", "delete", ID], ""),
     ("list_oauth_grants", &["auth", "grants", "list"], ""),
     ("revoke_oauth_grant", &["auth", "grants", "revoke", ID], ""),
+    ("get_usage", &["usage"], ""),
     ("get_log", &["logs", "get", ID], ""),
     ("list_logs", &["logs", "list"], ""),
 ];

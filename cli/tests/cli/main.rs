@@ -57,6 +57,7 @@ mod suppressions;
 mod templates;
 mod tls;
 mod topics;
+mod usage;
 mod webhooks;
 mod webhooks_listen;
 mod webhooks_verify;

@@ -64,6 +64,33 @@ pub struct WithResponse<T> {
     pub body: Bytes,
 }
 
+/// What was used of the sending quotas, as the response to a send announces it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QuotaUsed {
+    /// In the current day (UTC); `None` if the account has no daily quota.
+    pub daily: Option<u64>,
+    /// In the current month.
+    pub monthly: Option<u64>,
+}
+
+impl<T> WithResponse<T> {
+    /// Returns what was used of the sending quotas, including this request. Only responses to sends announce it, in the headers
+    /// `x-resend-daily-quota` and `x-resend-monthly-quota`; [`Client::usage`](crate::Client::usage) has the limits as well.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+    /// let sent = client.emails().send(email).with_response().await?;
+    /// println!("{}: {:?} recipients this month", sent.value.id, sent.quota_used().monthly);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn quota_used(&self) -> QuotaUsed {
+        let number = |name| self.headers.get(name)?.to_str().ok()?.trim().parse().ok();
+        QuotaUsed { daily: number("x-resend-daily-quota"), monthly: number("x-resend-monthly-quota") }
+    }
+}
+
 /// `Debug` leaves out the body: it can hold private text.
 impl<T: fmt::Debug> fmt::Debug for WithResponse<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

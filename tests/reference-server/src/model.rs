@@ -17,6 +17,7 @@ pub(crate) mod segment;
 pub(crate) mod suppression;
 pub(crate) mod template;
 pub(crate) mod topic;
+pub(crate) mod usage;
 pub(crate) mod value;
 pub(crate) mod webhook;
 pub(crate) mod webhook_delivery;

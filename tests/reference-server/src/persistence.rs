@@ -7,7 +7,7 @@
 //! so that a later version may add fields.
 //!
 //! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
-//! idempotency keys, scheduled jobs, and a clock that was moved.
+//! idempotency keys, what tenants have used of their quotas, scheduled jobs, and a clock that was moved.
 //! Not persisted are recorded requests and logs, faults, pending authorization requests, and attachments that were being fetched: such an
 //! email has failed.
 

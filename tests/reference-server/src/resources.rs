@@ -14,4 +14,5 @@ pub(crate) mod segments;
 pub(crate) mod suppressions;
 pub(crate) mod templates;
 pub(crate) mod topics;
+pub(crate) mod usage;
 pub(crate) mod webhooks;

@@ -10,7 +10,7 @@ use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
-    segments, suppressions, templates, topics, webhooks,
+    segments, suppressions, templates, topics, usage, webhooks,
 };
 use crate::state::State;
 
@@ -210,6 +210,8 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/webhooks/{webhook_id}/events/{event_id}/attempts", webhooks::events::attempts),
     post("/webhooks/{webhook_id}/events/{event_id}/replay", webhooks::events::replay),
     post("/webhooks/{webhook_id}/signing-secret/rotate", webhooks::rotate),
+    // Usage, for every credential
+    Route { method: Method::GET, path: "/usage", scope: Scope::Send, keyed: false, handler: usage::show },
     // Logs
     get("/logs", logs::index),
     get("/logs/{log_id}", logs::show),

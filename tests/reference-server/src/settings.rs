@@ -22,6 +22,10 @@ pub struct Settings {
     pub seed: Option<u64>,
     /// Requests per second for each tenant. `None` disables the limit; the headers then announce 1,000,000.
     pub rate_limit: Option<u32>,
+    /// Emails per day (UTC) for each tenant; sends beyond it are rejected with 429. `None`: no daily quota.
+    pub daily_quota: Option<u64>,
+    /// The same per month.
+    pub monthly_quota: Option<u64>,
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
     /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
@@ -70,6 +74,8 @@ impl Default for Settings {
         Self {
             seed: None,
             rate_limit: None,
+            daily_quota: None,
+            monthly_quota: None,
             strict_domains: false,
             max_memory: 1 << 30,
             keep_mails: 100_000,

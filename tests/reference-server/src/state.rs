@@ -11,6 +11,7 @@ pub(crate) mod links;
 pub(crate) mod names;
 pub(crate) mod oauth;
 pub(crate) mod outbox;
+pub(crate) mod quota;
 pub(crate) mod ratelimit;
 pub(crate) mod requests;
 pub(crate) mod retention;

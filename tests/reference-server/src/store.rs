@@ -9,6 +9,7 @@ pub(crate) mod expiring;
 pub(crate) mod interned;
 pub(crate) mod ledger;
 pub(crate) mod paging;
+pub(crate) mod single;
 pub(crate) mod size;
 pub(crate) mod snapshot_lock;
 pub(crate) mod table;

@@ -85,6 +85,8 @@ mod suppressions;
 mod templates;
 #[path = "service/topics.rs"]
 mod topics;
+#[path = "service/usage.rs"]
+mod usage;
 #[path = "service/validation.rs"]
 mod validation;
 #[path = "service/values.rs"]

@@ -19,6 +19,7 @@ use crate::model::segment::Segment;
 use crate::model::suppression::Suppression;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
+use crate::model::usage::Usage;
 use crate::model::webhook::Webhook;
 use crate::model::webhook_delivery::WebhookDelivery;
 
@@ -58,4 +59,5 @@ impl Snapshot for Segment {}
 impl Snapshot for Suppression {}
 impl Snapshot for Template {}
 impl Snapshot for Topic {}
+impl Snapshot for Usage {}
 impl Snapshot for Webhook {}

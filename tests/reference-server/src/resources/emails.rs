@@ -17,6 +17,7 @@ use crate::lock::lock;
 use crate::model::email;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
+use crate::state::quota;
 use crate::wire::answers::Answer;
 use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
@@ -27,8 +28,14 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
     let draft = context.body(|fields| Draft::read(fields, &Form::single(&context.tenant, now)))?;
     api_keys::check_sender(context, &draft.from)?;
     delivery::check_hosted(context.state, &draft)?;
+    let used = match quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), now) {
+        Ok(used) => used,
+        Err(exceeded) => return Ok(exceeded.into_response()),
+    };
     let id = delivery::accept(context.state, &context.tenant, draft, now);
-    Ok(json(StatusCode::OK, &Accepted { id }))
+    let mut response = json(StatusCode::OK, &Accepted { id });
+    used.announce(response.headers_mut());
+    Ok(response)
 }
 
 /// `GET /emails`, mode A.

@@ -18,8 +18,10 @@ use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
 use crate::model::received::Received;
+use crate::model::usage::Counted;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
+use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
 use crate::wire::answers::Answer;
@@ -68,6 +70,7 @@ pub(crate) fn arrive(
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
+    quota::count(tenant, Counted::Received, received.created_at);
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
     state.tenants.count_mail(tenant, id, size);

@@ -98,6 +98,7 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/suppressions?limit=20", |_| Value::Null),
     ("GET", "/suppressions?limit=20&origin=manual", |_| Value::Null),
     ("GET", "/suppressions?limit=20&origin=complaint", |_| Value::Null),
+    ("GET", "/usage", |_| Value::Null),
     ("POST", "/events", |n| json!({"name": format!("new.{n}")})),
     ("GET", "/events/known.event", |_| Value::Null),
     ("GET", "/events?limit=20", |_| Value::Null),

@@ -17,6 +17,11 @@ const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
+/// The limit as announced.
+pub(crate) fn announced(limit: Option<u32>) -> u32 {
+    limit.unwrap_or(UNLIMITED)
+}
+
 /// A tenant's requests in the current second.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -34,7 +39,7 @@ pub(crate) struct Allowance {
 impl Allowance {
     /// For requests that aren't counted: without a limit or a tenant.
     pub(crate) fn uncounted(limit: Option<u32>) -> Self {
-        let limit = limit.unwrap_or(UNLIMITED);
+        let limit = announced(limit);
         Self { limit, remaining: limit }
     }
 

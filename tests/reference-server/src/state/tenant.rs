@@ -22,12 +22,14 @@ use crate::model::segment::Segment;
 use crate::model::suppression::Suppression;
 use crate::model::template::Template;
 use crate::model::topic::Topic;
+use crate::model::usage::Usage;
 use crate::model::webhook::Webhook;
 use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
 use crate::state::ratelimit::Meter;
 use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
+use crate::store::single::Single;
 use crate::store::table::Table;
 
 /// The state of one tenant. Each table has a lock of its own.
@@ -55,6 +57,8 @@ pub(crate) struct Tenant {
     pub(crate) deliveries: Deliveries,
     pub(crate) keys: Keys,
     pub(crate) meter: Mutex<Meter>,
+    /// What it has used of its quotas.
+    pub(crate) usage: Mutex<Single<Usage>>,
     /// The number of its last request, counted over all tenants.
     pub(crate) last_used: AtomicU64,
 }
@@ -89,6 +93,7 @@ impl Tenant {
             deliveries: Deliveries::new(max_deliveries),
             keys: Keys::new(Arc::clone(answers)),
             meter: Mutex::default(),
+            usage: Mutex::default(),
             last_used: AtomicU64::new(0),
         }
     }

@@ -139,6 +139,8 @@ operations! {
     list_oauth_grants: |client| client.oauth_grants().list();
     revoke_oauth_grant: |client, id| client.oauth_grants().revoke(id);
 
+    get_usage: |client| client.usage().get();
+
     get_log: |client, id| client.logs().get(id);
     list_logs: |client| client.logs().list();
 }

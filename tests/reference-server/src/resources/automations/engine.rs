@@ -16,9 +16,11 @@ use crate::model::automation::rule::Facts;
 use crate::model::automation::run::{Move, Outcome, Run};
 use crate::model::email::Email;
 use crate::model::email::recipients::Mailbox;
+use crate::model::usage::Counted;
 use crate::resources::automations::{run, step};
 use crate::state::State;
 use crate::state::job::Job;
+use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size as _;
 use crate::wire::problem::Problem;
@@ -74,6 +76,7 @@ pub(crate) fn handle_event(
         let mut run = Run::new(id, automation, event.contact, Arc::clone(&event.payload), now);
         run.begin(trigger, now);
         add(tenant, id, run)?;
+        quota::count(tenant, Counted::AutomationRun, now);
         let output = json!({ "event": event.name.as_str() });
         advance(state, tenant, id, trigger, Outcome::Done(BranchKind::Default, Some(output)), now);
     }

@@ -15,6 +15,7 @@ use crate::model::email::draft::{Draft, Origin};
 use crate::model::value::PropertyValue;
 use crate::resources::contact_properties;
 use crate::state::State;
+use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::wire::json::has_control;
 use crate::wire::timestamp::database;
@@ -91,6 +92,8 @@ pub(super) fn send_email(
     let draft = Draft::parse(email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
     delivery::check_sender(state, tenant, &draft.from).map_err(|problem| problem.message)?;
+    quota::take(&state.settings, tenant, draft.recipients().count(), at)
+        .map_err(|exceeded| exceeded.problem.message)?;
     let email = delivery::accept(state, tenant, draft, at);
     Ok(Some(json!({ "email_id": email.to_string() })))
 }

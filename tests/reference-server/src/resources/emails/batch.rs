@@ -13,6 +13,7 @@ use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
+use crate::state::quota;
 use crate::wire::answers::Answer;
 use crate::wire::fields;
 use crate::wire::json::{kind, well_formed};
@@ -57,12 +58,19 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
             }
         }
     }
+    let recipients = drafts.iter().map(|draft| draft.recipients().count()).sum();
+    let used = match quota::take(&context.state.settings, &context.tenant, recipients, now) {
+        Ok(used) => used,
+        Err(exceeded) => return Ok(exceeded.into_response()),
+    };
     let data = drafts
         .into_iter()
         .map(|draft| Sent { id: delivery::accept(context.state, &context.tenant, draft, now) })
         .collect();
     let errors = permissive.then_some(errors);
-    Ok(json(StatusCode::OK, &BatchResult { data, errors }))
+    let mut response = json(StatusCode::OK, &BatchResult { data, errors });
+    used.announce(response.headers_mut());
+    Ok(response)
 }
 
 fn read_items(body: &[u8]) -> Result<Vec<&RawValue>, Problem> {

@@ -1,0 +1,59 @@
+//! `usage`: what the account has used of its quotas.
+
+use posthaste::{EmailQuota, Usage};
+
+use crate::actions::{mutation, trace};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+
+/// Show the usage and the quotas of the account
+///
+/// Each address in to, cc and bcc of an email counts. A credential that may only send is sufficient.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  posthaste usage\n  posthaste usage --jq .emails.daily.used")]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) async fn run(_args: Args, context: &Context) -> Result<(), Fail> {
+    let client = context.client()?;
+    let response = trace::execute(context, || client.usage().get()).await?;
+    context.out.result(&lines(&response.value), &mutation::document(&response))
+}
+
+fn lines(usage: &Usage) -> Vec<String> {
+    let rate = &usage.rate_limit;
+    let rows = [
+        ("emails today", emails(&usage.emails.daily)),
+        ("emails this month", emails(&usage.emails.monthly)),
+        ("contacts", of(usage.contacts.used, usage.contacts.limit)),
+        ("segments", of(usage.segments.used, usage.segments.limit)),
+        ("broadcasts", of(usage.broadcasts.used, usage.broadcasts.limit)),
+        ("automation runs", of(usage.automation_runs.used, usage.automation_runs.limit)),
+        ("domains", of(usage.domains.used, usage.domains.limit)),
+        ("ai credits", of(usage.ai_credits.used, usage.ai_credits.limit)),
+        (
+            "rate limit",
+            format!("{} requests per {}", number(rate.limit), rate.duration.as_deref().unwrap_or("?")),
+        ),
+    ];
+    rows.into_iter().map(|(name, text)| format!("{name:<19}{text}")).collect()
+}
+
+/// What was used of the emails of a period: `258 of 1000 (57 sent, 201 received), resets 2026-07-17T00:00:00.000Z`.
+fn emails(quota: &EmailQuota) -> String {
+    let counts = format!("({} sent, {} received)", number(quota.sent), number(quota.received));
+    let resets = quota.resets_at.as_ref().map(|at| format!(", resets {at}")).unwrap_or_default();
+    format!("{} {counts}{resets}", of(quota.used, quota.limit))
+}
+
+/// What was used of a limit: `3 of 10`.
+pub(crate) fn of(used: Option<u64>, limit: Option<u64>) -> String {
+    match limit {
+        Some(limit) => format!("{} of {limit}", number(used)),
+        None => format!("{}, unlimited", number(used)),
+    }
+}
+
+fn number(number: Option<u64>) -> String {
+    number.map_or_else(|| "?".to_owned(), |number| number.to_string())
+}

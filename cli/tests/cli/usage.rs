@@ -1,0 +1,41 @@
+//! `usage`, and the quotas of `sandbox serve` and `doctor`.
+
+use posthaste_reference_server::Settings;
+
+use crate::service::Service;
+use crate::support::{Posthaste, SEND};
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim().to_owned()
+}
+
+#[test]
+fn usage_shows_what_was_used() {
+    let service = Service::with(Settings { seed: Some(0), daily_quota: Some(3), ..Settings::default() });
+    done(&service, &SEND);
+    let shown = done(&service, &["usage"]);
+    assert!(shown.contains("emails today       1 of 3 (1 sent, 0 received), resets "), "{shown}");
+    assert!(shown.contains("broadcasts         0, unlimited"), "{shown}");
+    assert_eq!(done(&service, &["usage", "--jq", ".emails.daily.limit"]), "3");
+    let doctor = done(&service, &["doctor"]);
+    assert!(doctor.contains("emails: today 1 of 3"), "{doctor}");
+    done(&service, &SEND);
+    done(&service, &SEND);
+    let told = service.posthaste().run(&SEND).fails(6);
+    assert!(told.contains("daily_quota_exceeded") || told.contains("daily quota of 3"), "{told}");
+    let ran = service.posthaste().run(&["doctor"]);
+    assert!(ran.code == Some(1) && ran.stdout.contains("until the quota resets"), "{ran:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_sandbox_has_the_quotas_of_its_flags() {
+    let script = "$POSTHASTE emails send --from hi@acme.test --to ada@example.com --to bob@example.com --subject s --text x; \
+                  $POSTHASTE emails send --from hi@acme.test --to ada@example.com --subject s --text x; echo $?";
+    for (flag, period) in [("--daily-quota", "daily"), ("--monthly-quota", "monthly")] {
+        let posthaste = Posthaste::new().env("POSTHASTE", env!("CARGO_BIN_EXE_posthaste"));
+        let ran = posthaste.run(&["sandbox", "run", flag, "2", "--", "sh", "-c", script]);
+        assert_eq!(ran.stdout.lines().last(), Some("6"), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("{period} quota of 2 emails")), "{ran:?}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Usage and quotas of the account. (The specification doesn't have them; the shapes are the public service's.)
+
+mod operations;
+mod record;
+
+pub use operations::UsageOperations;
+pub use record::{AiCredits, EmailQuota, EmailUsage, PeriodQuota, Quota, RateLimitPolicy, Usage};

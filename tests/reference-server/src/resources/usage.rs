@@ -1,0 +1,111 @@
+//! `GET /usage`: what the account has used of its quotas.
+//!
+//! The specification doesn't define it; the shape is the public service's, where some limits are never null. Here these are the sandbox's own
+//! limit of records, or [`UNLIMITED`].
+
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::model::usage::Period;
+use crate::state::{quota, ratelimit};
+use crate::wire::answers::Answer;
+use crate::wire::problem::json;
+use crate::wire::timestamp::iso;
+
+/// The announced limit of what has none but must have a number.
+const UNLIMITED: u64 = 1_000_000_000;
+
+/// `GET /usage`, for every credential.
+#[expect(clippy::unnecessary_wraps, reason = "the type of all handlers")]
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    let (settings, tenant) = (&context.state.settings, &context.tenant);
+    let usage = quota::usage(tenant, context.now());
+    let stored = |used: usize| Quota { used: used as u64, limit: Some(settings.keep_records as u64) };
+    let shown = Usage {
+        object: "usage",
+        emails: Emails {
+            daily: EmailQuota::of(&usage.day, settings.daily_quota),
+            monthly: EmailQuota::of(&usage.month, settings.monthly_quota.or(Some(UNLIMITED))),
+        },
+        contacts: stored(tenant.contacts.lock().len()),
+        segments: stored(tenant.segments.lock().len()),
+        broadcasts: Quota { used: tenant.broadcasts.lock().len() as u64, limit: None },
+        // The sandbox has no AI features.
+        ai_credits: AiCredits { used: 0, limit: Some(0), next_increase_at: None },
+        automation_runs: Runs {
+            used: usage.month.automation_runs,
+            limit: UNLIMITED,
+            resets_at: iso(usage.month.resets_at),
+        },
+        domains: stored(tenant.domains.lock().len()),
+        rate_limit: RateLimit { limit: ratelimit::announced(settings.rate_limit), duration: "1000ms" },
+    };
+    Ok(json(StatusCode::OK, &shown))
+}
+
+#[derive(Serialize)]
+struct Usage {
+    object: &'static str,
+    emails: Emails,
+    contacts: Quota,
+    segments: Quota,
+    broadcasts: Quota,
+    ai_credits: AiCredits,
+    automation_runs: Runs,
+    domains: Quota,
+    rate_limit: RateLimit,
+}
+
+#[derive(Serialize)]
+struct Emails {
+    daily: EmailQuota,
+    monthly: EmailQuota,
+}
+
+#[derive(Serialize)]
+struct EmailQuota {
+    used: u64,
+    limit: Option<u64>,
+    sent: u64,
+    received: u64,
+    resets_at: String,
+}
+
+impl EmailQuota {
+    fn of(period: &Period, limit: Option<u64>) -> Self {
+        Self {
+            used: period.emails(),
+            limit,
+            sent: period.sent,
+            received: period.received,
+            resets_at: iso(period.resets_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Quota {
+    used: u64,
+    limit: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct AiCredits {
+    used: u64,
+    limit: Option<u64>,
+    next_increase_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Runs {
+    used: u64,
+    limit: u64,
+    resets_at: String,
+}
+
+#[derive(Serialize)]
+struct RateLimit {
+    limit: u32,
+    duration: &'static str,
+}

@@ -1,0 +1,110 @@
+//! The quotas of emails per day and month, and the headers that announce their use.
+//!
+//! The specification doesn't define quotas; names and headers are the public service's. It doesn't say what counts when: here every address
+//! in to, cc and bcc counts when the email is accepted, also if it is scheduled, canceled or suppressed later. Received emails count, the
+//! emails of broadcasts don't. A request that would exceed a quota is rejected as a whole.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::lock::lock;
+use crate::model::usage::{Counted, Usage};
+use crate::settings::Settings;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+
+const DAILY: HeaderName = HeaderName::from_static("x-resend-daily-quota");
+const MONTHLY: HeaderName = HeaderName::from_static("x-resend-monthly-quota");
+
+/// The use of the quotas after a request, as its response announces it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QuotaUsed {
+    /// `None` without a daily quota, as on plans of the public service that have none.
+    daily: Option<u64>,
+    monthly: u64,
+}
+
+impl QuotaUsed {
+    fn of(settings: &Settings, usage: &Usage) -> Self {
+        Self { daily: settings.daily_quota.map(|_| usage.day.emails()), monthly: usage.month.emails() }
+    }
+
+    /// Adds the headers.
+    pub(crate) fn announce(self, headers: &mut HeaderMap) {
+        if let Some(daily) = self.daily {
+            headers.insert(DAILY, HeaderValue::from(daily));
+        }
+        headers.insert(MONTHLY, HeaderValue::from(self.monthly));
+    }
+}
+
+/// The rejection of a request that would exceed a quota.
+#[derive(Debug)]
+pub(crate) struct QuotaExceeded {
+    pub(crate) problem: Problem,
+    used: QuotaUsed,
+    resets_in: SignedDuration,
+}
+
+impl QuotaExceeded {
+    /// 429, with the time until the quota resets.
+    pub(crate) fn into_response(self) -> Response<Bytes> {
+        let mut response = self.problem.into_response();
+        self.used.announce(response.headers_mut());
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, HeaderValue::from(self.resets_in.as_secs().max(1)));
+        response
+    }
+}
+
+/// Counts the recipients of emails that are about to be accepted.
+///
+/// # Errors
+/// Fails if a quota doesn't allow all of them; none is counted then.
+pub(crate) fn take(
+    settings: &Settings,
+    tenant: &Tenant,
+    recipients: usize,
+    now: Timestamp,
+) -> Result<QuotaUsed, QuotaExceeded> {
+    let mut stored = lock(&tenant.usage);
+    let before = stored.get().at(now);
+    let mut after = before.clone();
+    after.count(Counted::Sent(recipients as u64));
+    let quotas = [
+        ("daily", "daily_quota_exceeded", settings.daily_quota, &after.day),
+        ("monthly", "monthly_quota_exceeded", settings.monthly_quota, &after.month),
+    ];
+    for (period, name, quota, counted) in quotas {
+        let Some(quota) = quota.filter(|quota| counted.emails() > *quota) else { continue };
+        let message = format!(
+            "The {period} quota of {quota} emails is exceeded: {} are used, and this request has {recipients} more. It resets at {}.",
+            counted.emails() - recipients as u64,
+            iso(counted.resets_at),
+        );
+        return Err(QuotaExceeded {
+            problem: Problem::new(StatusCode::TOO_MANY_REQUESTS, name, message),
+            used: QuotaUsed::of(settings, &before),
+            resets_in: counted.resets_at.duration_since(now),
+        });
+    }
+    let used = QuotaUsed::of(settings, &after);
+    stored.set(after);
+    Ok(used)
+}
+
+/// Counts what no quota limits.
+pub(crate) fn count(tenant: &Tenant, counted: Counted, now: Timestamp) {
+    let mut stored = lock(&tenant.usage);
+    let mut usage = stored.get().at(now);
+    usage.count(counted);
+    stored.set(usage);
+}
+
+/// The counters at this time.
+pub(crate) fn usage(tenant: &Tenant, now: Timestamp) -> Usage {
+    lock(&tenant.usage).get().at(now)
+}

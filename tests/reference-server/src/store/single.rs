@@ -1,0 +1,51 @@
+//! A single record of a tenant, which is persisted like the records of a table.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::store::changes;
+use crate::store::ledger::Persist;
+
+/// A record that starts with its default.
+#[derive(Debug, Default)]
+pub(crate) struct Single<T> {
+    /// `None` until the first change, so that tenants that never change it persist nothing.
+    record: Option<(Uuid, Arc<T>)>,
+    /// Whether it changed, once persistence has subscribed.
+    changed: Option<bool>,
+}
+
+impl<T: Clone + Default> Single<T> {
+    pub(crate) fn get(&self) -> T {
+        self.record.as_ref().map(|(_, record)| T::clone(record)).unwrap_or_default()
+    }
+
+    pub(crate) fn set(&mut self, record: T) {
+        if let Some(changed) = &mut self.changed {
+            *changed = true;
+            changes::count(size_of::<T>());
+        }
+        self.record = Some((Uuid::nil(), Arc::new(record)));
+    }
+}
+
+impl<T> Persist<T> for Single<T> {
+    fn take_changed(&mut self) -> Option<Vec<u64>> {
+        let changed = self.changed.replace(false)?;
+        Some(if changed { vec![0] } else { Vec::new() })
+    }
+
+    fn positions(&self) -> Vec<u64> {
+        self.record.iter().map(|_| 0).collect()
+    }
+
+    fn at(&self, position: u64) -> Option<&(Uuid, Arc<T>)> {
+        self.record.as_ref().filter(|_| position == 0)
+    }
+
+    fn restore(&mut self, _position: u64, id: Uuid, record: Arc<T>) {
+        self.changed.get_or_insert_default();
+        self.record = Some((id, record));
+    }
+}
