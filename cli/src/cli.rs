@@ -28,8 +28,7 @@ const STYLES: Styles = Styles::styled()
     disable_help_subcommand = true,
     subcommand_required = true,
     after_help = "Try it without an account:\n  \
-        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com \\\n      \
-        --subject Hello --text 'It works'\n\n\
+        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\n\
         More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
 )]
 pub(crate) struct Cli {
@@ -50,6 +49,8 @@ pub(crate) enum Command {
     Domains(Noun<commands::domains::Command>),
     Contacts(Noun<commands::contacts::Command>),
     Segments(Noun<commands::segments::Command>),
+    // The former name of segments.
+    #[command(hide = true)]
     Audiences(Noun<commands::audiences::Command>),
     Topics(Noun<commands::topics::Command>),
     #[command(visible_alias = "contact-properties")]

@@ -210,8 +210,8 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/webhooks/{webhook_id}/events/{event_id}/attempts", webhooks::events::attempts),
     post("/webhooks/{webhook_id}/events/{event_id}/replay", webhooks::events::replay),
     post("/webhooks/{webhook_id}/signing-secret/rotate", webhooks::rotate),
-    // Usage, for every credential
-    Route { method: Method::GET, path: "/usage", scope: Scope::Send, keyed: false, handler: usage::show },
+    // Usage
+    Route { method: Method::GET, path: "/usage", scope: Scope::AnyKey, keyed: false, handler: usage::show },
     // Logs
     get("/logs", logs::index),
     get("/logs/{log_id}", logs::show),

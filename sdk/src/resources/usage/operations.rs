@@ -20,6 +20,6 @@ operations! {
     /// Returns the operation on the account's usage.
     accessor usage;
 
-    /// Gets the usage and the quotas of the account: `GET /usage`. Any credential may, also one that may only send.
+    /// Gets the usage and the quotas of the account: `GET /usage`. Any API key may, also one that may only send; access tokens need `full_access`.
     fn get() -> Call<Usage> = GET["/usage"];
 }

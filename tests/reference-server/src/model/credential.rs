@@ -44,6 +44,8 @@ pub(crate) struct CreatedKey {
 pub(crate) enum Scope {
     /// Requires `emails:send`.
     Send,
+    /// Requires an API key with any permission, or an access token with `full_access`.
+    AnyKey,
     /// Requires `full_access`.
     Full,
 }
@@ -61,7 +63,9 @@ impl Credential<'_> {
     /// Rejects a send-only credential on a route that requires full access.
     pub(crate) fn check(&self, scope: Scope) -> Result<(), Problem> {
         match (self.permission, scope) {
-            (Permission::SendOnly, Scope::Full) if self.token => Err(Problem::invalid_permission()),
+            (Permission::SendOnly, Scope::Full | Scope::AnyKey) if self.token => {
+                Err(Problem::invalid_permission())
+            }
             (Permission::SendOnly, Scope::Full) => Err(Problem::restricted_api_key()),
             _ => Ok(()),
         }
