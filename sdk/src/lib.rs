@@ -115,9 +115,7 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{
-    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
@@ -148,8 +146,9 @@ pub use resources::{
         RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
-        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, LastEvent,
-        SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
+        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,
+        EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, LastEvent, MetricsDimension,
+        MetricsGranularity, SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogEntrySummary},

@@ -38,6 +38,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
         &["emails", "batch", "-"],
         r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"Hi"}]"#,
     ),
+    ("get_email_metrics", &["emails", "metrics", "--dimensions", "period"], ""),
     ("get_email", &["emails", "get", ID], ""),
     ("update_email", &["emails", "update", ID, "--scheduled-at", "in 1 hour"], ""),
     ("cancel_email", &["emails", "cancel", ID], ""),

@@ -27,6 +27,7 @@ mod contacts;
 mod credentials;
 mod doctor;
 mod domains;
+mod emails_metrics;
 #[cfg(unix)]
 mod files;
 mod help;

@@ -102,6 +102,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/emails/receiving/{email_id}", received::show),
     get("/emails/receiving/{email_id}/attachments", received::attachments::index),
     get("/emails/receiving/{email_id}/attachments/{attachment_id}", received::attachments::show),
+    get("/emails/metrics", emails::metrics::show),
     // Sent emails, by ID
     get("/emails/{email_id}", emails::show),
     patch("/emails/{email_id}", emails::schedule::update),

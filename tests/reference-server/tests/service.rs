@@ -27,6 +27,8 @@ mod contact_properties;
 mod custom_events;
 #[path = "service/domains.rs"]
 mod domains;
+#[path = "service/email_metrics.rs"]
+mod email_metrics;
 #[path = "service/errors.rs"]
 mod errors;
 #[path = "service/export.rs"]

@@ -51,6 +51,12 @@ const OPERATIONS: &[Operation] = &[
     ),
     ("GET", "/emails/{email}", |_| Value::Null),
     ("GET", "/emails?limit=20", |_| Value::Null),
+    ("GET", "/emails/metrics", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=period,domain", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=email&email_id={email}&start_date=2000-01-01", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=broadcast&broadcast_id={broadcast}&start_date=2000-01-01", |_| {
+        Value::Null
+    }),
     ("GET", "/emails/receiving?limit=20", |_| Value::Null),
     ("GET", "/logs?limit=20", |_| Value::Null),
     ("POST", "/templates", |n| json!({"name": "t", "alias": format!("new-{n}"), "html": "<p>x</p>"})),
@@ -235,10 +241,15 @@ impl World {
         let busy = self.ids["automation"].clone();
         fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
         fill(&tenant.broadcasts, many, |_, _| {});
-        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["suppression.added"]));
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["contact.deleted"]));
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
-        fill_ledger(&mut lock(&tenant.emails), many);
-        fill_ledger(&mut lock(&tenant.received), many);
+        fill_ledger(&mut lock(&tenant.emails), many, |n, record| {
+            record["created_at"] = "2025-03-02T12:00:00Z".into();
+            record["progress"]["history"] = json!([]);
+            record["origin"]["broadcast"] = json!(id(n % 10));
+        });
+        tenant.index_emails();
+        fill_ledger(&mut lock(&tenant.received), many, |_, _| {});
         self.log_in(KEY);
         for n in 0..many {
             self.log_in(&format!("sb_other_{}", n % 100));
@@ -327,10 +338,14 @@ where
     }
 }
 
-fn fill_ledger<T: Serialize + DeserializeOwned>(ledger: &mut Ledger<Arc<T>>, many: usize) {
+fn fill_ledger<T: Serialize + DeserializeOwned>(
+    ledger: &mut Ledger<Arc<T>>,
+    many: usize,
+    change: impl Fn(usize, &mut Value),
+) {
     let pattern = serde_json::to_value(&**ledger.oldest_first().next().unwrap()).unwrap();
     for n in 0..many {
-        ledger.insert(id(n), Arc::new(copy(&pattern, n, |_, _| {})));
+        ledger.insert(id(n), Arc::new(copy(&pattern, n, &change)));
     }
 }
 

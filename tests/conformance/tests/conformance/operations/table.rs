@@ -4,9 +4,9 @@
 
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
-    EventOccurrence, EventPatch, EventType, NewApiKey, NewAutomation, NewBroadcast, NewContact,
-    NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step, Subscription,
-    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
+    NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic,
+    NewWebhook, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -32,6 +32,7 @@ operations! {
     send_email: |client| client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works"));
     list_emails: |client| client.emails().list();
     send_batch: |client| client.emails().send_batch(&[BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("It works")]).permissive();
+    get_email_metrics: |client| client.emails().metrics(&EmailMetricsQuery::new().metrics([EmailMetric::Sent]).dimensions([MetricsDimension::Period]));
     get_email: |client, id| client.emails().get(id);
     update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
     cancel_email: |client, id| client.emails().cancel(id);
