@@ -132,7 +132,10 @@ pub use resources::{
         AutomationStatus, AutomationSummary, Connection, ConnectionType, ContactUpdate, NewAutomation, Rule,
         RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
     },
-    broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
+    broadcasts::{
+        BounceType, Broadcast, BroadcastPatch, BroadcastRecipient, BroadcastStatus, BroadcastSummary,
+        ClickedLink, NewBroadcast, RecipientLink, RecipientType,
+    },
     contact_properties::{
         ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
         StringProperty,

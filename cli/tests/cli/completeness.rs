@@ -64,6 +64,8 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("delete_broadcast", &["broadcasts", "delete", ID], ""),
     ("send_broadcast", &["broadcasts", "send", ID], ""),
     ("cancel_broadcast", &["broadcasts", "cancel", ID], ""),
+    ("list_broadcast_recipients", &["broadcasts", "recipients", ID, "--type", "opened"], ""),
+    ("list_broadcast_clicked_links", &["broadcasts", "clicked-links", ID], ""),
     ("duplicate_broadcast", &["broadcasts", "duplicate", ID], ""),
     ("create_domain", &["domains", "create", "acme.test"], ""),
     ("list_domains", &["domains", "list"], ""),

@@ -11,8 +11,9 @@ mod at_a_terminal;
 mod auth;
 mod automations;
 mod batch;
-mod broadcasts;
 #[cfg(unix)]
+mod broadcast_recipients;
+mod broadcasts;
 mod browser;
 #[cfg(unix)]
 mod bulk;

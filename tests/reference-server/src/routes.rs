@@ -121,6 +121,8 @@ pub(crate) const ROUTES: &[Route] = &[
         handler: broadcasts::send,
     },
     post("/broadcasts/{broadcast_id}/cancel", broadcasts::cancel),
+    get("/broadcasts/{broadcast_id}/recipients", broadcasts::recipients::index),
+    get("/broadcasts/{broadcast_id}/clicked-links", broadcasts::clicked_links::index),
     post("/broadcasts/{broadcast_id}/duplicate", broadcasts::duplicate),
     // Templates
     post("/templates", templates::create),

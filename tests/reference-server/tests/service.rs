@@ -17,6 +17,8 @@ mod authentication;
 mod automations;
 #[path = "service/batch.rs"]
 mod batch;
+#[path = "service/broadcast_recipients.rs"]
+mod broadcast_recipients;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
 #[path = "service/clock.rs"]

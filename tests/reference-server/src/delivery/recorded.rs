@@ -33,7 +33,7 @@ pub(super) fn event(
     let size =
         size_of::<(Timestamp, Event)>() + email.fact_size() + detail.as_ref().map_or(0, EventDetail::size);
     if email.add_event(at, event, detail) {
-        tenant.index_email(email, at, Metric::of(event));
+        tenant.index_email(email, at, event.metric());
     } else {
         tenant.index_email(email, at, None);
     }

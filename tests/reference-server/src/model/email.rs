@@ -35,6 +35,11 @@ const MAX_EVENTS: usize = 200;
 /// The number of events of an email that was delivered and never opened.
 const USUAL_EVENTS: usize = 2;
 
+/// The size of an event in the index by time, in bytes; nodes are at least half full.
+const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
+/// The size of an event in the index by broadcast.
+const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
+
 /// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Email {
@@ -136,6 +141,24 @@ words! {
     }
 }
 
+impl Event {
+    /// The metric that counts this event.
+    pub(crate) fn metric(self) -> Option<Metric> {
+        Some(match self {
+            Self::Queued | Self::Scheduled | Self::Canceled => return None,
+            Self::Failed => Metric::Failed,
+            Self::Suppressed => Metric::Suppressed,
+            Self::Sent => Metric::Sent,
+            Self::DeliveryDelayed => Metric::DeliveryDelayed,
+            Self::Bounced => Metric::Bounced,
+            Self::Delivered => Metric::Delivered,
+            Self::Opened => Metric::Opened,
+            Self::Clicked => Metric::Clicked,
+            Self::Complained => Metric::Complained,
+        })
+    }
+}
+
 impl Email {
     pub(crate) fn new(id: Uuid, draft: Box<Draft>, created_at: Timestamp) -> Self {
         let texts = |list: &[Mailbox]| list.iter().map(|one| one.text.clone()).collect();
@@ -215,7 +238,7 @@ impl Email {
                 Event::Bounced => Some(bounce(engagement, *at).metric()),
                 _ => None,
             };
-            facts.extend(Metric::of(*event).into_iter().chain(also).map(|metric| (*at, metric)));
+            facts.extend(event.metric().into_iter().chain(also).map(|metric| (*at, metric)));
         }
         let unsubscribed = engagement.and_then(|known| known.unsubscribed_at);
         facts.extend(unsubscribed.map(|at| (at, Metric::Unsubscribed)));
@@ -247,7 +270,7 @@ impl Email {
 
     /// The bytes that a fact takes in the index.
     pub(crate) fn fact_size(&self) -> usize {
-        index::TIME_ENTRY + if self.origin.broadcast.is_some() { index::RECIPIENT_ENTRY } else { 0 }
+        TIME_ENTRY + if self.origin.broadcast.is_some() { RECIPIENT_ENTRY } else { 0 }
     }
 
     pub(crate) fn scheduled_at(&self) -> Option<Timestamp> {

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::model::email::Event;
 use crate::wire::words::words;
 
 words! {
@@ -39,22 +38,6 @@ words! {
 const COUNTED: usize = Metric::DeliveryRate as usize;
 
 impl Metric {
-    /// The metric that counts this event.
-    pub(crate) fn of(event: Event) -> Option<Self> {
-        Some(match event {
-            Event::Queued | Event::Scheduled | Event::Canceled => return None,
-            Event::Failed => Self::Failed,
-            Event::Suppressed => Self::Suppressed,
-            Event::Sent => Self::Sent,
-            Event::DeliveryDelayed => Self::DeliveryDelayed,
-            Event::Bounced => Self::Bounced,
-            Event::Delivered => Self::Delivered,
-            Event::Opened => Self::Opened,
-            Event::Clicked => Self::Clicked,
-            Event::Complained => Self::Complained,
-        })
-    }
-
     /// Whether it counts every event of a type, not only the first ones or a part of them.
     pub(crate) fn is_of_event(self) -> bool {
         !matches!(

@@ -128,6 +128,9 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/api-keys?limit=20", |_| Value::Null),
     ("GET", "/broadcasts/{broadcast}", |_| Value::Null),
     ("GET", "/broadcasts?limit=20", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/recipients?type=sent", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/recipients?type=clicked&email=x", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/clicked-links", |_| Value::Null),
     ("GET", "/oauth/grants?limit=20", |_| Value::Null),
     ("GET", AUTHORIZE, |_| Value::Null),
 ];

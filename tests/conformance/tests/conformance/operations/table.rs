@@ -6,7 +6,7 @@ use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
     NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic,
-    NewWebhook, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    NewWebhook, RecipientType, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -44,6 +44,8 @@ operations! {
     delete_broadcast: |client, id| client.broadcasts().delete(id);
     send_broadcast: |client, id| client.broadcasts().send(id);
     cancel_broadcast: |client, id| client.broadcasts().cancel(id);
+    list_broadcast_recipients: |client, id| client.broadcasts().recipients(id, RecipientType::Clicked);
+    list_broadcast_clicked_links: |client, id| client.broadcasts().clicked_links(id);
     duplicate_broadcast: |client, id| client.broadcasts().duplicate(id);
 
     create_template: |client| client.templates().create(&NewTemplate::new("Welcome", "<p>Hello</p>"));

@@ -11,11 +11,6 @@ use uuid::Uuid;
 use crate::model::email::Email;
 use crate::model::metric::Metric;
 
-/// The size of an entry by time in bytes; nodes are at least half full.
-pub(crate) const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
-/// The size of an entry by broadcast.
-pub(crate) const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
-
 /// The index. Its lock is only taken under that of the emails.
 #[derive(Debug, Default)]
 pub(crate) struct EmailIndex {
