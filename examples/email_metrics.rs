@@ -1,6 +1,9 @@
-//! A report about the last days: what was sent from each domain, and an alarm for days with many bounces or complaints.
+//! A report about the last days: an alarm for days and domains with many bounces or complaints, and how many contacts are still subscribed.
 
-use posthaste::{Client, EmailMetric, EmailMetricsQuery, EmailMetricsRow, MetricsDimension};
+use posthaste::{
+    Client, EmailMetric, EmailMetricsQuery, EmailMetricsRow, MetricsDimension, SegmentMetricsQuery,
+    SegmentMetricsRow,
+};
 
 /// Percentages above which mailbox providers start to distrust a sender.
 const MAX_BOUNCE_RATE: f64 = 5.0;
@@ -21,6 +24,17 @@ async fn alarming(client: &Client, since: &str) -> posthaste::Result<Vec<EmailMe
         .collect())
 }
 
+/// The share of subscribed contacts of each segment, in percent; segments without contacts are left out.
+async fn subscribed(client: &Client) -> posthaste::Result<Vec<(String, u64)>> {
+    let segments =
+        client.segments().metrics(&SegmentMetricsQuery::new().by_segment()).await?.data.into_iter();
+    let share = |segment: SegmentMetricsRow| {
+        let percent = (100 * segment.subscribers?).checked_div(segment.all_contacts?)?;
+        Some((segment.name.unwrap_or_default(), percent))
+    };
+    Ok(segments.filter_map(share).collect())
+}
+
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the report is the program's result")]
 async fn main() -> posthaste::Result<()> {
@@ -31,6 +45,9 @@ async fn main() -> posthaste::Result<()> {
         let (day, domain) = (row.period.unwrap_or_default(), row.domain_name.unwrap_or_default());
         println!("{day} {domain}: {:?} % bounced, {:?} % complained", row.bounce_rate, row.complaint_rate);
     }
+    for (segment, percent) in subscribed(&client).await? {
+        println!("{segment}: {percent} % subscribed");
+    }
     Ok(())
 }
 
@@ -38,7 +55,7 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::Email;
+    use posthaste::{Email, NewContact};
     use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;
@@ -66,5 +83,18 @@ mod tests {
         );
         assert_eq!((row.sent, row.bounce_rate, row.opened), (Some(2), Some(50.0), None));
         assert!(alarming(&client, "2026-03-02T12:00:30Z").await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_share_of_subscribers_is_known_by_segment() {
+        let server = ReferenceServer::start().await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let readers = client.segments().create("Readers").await.unwrap().id;
+        client.segments().create("Empty").await.unwrap();
+        for (email, unsubscribed) in [("ada@example.com", false), ("bob@example.com", true)] {
+            let contact = NewContact::new(email).unsubscribed(unsubscribed).segment(&readers);
+            client.contacts().create(&contact).await.unwrap();
+        }
+        assert_eq!(subscribed(&client).await.unwrap(), [("Readers".to_owned(), 50)]);
     }
 }

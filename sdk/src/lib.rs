@@ -160,7 +160,9 @@ pub use resources::{
         ContentDisposition, RawEmail, ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail,
         ReceivedEmailSummary,
     },
-    segments::Segment,
+    segments::{
+        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+    },
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
     templates::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,

@@ -77,12 +77,12 @@ fn pages_continue_at_the_cursor_of_the_last_item() {
 #[test]
 fn invalid_flags_are_reported_together() {
     let service = Service::start();
-    let told = service.posthaste().run(&["broadcasts", "recipients", "b"]).fails(2);
-    assert!(told.contains("--type"), "{told}");
+    let stderr = service.posthaste().run(&["broadcasts", "recipients", "b"]).fails(2);
+    assert!(stderr.contains("--type"), "{stderr}");
     let wrong = ["broadcasts", "recipients", "b", "--type", "open", "--bounce-type", "hard"];
-    let told = service.posthaste().run(&wrong).fails(2);
+    let stderr = service.posthaste().run(&wrong).fails(2);
     for part in ["--type must be", "--bounce-type must be", "--bounce-type needs --type bounced"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
 }

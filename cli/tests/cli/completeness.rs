@@ -92,6 +92,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("update_contact_topics", &["contacts", "update-topics", "ada@example.com", "--opt-in", ID], ""),
     ("create_segment", &["segments", "create", "Readers"], ""),
     ("list_segments", &["segments", "list"], ""),
+    ("get_segment_metrics", &["segments", "metrics", "--dimensions", "segment"], ""),
     ("get_segment", &["segments", "get", ID], ""),
     ("rename_segment", &["segments", "rename", ID, "Readers"], ""),
     ("delete_segment", &["segments", "delete", ID], ""),

@@ -93,7 +93,7 @@ fn every_flag_is_a_parameter() {
 #[test]
 fn all_invalid_flags_are_reported_before_anything_is_sent() {
     let service = Service::start();
-    let told = service
+    let stderr = service
         .posthaste()
         .run(&[
             "emails",
@@ -109,11 +109,11 @@ fn all_invalid_flags_are_reported_before_anything_is_sent() {
         ])
         .fails(2);
     for part in ["--start-date", "--granularity", "opend", "`email` and `broadcast`"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.bodies().len(), 0);
-    let told = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(1);
-    assert!(told.contains("timezone"), "{told}");
+    let stderr = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(1);
+    assert!(stderr.contains("timezone"), "{stderr}");
 }
 
 #[test]

@@ -48,6 +48,7 @@ mod received;
 mod received_watch;
 mod sandbox;
 mod sandbox_control;
+mod segment_metrics;
 mod send;
 mod service;
 mod sessions;

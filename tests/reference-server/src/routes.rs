@@ -159,6 +159,7 @@ pub(crate) const ROUTES: &[Route] = &[
     // Segments, and their deprecated name, audiences
     post("/segments", segments::create),
     get("/segments", segments::index),
+    get("/segments/metrics", segments::metrics::show),
     get("/segments/{segment_id}", segments::show),
     patch("/segments/{segment_id}", segments::update),
     delete("/segments/{segment_id}", segments::delete),

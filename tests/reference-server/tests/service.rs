@@ -77,6 +77,8 @@ mod retention;
 mod robustness;
 #[path = "service/schedules.rs"]
 mod schedules;
+#[path = "service/segment_metrics.rs"]
+mod segment_metrics;
 #[path = "service/sending.rs"]
 mod sending;
 #[path = "service/smtp_receiving.rs"]

@@ -110,7 +110,7 @@ impl Broadcasts<'_> {
         Call::new(&self.client.core, operation)
     }
 
-    /// Lists the recipients of a broadcast to whom this happened: `GET /broadcasts/{id}/recipients`, 20 per page by default.
+    /// Lists the recipients of a broadcast with this type of event: `GET /broadcasts/{id}/recipients`, 20 per page by default.
     /// [`List::email`] and [`List::bounce_type`] filter them.
     ///
     /// ```

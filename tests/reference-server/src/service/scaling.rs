@@ -92,6 +92,8 @@ const OPERATIONS: &[Operation] = &[
     ("POST", "/segments", |_| json!({"name": "s"})),
     ("GET", "/segments/{segment}", |_| Value::Null),
     ("GET", "/segments?limit=20", |_| Value::Null),
+    ("GET", "/segments/metrics", |_| Value::Null),
+    ("GET", "/segments/metrics?dimensions=segment&segment_id={segment}", |_| Value::Null),
     ("POST", "/topics", |_| json!({"name": "t", "default_subscription": "opt_in"})),
     ("GET", "/topics/{topic}", |_| Value::Null),
     ("GET", "/topics?limit=20", |_| Value::Null),

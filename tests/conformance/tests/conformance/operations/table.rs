@@ -6,7 +6,8 @@ use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
     NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic,
-    NewWebhook, RecipientType, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    NewWebhook, RecipientType, SegmentMetricsQuery, Step, Subscription, TemplatePatch, TopicPatch,
+    WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -74,6 +75,7 @@ operations! {
 
     create_segment: |client| client.segments().create("Weekly");
     list_segments: |client| client.segments().list();
+    get_segment_metrics: |client| client.segments().metrics(&SegmentMetricsQuery::new().by_segment());
     get_segment: |client, id| client.segments().get(id);
     rename_segment: |client, id| client.segments().rename(id, "Weekly");
     delete_segment: |client, id| client.segments().delete(id);

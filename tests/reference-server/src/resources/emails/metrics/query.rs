@@ -5,12 +5,12 @@ use std::str::FromStr as _;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
-use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::model::metric::Metric;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
+use crate::wire::query::{Parameters, word};
 use crate::wire::words::words;
 
 /// The maximum number of IDs in a filter.
@@ -62,22 +62,9 @@ words! {
 
 impl Query {
     pub(super) fn read(query: Option<&str>, now: Timestamp) -> Result<Self, Problem> {
-        let pairs: Vec<_> = form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect();
-        let text =
-            |name: &str| pairs.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value);
-        // Joined with commas, or repeated.
-        let list = |name: &str| -> Option<Vec<&str>> {
-            let values = pairs.iter().filter(|(found, _)| found == name);
-            let mut items = Vec::new();
-            for item in values.flat_map(|(_, value)| value.split(',')).map(str::trim) {
-                if !items.contains(&item) {
-                    items.push(item);
-                }
-            }
-            (!items.is_empty()).then_some(items)
-        };
-        let ids = |name: &str| list(name).map(|items| read_ids(name, &items)).transpose();
-
+        let parameters = Parameters::of(query);
+        let text = |name: &str| parameters.text(name);
+        let ids = |name: &str| parameters.ids(name, MAX_IDS);
         let date = |name: &str| text(name).map(|text| read_date(name, text)).transpose();
         let (start, end) = (date("start_date")?, date("end_date")?);
         let end = end.map_or(now, |(_, last)| last).min(now);
@@ -101,11 +88,9 @@ impl Query {
             None => Granularity::Daily,
             Some(text) => word("granularity", text, Granularity::WORDS)?,
         };
-        let metrics = match list("metrics") {
-            None => Metric::WORDS.iter().map(|(_, metric)| *metric).collect(),
-            Some(items) => words("metrics", &items, Metric::WORDS)?,
-        };
-        let dimensions = words("dimensions", &list("dimensions").unwrap_or_default(), Dimension::WORDS)?;
+        let metrics = parameters.words("metrics", Metric::WORDS)?;
+        let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
+        let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();
         let (domains, emails, broadcasts) = (ids("domain_id")?, ids("email_id")?, ids("broadcast_id")?);
         let by = |dimension| dimensions.contains(&dimension);
         let conflicts = [
@@ -167,33 +152,4 @@ fn read_date(name: &str, text: &str) -> Result<(Timestamp, Timestamp), Problem> 
     }
     let instant = text.parse().or_else(|_| in_utc(text.parse().map_err(|_| wrong())?))?;
     Ok((instant, instant))
-}
-
-fn read_ids(name: &str, items: &[&str]) -> Result<Vec<Uuid>, Problem> {
-    if items.len() > MAX_IDS {
-        let found = items.len();
-        return Err(Problem::validation(format!("`{name}` must have at most {MAX_IDS} ids; found {found}.")));
-    }
-    let read = |item: &&str| {
-        Uuid::try_parse(item).map_err(|_| {
-            Problem::validation(format!("`{name}` must be one or more UUIDs; found {}.", quoted(item)))
-        })
-    };
-    let mut ids = items.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
-}
-
-fn words<T: Copy>(name: &str, items: &[&str], words: &[(&str, T)]) -> Result<Vec<T>, Problem> {
-    items.iter().map(|item| word(name, item, words)).collect()
-}
-
-fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
-    let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
-    known.ok_or_else(|| {
-        let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let (words, found) = (words.join(", "), quoted(text));
-        Problem::validation(format!("`{name}` must be one of {words}; found {found}."))
-    })
 }
