@@ -44,15 +44,20 @@ const STEP: usize = 1_000;
 
 /// `GET /emails/metrics`.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
-    let query = Query::read(context.request.uri().query(), context.now())?;
+    answer(&context.tenant, context.request.uri().query(), context.now())
+}
+
+/// The metrics of a tenant.
+pub(crate) fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> Answer {
+    let query = Query::read(query, now)?;
     let by_period = query.dimensions.contains(&Dimension::Period);
     let periods = by_period.then(|| Periods::of(&query)).transpose()?;
-    let mut table = Table::new(&query, periods.as_ref(), &context.tenant);
-    for email in emails(&context.tenant, &query) {
+    let mut table = Table::new(&query, periods.as_ref(), tenant);
+    for email in emails(tenant, &query) {
         table.count(&email)?;
     }
     let totals = values(&query, &table.totals);
-    let data = (!query.dimensions.is_empty()).then(|| table.show(&context.tenant));
+    let data = (!query.dimensions.is_empty()).then(|| table.show(tenant));
     let shown = Metrics {
         object: "metrics",
         start_date: iso(query.start),
