@@ -132,7 +132,10 @@ pub use resources::{
         AutomationStatus, AutomationSummary, Connection, ConnectionType, ContactUpdate, NewAutomation, Rule,
         RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
     },
-    broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
+    broadcasts::{
+        BounceType, Broadcast, BroadcastPatch, BroadcastRecipient, BroadcastStatus, BroadcastSummary,
+        ClickedLink, NewBroadcast, RecipientLink, RecipientType,
+    },
     contact_properties::{
         ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
         StringProperty,
@@ -146,8 +149,9 @@ pub use resources::{
         RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
-        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, LastEvent,
-        SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
+        Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,
+        EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, LastEvent, MetricsDimension,
+        MetricsGranularity, SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogEntrySummary},
@@ -156,7 +160,9 @@ pub use resources::{
         ContentDisposition, RawEmail, ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail,
         ReceivedEmailSummary,
     },
-    segments::Segment,
+    segments::{
+        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+    },
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
     templates::{
         DefinedVariable, NewTemplate, NumberVariable, StringVariable, Template, TemplatePatch,

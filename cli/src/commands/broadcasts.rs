@@ -3,6 +3,7 @@
 mod confirm_send;
 mod content;
 mod create;
+mod recipients;
 mod send;
 mod update;
 
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     /// A scheduled broadcast becomes a draft again. A broadcast being sent stops, permanently. Drafts and sent broadcasts can't be canceled.
     #[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Cancel(ChangeById),
+    Recipients(recipients::Args),
+    ClickedLinks(recipients::LinksArgs),
     /// Copy a broadcast's content into a new draft, and print its ID
     #[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Duplicate(ChangeById),
@@ -84,6 +87,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let make = |client: &Client| client.broadcasts().cancel(args.id.as_str());
             mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
+        Command::Recipients(args) => recipients::run(args, context).await,
+        Command::ClickedLinks(args) => recipients::links(args, context).await,
         Command::Duplicate(args) => {
             let unknown_outcome =
                 "the copy may have been created; check: posthaste broadcasts list --limit 1";

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod get;
 pub(crate) mod list;
+mod metrics;
 pub(crate) mod schedule;
 pub(crate) mod send;
 
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Get(get::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
+    Metrics(Box<metrics::Args>),
     /// Read received emails; same as `received`
     #[command(subcommand, hide = true)]
     Receiving(super::received::Command),
@@ -36,6 +38,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => get::run(args, context).await,
         Command::Update(args) => schedule::update(args, context).await,
         Command::Cancel(args) => schedule::cancel(args, context).await,
+        Command::Metrics(args) => metrics::run(*args, context).await,
         Command::Receiving(command) => super::received::run(command, context).await,
     }
 }

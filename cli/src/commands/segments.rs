@@ -1,5 +1,7 @@
 //! `segments`: groups of contacts.
 
+mod metrics;
+
 use posthaste::{Call, Client};
 use serde::de::DeserializeOwned;
 
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
     Delete(ChangeById),
     Contacts(ContactsArgs),
+    Metrics(metrics::Args),
 }
 
 /// Create an empty segment and print its ID
@@ -115,6 +118,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let make = |client: &Client| client.segments().delete(id.as_str());
             mutation::delete(&dry_run, &unknown_outcome, context, make).await
         }
+        Command::Metrics(args) => metrics::run(args, context).await,
         Command::Contacts(ContactsArgs { id, part }) => {
             let table = &super::contacts::table::TABLE;
             pages::list(part, table, context, |client| client.segments().contacts(id.as_str())).await

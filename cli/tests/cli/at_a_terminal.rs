@@ -151,3 +151,18 @@ fn json_is_colored_at_a_terminal() {
         assert_eq!(value["data"][0]["name"], "a \"quoted\": name");
     }
 }
+
+#[test]
+fn metrics_have_bars_at_a_terminal() {
+    let service = Service::start();
+    service.posthaste().run(&crate::support::SEND).ok();
+    let metrics = ["emails", "metrics", "--dimensions", "domain", "--metrics", "sent,open_rate"];
+    let mut session = run(service.posthaste(), &metrics);
+    session.pty.exp_string("DOMAIN").unwrap();
+    session.pty.exp_string("acme.test").unwrap();
+    session.pty.exp_string(&"█".repeat(24)).unwrap();
+    session.pty.exp_eof().unwrap();
+    assert_eq!(code(&session), 0);
+    let piped = service.posthaste().run(&metrics).ok();
+    assert_eq!(piped, "acme.test\t1\t0.0\n");
+}

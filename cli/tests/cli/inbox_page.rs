@@ -3,6 +3,7 @@
 mod cross_origin;
 mod everyday;
 mod hostile;
+mod metrics;
 mod screenshots;
 
 use std::time::Instant;

@@ -11,8 +11,9 @@ mod at_a_terminal;
 mod auth;
 mod automations;
 mod batch;
-mod broadcasts;
 #[cfg(unix)]
+mod broadcast_recipients;
+mod broadcasts;
 mod browser;
 #[cfg(unix)]
 mod bulk;
@@ -27,6 +28,7 @@ mod contacts;
 mod credentials;
 mod doctor;
 mod domains;
+mod emails_metrics;
 #[cfg(unix)]
 mod files;
 mod help;
@@ -46,6 +48,7 @@ mod received;
 mod received_watch;
 mod sandbox;
 mod sandbox_control;
+mod segment_metrics;
 mod send;
 mod service;
 mod sessions;

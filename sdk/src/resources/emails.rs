@@ -4,6 +4,7 @@ mod attachment;
 mod fields;
 mod from_json;
 mod message;
+mod metrics;
 mod new;
 mod operations;
 mod record;
@@ -11,6 +12,10 @@ mod variable;
 
 pub use attachment::Attachment;
 pub use fields::{EmailFields, TemplateFields};
+pub use metrics::{
+    EmailMetric, EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, MetricsDimension,
+    MetricsGranularity,
+};
 pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;
 pub use record::{Accepted, AcceptedBatch, BatchError, LastEvent, SentEmail, SentEmailSummary, Tag};

@@ -1,8 +1,12 @@
 //! Segments: groups of contacts that broadcasts are sent to.
 
+mod metrics;
 mod new;
 mod operations;
 
+pub use metrics::{
+    SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+};
 pub use operations::Segments;
 
 pub use super::shared::Segment;

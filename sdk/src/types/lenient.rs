@@ -224,6 +224,25 @@ macro_rules! integers {
 
 integers!(u16, u64, usize);
 
+impl Lenient for f64 {
+    fn read(value: &Value) -> Reading<Self> {
+        match value {
+            Value::Number(number) => number
+                .as_f64()
+                .map_or(Reading::Unreadable, |read| Reading::exact_or_converted(number.is_f64(), read)),
+            Value::String(text) => {
+                let number = text.trim().parse().ok().filter(|number: &Self| number.is_finite());
+                number.map_or(Reading::Unreadable, Reading::Converted)
+            }
+            _ => Reading::Unreadable,
+        }
+    }
+
+    fn absent() -> Option<Self> {
+        None
+    }
+}
+
 impl<T: Lenient> Lenient for Option<T> {
     fn read(value: &Value) -> Reading<Self> {
         if value.is_null() { Reading::Exact(None) } else { T::read(value).map(Some) }

@@ -112,6 +112,11 @@ impl<'a> Context<'a> {
         Window::read(self.request.uri().query(), mode)
     }
 
+    /// The page that the query selects from a list with opaque cursors.
+    pub(crate) fn opaque_window(&self, mode: Mode) -> Result<Window, Problem> {
+        Window::read_opaque(self.request.uri().query(), mode)
+    }
+
     /// A query parameter; of repeated ones the last counts.
     pub(crate) fn query(&self, name: &str) -> Option<String> {
         let query = self.request.uri().query().unwrap_or_default();

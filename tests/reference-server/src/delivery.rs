@@ -6,6 +6,7 @@
 
 pub(crate) mod broadcast;
 pub(crate) mod contacts;
+mod recorded;
 pub(crate) mod suppressions;
 pub(crate) mod topics;
 pub(crate) mod unsubscribe;
@@ -61,9 +62,15 @@ pub(crate) fn check_hosted(state: &State, draft: &Draft) -> Result<(), Problem> 
 /// Accepts an email and starts its delivery.
 pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Timestamp) -> Uuid {
     let id = state.next_id();
+    accept_as(state, tenant, id, draft, now);
+    id
+}
+
+/// Accepts an email whose ID its content refers to.
+fn accept_as(state: &State, tenant: &Arc<Tenant>, id: Uuid, draft: Draft, now: Timestamp) {
     let due = draft.scheduled_at.filter(|due| *due > now);
     let email = Arc::new(Email::new(id, Box::new(draft), now));
-    lock(&tenant.emails).insert(id, Arc::clone(&email));
+    tenant.add_email(&email);
     state.tenants.count_mail(tenant, id, email.size());
     match due {
         Some(due) => {
@@ -72,7 +79,6 @@ pub(crate) fn accept(state: &State, tenant: &Arc<Tenant>, draft: Draft, now: Tim
         }
         None => dispatch(state, tenant, &email, now),
     }
-    id
 }
 
 /// Schedules the sending of an email. An earlier job for another time has no effect.
@@ -90,9 +96,7 @@ pub(crate) fn record_event(
     event: Event,
     detail: Option<&Value>,
 ) {
-    email.add_event(at, event);
-    lock(&tenant.emails).mark_changed(email.id);
-    state.tenants.grow_mail(email.id, size_of::<(Timestamp, Event)>());
+    recorded::event(state, tenant, email, at, event, detail);
     state
         .event_bus
         .publish(&tenant.name, BusEventKind::EmailEvent { email: email.id, event: event.as_str() });

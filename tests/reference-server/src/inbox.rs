@@ -108,7 +108,7 @@ fn filtered<T: filter::Mail>(
     if filter.is_open() {
         return window.page_where(&lock(ledger), |_| true);
     }
-    let walk = window.walk(&lock(ledger))?;
+    let walk = window.walk(&*lock(ledger))?;
     let page = walk.page_where(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
     canceled.check().map(|()| page)
 }

@@ -11,6 +11,7 @@ pub(crate) mod email;
 pub(crate) mod event;
 pub(crate) mod log;
 pub(crate) mod mail;
+pub(crate) mod metric;
 pub(crate) mod oauth;
 pub(crate) mod received;
 pub(crate) mod segment;

@@ -102,6 +102,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/emails/receiving/{email_id}", received::show),
     get("/emails/receiving/{email_id}/attachments", received::attachments::index),
     get("/emails/receiving/{email_id}/attachments/{attachment_id}", received::attachments::show),
+    get("/emails/metrics", emails::metrics::show),
     // Sent emails, by ID
     get("/emails/{email_id}", emails::show),
     patch("/emails/{email_id}", emails::schedule::update),
@@ -120,6 +121,8 @@ pub(crate) const ROUTES: &[Route] = &[
         handler: broadcasts::send,
     },
     post("/broadcasts/{broadcast_id}/cancel", broadcasts::cancel),
+    get("/broadcasts/{broadcast_id}/recipients", broadcasts::recipients::index),
+    get("/broadcasts/{broadcast_id}/clicked-links", broadcasts::clicked_links::index),
     post("/broadcasts/{broadcast_id}/duplicate", broadcasts::duplicate),
     // Templates
     post("/templates", templates::create),
@@ -156,6 +159,7 @@ pub(crate) const ROUTES: &[Route] = &[
     // Segments, and their deprecated name, audiences
     post("/segments", segments::create),
     get("/segments", segments::index),
+    get("/segments/metrics", segments::metrics::show),
     get("/segments/{segment_id}", segments::show),
     patch("/segments/{segment_id}", segments::update),
     delete("/segments/{segment_id}", segments::delete),

@@ -13,6 +13,7 @@ pub(crate) mod paging;
 pub(crate) mod pattern;
 pub(crate) mod problem;
 pub(crate) mod problems;
+pub(crate) mod query;
 pub(crate) mod readers;
 pub(crate) mod refusal;
 pub(crate) mod schedule;

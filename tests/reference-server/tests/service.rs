@@ -17,6 +17,8 @@ mod authentication;
 mod automations;
 #[path = "service/batch.rs"]
 mod batch;
+#[path = "service/broadcast_recipients.rs"]
+mod broadcast_recipients;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
 #[path = "service/clock.rs"]
@@ -27,6 +29,8 @@ mod contact_properties;
 mod custom_events;
 #[path = "service/domains.rs"]
 mod domains;
+#[path = "service/email_metrics.rs"]
+mod email_metrics;
 #[path = "service/errors.rs"]
 mod errors;
 #[path = "service/export.rs"]
@@ -73,6 +77,8 @@ mod retention;
 mod robustness;
 #[path = "service/schedules.rs"]
 mod schedules;
+#[path = "service/segment_metrics.rs"]
+mod segment_metrics;
 #[path = "service/sending.rs"]
 mod sending;
 #[path = "service/smtp_receiving.rs"]

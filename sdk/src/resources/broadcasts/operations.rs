@@ -5,6 +5,7 @@ use http::Method;
 use super::{
     new::NewBroadcast,
     patch::BroadcastPatch,
+    recipients::{BroadcastRecipient, ClickedLink, RecipientType},
     record::{Broadcast, BroadcastStatus, BroadcastSummary},
 };
 use crate::{
@@ -83,6 +84,9 @@ operations! {
     /// is silent on this operation.)
     fn duplicate(id: BroadcastId) -> Call<Reference<BroadcastId>> = POST["/broadcasts/" id "/duplicate"];
 
+    /// Lists the clicked links of a broadcast, the most clicked first: `GET /broadcasts/{id}/clicked-links`, 20 per page by default.
+    fn clicked_links(id: BroadcastId) -> List<ClickedLink> = GET["/broadcasts/" id "/clicked-links"];
+
     /// Deletes a broadcast that has not been sent, including its schedule: `DELETE /broadcasts/{id}`.
     fn delete(id: BroadcastId) -> Call<Deleted<BroadcastId>> = DELETE["/broadcasts/" id];
 }
@@ -104,6 +108,37 @@ impl Broadcasts<'_> {
                 .validated(&schedule)
                 .with_json(&schedule);
         Call::new(&self.client.core, operation)
+    }
+
+    /// Lists the recipients of a broadcast with this type of event: `GET /broadcasts/{id}/recipients`, 20 per page by default.
+    /// [`List::email`] and [`List::bounce_type`] filter them.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::BroadcastId) -> posthaste::Result<()> {
+    /// use futures_util::TryStreamExt;
+    /// use posthaste::{BounceType, RecipientType};
+    ///
+    /// let bounced = client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
+    /// let mut bounced = bounced.stream();
+    /// while let Some(recipient) = bounced.try_next().await? {
+    ///     println!("{} bounced", recipient.email);
+    /// }
+    /// for link in client.broadcasts().clicked_links(id).await?.data {
+    ///     println!("{}: {:?} clicks", link.url, link.clicks);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is given")]
+    pub fn recipients(
+        &self,
+        id: impl Into<BroadcastId>,
+        happened: RecipientType,
+    ) -> List<BroadcastRecipient> {
+        let id = id.into();
+        let operation =
+            Operation::on("broadcasts.recipients", Method::GET, "/broadcasts/", id.as_str(), "/recipients");
+        List::new(self.client, operation.with_query("type", happened.as_str()))
     }
 
     /// Waits until a broadcast is sent or canceled: [`BroadcastStatus::Sent`], [`BroadcastStatus::Canceled`].

@@ -3,6 +3,7 @@
 use http::{HeaderValue, Method};
 
 use super::{
+    metrics::{EmailMetrics, EmailMetricsQuery},
     new::{self, BatchEmail, Email},
     record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
 };
@@ -88,6 +89,34 @@ impl Emails<'_> {
         let operation = Operation::on("emails.reschedule", Method::PATCH, "/emails/", id.as_str(), "")
             .validated(&schedule)
             .with_json(&schedule);
+        Call::new(&self.client.core, operation)
+    }
+
+    /// Counts emails by what happened to them: `GET /emails/metrics`.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::{EmailMetric, EmailMetricsQuery, MetricsDimension};
+    ///
+    /// let query = EmailMetricsQuery::new()
+    ///     .start_date("2026-07-01")
+    ///     .metrics([EmailMetric::Sent, EmailMetric::OpenRate])
+    ///     .dimensions([MetricsDimension::Period]);
+    /// for day in client.emails().metrics(&query).await?.data {
+    ///     println!("{:?}: {:?} sent, {:?} % opened", day.period, day.sent, day.open_rate);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`EmailMetricsQuery::check`] finds, before anything is sent.
+    pub fn metrics(&self, query: &EmailMetricsQuery) -> Call<EmailMetrics> {
+        let operation = Operation::get("emails.metrics", "/emails/metrics").validated(query);
+        let operation = query
+            .parameters()
+            .into_iter()
+            .fold(operation, |operation, (name, value)| operation.with_query(name, value));
         Call::new(&self.client.core, operation)
     }
 

@@ -2,7 +2,10 @@
 
 use http::Method;
 
-use super::new::Named;
+use super::{
+    metrics::{SegmentMetrics, SegmentMetricsQuery},
+    new::Named,
+};
 use crate::{
     call::{Call, Operation},
     client::List,
@@ -51,6 +54,29 @@ impl Segments<'_> {
         let named = Named { name: name.into() };
         let operation = Operation::new("segments.create", Method::POST, "/segments");
         Call::new(&self.client.core, operation.validated(&named).with_json(&named))
+    }
+
+    /// Counts contacts, in total and by segment: `GET /segments/metrics`.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let metrics = client.segments().metrics(&posthaste::SegmentMetricsQuery::new().by_segment()).await?;
+    /// for segment in metrics.data {
+    ///     println!("{:?}: {:?} of {:?} are subscribed", segment.name, segment.subscribers, segment.all_contacts);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if the query has too many segments, before anything is sent.
+    pub fn metrics(&self, query: &SegmentMetricsQuery) -> Call<SegmentMetrics> {
+        let operation = Operation::get("segments.metrics", "/segments/metrics").validated(query);
+        let operation = query
+            .parameters()
+            .into_iter()
+            .fold(operation, |operation, (name, value)| operation.with_query(name, value));
+        Call::new(&self.client.core, operation)
     }
 
     /// Renames a segment: `PATCH /segments/{segment_id}`.

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use self::message::MessageBuilder;
 use crate::clock::saturating_add;
-use crate::delivery::accept;
+use crate::delivery::accept_as;
 use crate::model::broadcast::Status;
 use crate::model::email::personalized::SharedContent;
 use crate::state::State;
@@ -106,8 +106,8 @@ fn send_batch(
     let builder = MessageBuilder::of(tenant, shared);
     for contact in batch.iter().rev() {
         let Some(contact) = audience::eligible_contact(tenant, *contact, shared.topic()) else { continue };
-        if let Some(draft) = builder.to(contact, state) {
-            accept(state, tenant, draft, at);
+        if let Some((id, draft)) = builder.to(contact, state) {
+            accept_as(state, tenant, id, draft, at);
         }
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::delivery::contacts::ContactService;
+use crate::delivery::recorded;
+use crate::lock::lock;
 use crate::model::contact::Subscription;
 use crate::state::State;
 use crate::state::links::TagPurpose;
@@ -25,14 +27,23 @@ pub(crate) struct UnsubscribeRequest {
     contact: Uuid,
     /// `None`: all broadcasts.
     topic: Option<Uuid>,
+    /// The email with the link; links of earlier versions don't have it.
+    email: Option<Uuid>,
 }
 
-/// Creates the link for one contact: for the topic, or without one for all broadcasts.
-pub(crate) fn link(state: &State, tenant: &Tenant, contact: Uuid, topic: Option<Uuid>) -> String {
-    let mut bytes = Vec::with_capacity(48);
+/// Creates the link of an email to one contact: for the topic, or without one for all broadcasts.
+pub(crate) fn link(
+    state: &State,
+    tenant: &Tenant,
+    email: Uuid,
+    contact: Uuid,
+    topic: Option<Uuid>,
+) -> String {
+    let mut bytes = Vec::with_capacity(64);
     bytes.extend(state.links.tag(TagPurpose::UnsubscribeLink, &tenant.name));
     bytes.extend(contact.into_bytes());
     bytes.extend(topic.unwrap_or_default().into_bytes());
+    bytes.extend(email.into_bytes());
     let links = &state.links;
     format!("{}{PATH}{}", links.address(), links.seal(PURPOSE, &bytes))
 }
@@ -41,11 +52,12 @@ pub(crate) fn link(state: &State, tenant: &Tenant, contact: Uuid, topic: Option<
 pub(crate) fn open(state: &State, token: &str) -> Option<UnsubscribeRequest> {
     let bytes = state.links.open(PURPOSE, token)?;
     let (tenant, rest) = bytes.split_at_checked(16)?;
-    let (contact, topic) = rest.split_at_checked(16)?;
+    let (contact, rest) = rest.split_at_checked(16)?;
+    let (topic, email) = rest.split_at_checked(16)?;
     let tenant = state.tenants.by_tag(TagPurpose::UnsubscribeLink, tenant.try_into().ok()?)?;
     let contact = Uuid::from_slice(contact).ok()?;
     let topic = Uuid::from_slice(topic).ok().filter(|topic| !topic.is_nil());
-    Some(UnsubscribeRequest { tenant, contact, topic })
+    Some(UnsubscribeRequest { tenant, contact, topic, email: Uuid::from_slice(email).ok() })
 }
 
 impl UnsubscribeRequest {
@@ -61,10 +73,15 @@ impl UnsubscribeRequest {
 
     /// Unsubscribes. Repeating it has no further effect.
     pub(crate) fn apply(&self, state: &State) {
-        let contacts = ContactService { state, tenant: &self.tenant, at: state.clock.now() };
-        contacts.change(self.contact, |contact| match self.topic {
-            Some(topic) => drop(contact.topics.insert(topic, Subscription::OptOut)),
-            None => contact.unsubscribed = true,
+        let at = state.clock.now();
+        let contacts = ContactService { state, tenant: &self.tenant, at };
+        let changed = contacts.change(self.contact, |contact| match self.topic {
+            Some(topic) => contact.topics.insert(topic, Subscription::OptOut) != Some(Subscription::OptOut),
+            None => !std::mem::replace(&mut contact.unsubscribed, true),
         });
+        let email = self.email.and_then(|id| lock(&self.tenant.emails).get(id).cloned());
+        if let (Some(Ok(true)), Some(email)) = (changed, email) {
+            recorded::unsubscription(&self.tenant, &email, at);
+        }
     }
 }

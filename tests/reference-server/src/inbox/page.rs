@@ -40,6 +40,8 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "live.js" SCRIPT,
     "mail.css" STYLE,
     "mail.js" SCRIPT,
+    "metrics.css" STYLE,
+    "metrics.js" SCRIPT,
     "requests.js" SCRIPT,
     "templates.js" SCRIPT,
     "theme.js" SCRIPT,

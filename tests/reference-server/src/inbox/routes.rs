@@ -12,6 +12,7 @@ use crate::inbox::{
     tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
+use crate::resources::emails::metrics;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
@@ -92,7 +93,8 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3)))),
     route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, mail| Ok(timeline::of(tenant, mail)))),
-    // Recorded requests, and templates
+    // Metrics, recorded requests, and templates
+    route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.state.clock.now()))),
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
     route(GET, "/_/requests/{number}", Viewer(|call, tenant| requests::show(call.state, &tenant.name, call.segment(1)))),
     route(GET, "/_/templates", Viewer(|call, tenant| templates::index(tenant, call.query()))),

@@ -90,7 +90,7 @@ impl Selection {
 /// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
 pub(super) fn index(tenant: &Tenant, wanted: Selection, query: &str, canceled: &Cancellation) -> Answer {
     let filter = Filter::read(query)?;
-    let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&lock(&tenant.emails))?;
+    let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&*lock(&tenant.emails))?;
     let page = walk.page_where(|email| {
         canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email)
     });

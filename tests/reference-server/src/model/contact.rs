@@ -61,6 +61,10 @@ pub(crate) enum Group {
     Member(Uuid),
     /// The contacts that have left a segment.
     FormerMember(Uuid),
+    /// The unsubscribed contacts.
+    Unsubscribed,
+    /// The unsubscribed members of a segment.
+    UnsubscribedMember(Uuid),
     /// The contacts that have made a choice for a topic.
     Topic(Uuid),
     /// The contacts that have a value for the property with this key.
@@ -85,7 +89,11 @@ no_heap!(Subscription);
 impl Size for Group {
     fn heap_size(&self) -> usize {
         match self {
-            Self::Member(_) | Self::FormerMember(_) | Self::Topic(_) => 0,
+            Self::Member(_)
+            | Self::FormerMember(_)
+            | Self::Unsubscribed
+            | Self::UnsubscribedMember(_)
+            | Self::Topic(_) => 0,
             Self::Property(key) => key.heap_size(),
         }
     }
@@ -118,7 +126,14 @@ impl table::Record for Contact {
         let former_members = self.left_segments.iter().copied().map(Group::FormerMember);
         let topics = self.topics.keys().copied().map(Group::Topic);
         let properties = self.properties.keys().cloned().map(Group::Property);
-        members.chain(former_members).chain(topics).chain(properties).collect()
+        let unsubscribed = std::iter::once(Group::Unsubscribed)
+            .chain(self.segments.iter().copied().map(Group::UnsubscribedMember))
+            .filter(|_| self.unsubscribed);
+        members.chain(former_members).chain(topics).chain(properties).chain(unsubscribed).collect()
+    }
+
+    fn is_counted(group: &Group) -> bool {
+        matches!(group, Group::Member(_) | Group::Unsubscribed | Group::UnsubscribedMember(_))
     }
 }
 

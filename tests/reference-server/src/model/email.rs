@@ -3,12 +3,15 @@
 pub(crate) mod attachments;
 pub(crate) mod bodies;
 pub(crate) mod draft;
+pub(crate) mod engagement;
 pub(crate) mod headers;
 pub(crate) mod html_and_text;
+pub(crate) mod index;
 pub(crate) mod personalized;
 pub(crate) mod recipients;
 pub(crate) mod tags;
 
+use std::mem::replace;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
@@ -17,9 +20,11 @@ use uuid::Uuid;
 
 use self::bodies::Bodies;
 use self::draft::{Draft, Origin};
+use self::engagement::{BounceType, Engagement, EventDetail};
 use self::recipients::Mailbox;
 use self::tags::Tag;
 use crate::lock::lock;
+use crate::model::metric::Metric;
 use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -29,6 +34,11 @@ use crate::wire::words::words;
 const MAX_EVENTS: usize = 200;
 /// The number of events of an email that was delivered and never opened.
 const USUAL_EVENTS: usize = 2;
+
+/// The size of an event in the index by time, in bytes; nodes are at least half full.
+const TIME_ENTRY: usize = 2 * size_of::<(Timestamp, Uuid)>();
+/// The size of an event in the index by broadcast.
+const RECIPIENT_ENTRY: usize = 2 * size_of::<(Uuid, Metric, u64)>();
 
 /// A sent email. Its content never changes; its delivery state and its events do.
 #[derive(Debug, Deserialize, Serialize)]
@@ -108,6 +118,8 @@ struct Progress {
     /// Why it was not sent.
     #[serde(default)]
     failure: Option<Arc<str>>,
+    #[serde(default)]
+    engagement: Option<Box<Engagement>>,
 }
 
 words! {
@@ -126,6 +138,24 @@ words! {
         Opened = "opened",
         Clicked = "clicked",
         Complained = "complained",
+    }
+}
+
+impl Event {
+    /// The metric that counts this event.
+    pub(crate) fn metric(self) -> Option<Metric> {
+        Some(match self {
+            Self::Queued | Self::Scheduled | Self::Canceled => return None,
+            Self::Failed => Metric::Failed,
+            Self::Suppressed => Metric::Suppressed,
+            Self::Sent => Metric::Sent,
+            Self::DeliveryDelayed => Metric::DeliveryDelayed,
+            Self::Bounced => Metric::Bounced,
+            Self::Delivered => Metric::Delivered,
+            Self::Opened => Metric::Opened,
+            Self::Clicked => Metric::Clicked,
+            Self::Complained => Metric::Complained,
+        })
     }
 }
 
@@ -155,6 +185,7 @@ impl Email {
                 waiting: Some(draft),
                 captured: None,
                 failure: None,
+                engagement: None,
             }),
         }
     }
@@ -168,16 +199,78 @@ impl Email {
         lock(&self.progress).history.clone()
     }
 
-    /// Adds an event. It becomes the last one unless a later one is recorded already.
-    pub(crate) fn add_event(&self, at: Timestamp, event: Event) {
+    /// Adds an event. It becomes the last one unless a later one is recorded already. Returns whether the history had room for it.
+    pub(crate) fn add_event(&self, at: Timestamp, event: Event, detail: Option<EventDetail>) -> bool {
         let mut progress = lock(&self.progress);
         if at >= progress.last_event.0 {
             progress.last_event = (at, event);
         }
-        if progress.history.len() < MAX_EVENTS {
-            let place = progress.history.partition_point(|(known, _)| *known <= at);
-            progress.history.insert(place, (at, event));
+        if progress.history.len() >= MAX_EVENTS {
+            return false;
         }
+        let place = progress.history.partition_point(|(known, _)| *known <= at);
+        progress.history.insert(place, (at, event));
+        if let Some(detail) = detail {
+            progress.engagement.get_or_insert_default().add(at, detail);
+        }
+        true
+    }
+
+    /// Records that its recipient used its unsubscribe link. Returns false if that is recorded already.
+    pub(crate) fn unsubscribe(&self, at: Timestamp) -> bool {
+        let mut progress = lock(&self.progress);
+        let engagement = progress.engagement.get_or_insert_default();
+        let is_first = engagement.unsubscribed_at.is_none();
+        engagement.unsubscribed_at.get_or_insert(at);
+        is_first
+    }
+
+    /// What metrics count of this email, each with its time. A repeated open or click counts, but is unique only once.
+    pub(crate) fn facts(&self) -> Vec<(Timestamp, Metric)> {
+        let progress = lock(&self.progress);
+        let engagement = progress.engagement.as_deref();
+        let mut facts = vec![(self.created_at, Metric::Received)];
+        let (mut opened, mut clicked) = (false, false);
+        for (at, event) in &progress.history {
+            let also = match event {
+                Event::Opened if !replace(&mut opened, true) => Some(Metric::UniqueOpened),
+                Event::Clicked if !replace(&mut clicked, true) => Some(Metric::UniqueClicked),
+                Event::Bounced => Some(bounce(engagement, *at).metric()),
+                _ => None,
+            };
+            facts.extend(event.metric().into_iter().chain(also).map(|metric| (*at, metric)));
+        }
+        let unsubscribed = engagement.and_then(|known| known.unsubscribed_at);
+        facts.extend(unsubscribed.map(|at| (at, Metric::Unsubscribed)));
+        facts
+    }
+
+    /// How often this event was recorded.
+    pub(crate) fn count(&self, event: Event) -> usize {
+        lock(&self.progress).history.iter().filter(|(_, known)| *known == event).count()
+    }
+
+    /// What its bounces, clicks and unsubscriptions were.
+    pub(crate) fn engagement(&self) -> Engagement {
+        lock(&self.progress).engagement.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// The type of its latest bounce.
+    pub(crate) fn bounce(&self) -> Option<BounceType> {
+        let progress = lock(&self.progress);
+        let (at, _) = progress.history.iter().rev().find(|(_, event)| *event == Event::Bounced)?;
+        Some(bounce(progress.engagement.as_deref(), *at))
+    }
+
+    /// The domain of its sender.
+    pub(crate) fn sender_domain(&self) -> String {
+        let (_, domain) = self.from.rsplit_once('@').unwrap_or_default();
+        domain.trim_end_matches('>').to_ascii_lowercase()
+    }
+
+    /// The bytes that a fact takes in the index.
+    pub(crate) fn fact_size(&self) -> usize {
+        TIME_ENTRY + if self.origin.broadcast.is_some() { RECIPIENT_ENTRY } else { 0 }
     }
 
     pub(crate) fn scheduled_at(&self) -> Option<Timestamp> {
@@ -242,6 +335,11 @@ impl Email {
     }
 }
 
+/// The type of the bounce at this time.
+fn bounce(engagement: Option<&Engagement>, at: Timestamp) -> BounceType {
+    engagement.map(|known| known.bounce(at)).unwrap_or_default()
+}
+
 /// Includes the content to send, as long as it waits. The bodies are shared with that.
 impl Size for Email {
     fn heap_size(&self) -> usize {
@@ -260,6 +358,8 @@ impl Size for Email {
             + history
             + waiting
             + progress.failure.heap_size()
+            + progress.engagement.heap_size()
+            + (progress.history.len() + 2) * self.fact_size()
     }
 }
 

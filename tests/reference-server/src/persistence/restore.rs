@@ -101,6 +101,7 @@ fn fill(service: &Service, name: &str, mut records: Records) -> Result<(), Persi
         tenant.keys.restore(number, decode::<idempotency::StoredKey>(&bytes)?);
     }
     tables::every(&tenant, &mut Fill { records })?;
+    tenant.index_emails();
     for key in tenant.api_keys.all() {
         let (token, credential) = key.credential(name);
         service.state().tenants.api_key_index.add(token, credential);

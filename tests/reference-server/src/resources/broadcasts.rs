@@ -3,7 +3,9 @@
 //! The specification defines creation, sending and listing, but neither the other operations nor their responses, nor statuses beyond
 //! `draft` and `sent`. An operation that the status forbids is rejected with 403 `validation_error`.
 
+pub(crate) mod clicked_links;
 mod message;
+pub(crate) mod recipients;
 
 use http::StatusCode;
 use serde::Serialize;

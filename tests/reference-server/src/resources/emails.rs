@@ -3,6 +3,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod draft;
+pub(crate) mod metrics;
 pub(crate) mod schedule;
 pub(crate) mod template;
 

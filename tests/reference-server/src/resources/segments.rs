@@ -2,6 +2,8 @@
 //!
 //! The specification shows the list item and the list of members; the other routes have the shapes of the public service.
 
+pub(crate) mod metrics;
+
 use std::sync::Arc;
 
 use bytes::Bytes;

@@ -51,6 +51,12 @@ const OPERATIONS: &[Operation] = &[
     ),
     ("GET", "/emails/{email}", |_| Value::Null),
     ("GET", "/emails?limit=20", |_| Value::Null),
+    ("GET", "/emails/metrics", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=period,domain", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=email&email_id={email}&start_date=2000-01-01", |_| Value::Null),
+    ("GET", "/emails/metrics?dimensions=broadcast&broadcast_id={broadcast}&start_date=2000-01-01", |_| {
+        Value::Null
+    }),
     ("GET", "/emails/receiving?limit=20", |_| Value::Null),
     ("GET", "/logs?limit=20", |_| Value::Null),
     ("POST", "/templates", |n| json!({"name": "t", "alias": format!("new-{n}"), "html": "<p>x</p>"})),
@@ -86,6 +92,8 @@ const OPERATIONS: &[Operation] = &[
     ("POST", "/segments", |_| json!({"name": "s"})),
     ("GET", "/segments/{segment}", |_| Value::Null),
     ("GET", "/segments?limit=20", |_| Value::Null),
+    ("GET", "/segments/metrics", |_| Value::Null),
+    ("GET", "/segments/metrics?dimensions=segment&segment_id={segment}", |_| Value::Null),
     ("POST", "/topics", |_| json!({"name": "t", "default_subscription": "opt_in"})),
     ("GET", "/topics/{topic}", |_| Value::Null),
     ("GET", "/topics?limit=20", |_| Value::Null),
@@ -122,6 +130,9 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/api-keys?limit=20", |_| Value::Null),
     ("GET", "/broadcasts/{broadcast}", |_| Value::Null),
     ("GET", "/broadcasts?limit=20", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/recipients?type=sent", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/recipients?type=clicked&email=x", |_| Value::Null),
+    ("GET", "/broadcasts/{broadcast}/clicked-links", |_| Value::Null),
     ("GET", "/oauth/grants?limit=20", |_| Value::Null),
     ("GET", AUTHORIZE, |_| Value::Null),
 ];
@@ -235,10 +246,15 @@ impl World {
         let busy = self.ids["automation"].clone();
         fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
         fill(&tenant.broadcasts, many, |_, _| {});
-        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["suppression.added"]));
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["contact.deleted"]));
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
-        fill_ledger(&mut lock(&tenant.emails), many);
-        fill_ledger(&mut lock(&tenant.received), many);
+        fill_ledger(&mut lock(&tenant.emails), many, |n, record| {
+            record["created_at"] = "2025-03-02T12:00:00Z".into();
+            record["progress"]["history"] = json!([]);
+            record["origin"]["broadcast"] = json!(id(n % 10));
+        });
+        tenant.index_emails();
+        fill_ledger(&mut lock(&tenant.received), many, |_, _| {});
         self.log_in(KEY);
         for n in 0..many {
             self.log_in(&format!("sb_other_{}", n % 100));
@@ -327,10 +343,14 @@ where
     }
 }
 
-fn fill_ledger<T: Serialize + DeserializeOwned>(ledger: &mut Ledger<Arc<T>>, many: usize) {
+fn fill_ledger<T: Serialize + DeserializeOwned>(
+    ledger: &mut Ledger<Arc<T>>,
+    many: usize,
+    change: impl Fn(usize, &mut Value),
+) {
     let pattern = serde_json::to_value(&**ledger.oldest_first().next().unwrap()).unwrap();
     for n in 0..many {
-        ledger.insert(id(n), Arc::new(copy(&pattern, n, |_, _| {})));
+        ledger.insert(id(n), Arc::new(copy(&pattern, n, &change)));
     }
 }
 

@@ -3,9 +3,11 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use crate::lock::lock;
 use crate::model::api_key::ApiKey;
 use crate::model::automation::Automation;
 use crate::model::automation::run::Run;
@@ -14,9 +16,11 @@ use crate::model::contact::Contact;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
 use crate::model::email::Email;
+use crate::model::email::index::EmailIndex;
 use crate::model::event::Event;
 use crate::model::log::Entry;
 use crate::model::mail::Mail;
+use crate::model::metric::Metric;
 use crate::model::received::Received;
 use crate::model::segment::Segment;
 use crate::model::suppression::Suppression;
@@ -37,6 +41,8 @@ use crate::store::table::Table;
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
+    /// Taken only under the lock of the emails.
+    pub(crate) email_index: Mutex<EmailIndex>,
     pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
     pub(crate) received: Mutex<Ledger<Arc<Received>>>,
@@ -74,6 +80,7 @@ impl Tenant {
         Self {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
+            email_index: Mutex::default(),
             captured: Mutex::new(Ledger::new()),
             logs: Mutex::new(Ledger::new()),
             received: Mutex::new(Ledger::new()),
@@ -95,6 +102,42 @@ impl Tenant {
             meter: Mutex::default(),
             usage: Mutex::default(),
             last_used: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds an email.
+    pub(crate) fn add_email(&self, email: &Arc<Email>) {
+        let mut emails = lock(&self.emails);
+        let position = emails.insert(email.id, Arc::clone(email));
+        lock(&self.email_index).add_all(email, position);
+    }
+
+    /// Marks an email as changed by a fact. An evicted one has none anymore.
+    pub(crate) fn index_email(&self, email: &Email, at: Timestamp, metric: Option<Metric>) {
+        let mut emails = lock(&self.emails);
+        emails.mark_changed(email.id);
+        if let (Some(position), Some(metric)) = (emails.position(email.id), metric) {
+            lock(&self.email_index).add(email, position, at, metric);
+        }
+    }
+
+    /// Removes an email.
+    pub(crate) fn remove_email(&self, id: Uuid) -> Option<Arc<Email>> {
+        let mut emails = lock(&self.emails);
+        let position = emails.position(id)?;
+        let email = emails.remove(id)?;
+        lock(&self.email_index).remove(&email, position);
+        Some(email)
+    }
+
+    /// Indexes the restored emails.
+    pub(crate) fn index_emails(&self) {
+        let emails = lock(&self.emails);
+        let mut index = lock(&self.email_index);
+        for position in emails.positions() {
+            if let Some((_, email)) = emails.at(position) {
+                index.add_all(email, position);
+            }
         }
     }
 

@@ -241,7 +241,7 @@ fn remove_mails(evicted: Vec<(Uuid, Weak<Tenant>)>) {
     for (id, tenant) in evicted {
         let Some(tenant) = tenant.upgrade() else { continue };
         lock(&tenant.received).remove(id);
-        let email = lock(&tenant.emails).remove(id);
+        let email = tenant.remove_email(id);
         if let Some(captured) = email.and_then(|email| email.captured()) {
             lock(&tenant.captured).remove(captured);
         }

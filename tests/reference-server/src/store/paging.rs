@@ -42,13 +42,13 @@ impl Window {
     }
 
     /// A snapshot of all items from the cursor on, for a filter that is too slow to run under the lock.
-    pub(crate) fn walk<T: Clone>(&self, ledger: &Ledger<T>) -> Result<Walk<T>, Problem> {
-        let position = |name, id| ledger.position(id).ok_or_else(|| unknown_cursor(name, id));
+    pub(crate) fn walk<L: Ordered>(&self, list: &L) -> Result<Walk<L::Item>, Problem> {
+        let position = |name, id| list.position(id).ok_or_else(|| unknown_cursor(name, id));
         let items = match self.cursor {
-            None => ledger.newest_first_of(0..u64::MAX).cloned().collect(),
-            Some(Cursor::After(id)) => ledger.newest_first_of(0..position("after", id)?).cloned().collect(),
+            None => list.newest_first_of(0..u64::MAX).cloned().collect(),
+            Some(Cursor::After(id)) => list.newest_first_of(0..position("after", id)?).cloned().collect(),
             Some(Cursor::Before(id)) => {
-                ledger.oldest_first_of(position("before", id)? + 1..u64::MAX).cloned().collect()
+                list.oldest_first_of(position("before", id)? + 1..u64::MAX).cloned().collect()
             }
         };
         Ok(Walk { window: *self, items })

@@ -1,7 +1,8 @@
 //! The records of one resource of one tenant, with their indexes.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -51,6 +52,11 @@ pub(crate) trait Record: Size {
         Vec::new()
     }
 
+    /// Whether the number of a group's members is looked up.
+    fn is_counted(_group: &Self::Group) -> bool {
+        false
+    }
+
     /// The name without an article.
     fn noun() -> &'static str {
         Self::NOUN.split_once(' ').map_or(Self::NOUN, |(_, noun)| noun)
@@ -96,6 +102,8 @@ pub(crate) struct Rows<T: Record> {
     keys: HashMap<String, u64>,
     /// The positions of the members of each group.
     members: BTreeSet<(T::Group, u64)>,
+    /// The numbers of members of the counted groups.
+    counts: BTreeMap<T::Group, usize>,
     /// The size of the record at each position, and of all of them.
     sizes: HashMap<u64, usize>,
     bytes: usize,
@@ -338,6 +346,7 @@ impl<T: Record> Rows<T> {
             records: Ledger::new(),
             keys: HashMap::new(),
             members: BTreeSet::new(),
+            counts: BTreeMap::new(),
             sizes: HashMap::new(),
             bytes: 0,
             budget,
@@ -388,6 +397,11 @@ impl<T: Record> Rows<T> {
         self.positions(group, 0..u64::MAX)
             .filter_map(|position| self.records.at(position))
             .map(|(_, record)| record)
+    }
+
+    /// The number of members of a counted group.
+    pub(crate) fn count_of(&self, group: &T::Group) -> usize {
+        self.counts.get(group).copied().unwrap_or_default()
     }
 
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &Arc<T>> {
@@ -475,7 +489,14 @@ impl<T: Record> Rows<T> {
         if let Some(key) = entries.key {
             self.keys.insert(key, position);
         }
-        self.members.extend(entries.groups.into_iter().map(|group| (group, position)));
+        for group in entries.groups {
+            let counted = T::is_counted(&group).then(|| group.clone());
+            if self.members.insert((group, position))
+                && let Some(group) = counted
+            {
+                *self.counts.entry(group).or_default() += 1;
+            }
+        }
     }
 
     fn unindex(&mut self, position: u64, entries: Entries<T::Group>) {
@@ -483,7 +504,15 @@ impl<T: Record> Rows<T> {
             self.keys.remove(&key);
         }
         for group in entries.groups {
-            self.members.remove(&(group, position));
+            let member = (group, position);
+            if self.members.remove(&member)
+                && let Entry::Occupied(mut count) = self.counts.entry(member.0)
+            {
+                *count.get_mut() -= 1;
+                if *count.get() == 0 {
+                    count.remove();
+                }
+            }
         }
     }
 }
@@ -497,7 +526,10 @@ impl<G> Entries<G> {
 /// The size of a record with its index entries.
 fn full_size<T: Record>(record: &T, entries: &Entries<T::Group>) -> usize {
     // Nodes of the set of members are at least half full.
-    let groups = entries.groups.iter().map(|group| 2 * size_of::<(T::Group, u64)>() + group.heap_size());
+    let groups = entries.groups.iter().map(|group| {
+        let entries = if T::is_counted(group) { 2 } else { 1 };
+        entries * (2 * size_of::<(T::Group, u64)>() + group.heap_size())
+    });
     record.size() + entries.key.heap_size() + groups.sum::<usize>()
 }
 

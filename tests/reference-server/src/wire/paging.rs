@@ -6,6 +6,8 @@
 
 use std::borrow::Borrow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use serde::Serialize;
@@ -53,14 +55,27 @@ pub(crate) struct Page<T> {
 impl Window {
     /// Parses the query of a list request.
     pub(crate) fn read(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
+        Self::read_with(query, mode, |text| Uuid::try_parse(text).ok())
+    }
+
+    /// The same for a list with opaque cursors.
+    pub(crate) fn read_opaque(query: Option<&str>, mode: Mode) -> Result<Self, Problem> {
+        Self::read_with(query, mode, |text| Uuid::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok())
+    }
+
+    fn read_with(
+        query: Option<&str>,
+        mode: Mode,
+        decode: impl Fn(&str) -> Option<Uuid>,
+    ) -> Result<Self, Problem> {
         let mut limit = None;
         let mut after = None;
         let mut before = None;
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
             match &*name {
                 "limit" => limit = Some(read_limit(&value)?),
-                "after" => after = Some(read_cursor("after", &value)?),
-                "before" => before = Some(read_cursor("before", &value)?),
+                "after" => after = Some(read_cursor("after", &value, &decode)?),
+                "before" => before = Some(read_cursor("before", &value, &decode)?),
                 // Other parameters belong to the route, or are unknown and ignored.
                 _ => {}
             }
@@ -98,8 +113,13 @@ fn read_limit(text: &str) -> Result<usize, Problem> {
     }
 }
 
-fn read_cursor(name: &str, text: &str) -> Result<Uuid, Problem> {
-    Uuid::try_parse(text).map_err(|_| {
+/// The opaque cursor of an item.
+pub(crate) fn opaque(id: Uuid) -> String {
+    URL_SAFE_NO_PAD.encode(id)
+}
+
+fn read_cursor(name: &str, text: &str, decode: impl Fn(&str) -> Option<Uuid>) -> Result<Uuid, Problem> {
+    decode(text).ok_or_else(|| {
         Problem::validation(format!(
             "`{name}` must be the id of an item of the list; found {}.",
             quoted(text)

@@ -4,9 +4,10 @@
 
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
-    EventOccurrence, EventPatch, EventType, NewApiKey, NewAutomation, NewBroadcast, NewContact,
-    NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step, Subscription,
-    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
+    NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic,
+    NewWebhook, RecipientType, SegmentMetricsQuery, Step, Subscription, TemplatePatch, TopicPatch,
+    WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -32,6 +33,7 @@ operations! {
     send_email: |client| client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works"));
     list_emails: |client| client.emails().list();
     send_batch: |client| client.emails().send_batch(&[BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("It works")]).permissive();
+    get_email_metrics: |client| client.emails().metrics(&EmailMetricsQuery::new().metrics([EmailMetric::Sent]).dimensions([MetricsDimension::Period]));
     get_email: |client, id| client.emails().get(id);
     update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
     cancel_email: |client, id| client.emails().cancel(id);
@@ -43,6 +45,8 @@ operations! {
     delete_broadcast: |client, id| client.broadcasts().delete(id);
     send_broadcast: |client, id| client.broadcasts().send(id);
     cancel_broadcast: |client, id| client.broadcasts().cancel(id);
+    list_broadcast_recipients: |client, id| client.broadcasts().recipients(id, RecipientType::Clicked);
+    list_broadcast_clicked_links: |client, id| client.broadcasts().clicked_links(id);
     duplicate_broadcast: |client, id| client.broadcasts().duplicate(id);
 
     create_template: |client| client.templates().create(&NewTemplate::new("Welcome", "<p>Hello</p>"));
@@ -71,6 +75,7 @@ operations! {
 
     create_segment: |client| client.segments().create("Weekly");
     list_segments: |client| client.segments().list();
+    get_segment_metrics: |client| client.segments().metrics(&SegmentMetricsQuery::new().by_segment());
     get_segment: |client, id| client.segments().get(id);
     rename_segment: |client, id| client.segments().rename(id, "Weekly");
     delete_segment: |client, id| client.segments().delete(id);

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::content::placeholders::{MAX_TEXT_BYTES, Outline, line};
 use crate::delivery::broadcast::audience;
 use crate::delivery::unsubscribe;
@@ -35,11 +37,12 @@ impl<'a> MessageBuilder<'a> {
         Self { tenant, shared, fallbacks: Arc::new(audience::fallbacks(tenant)), outlines }
     }
 
-    /// Creates the email for one contact; `None` if its address is invalid, or if its values exceed the size limit of an email.
-    pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<Draft> {
+    /// Creates the email for one contact, and its ID; `None` if its address is invalid, or if its values exceed the size limit of an email.
+    pub(super) fn to(&self, contact: Arc<Contact>, state: &State) -> Option<(Uuid, Draft)> {
         let to = Mailbox::parse(&contact.email).ok()?;
         let message = self.shared.message();
-        let link = unsubscribe::link(state, self.tenant, contact.id, message.topic);
+        let id = state.next_id();
+        let link = unsubscribe::link(state, self.tenant, id, contact.id, message.topic);
         let values = Values { contact, link: link.as_str().into(), fallbacks: Arc::clone(&self.fallbacks) };
         let fits = |outline: &Outline<'_>| outline.filled(|one| values.of(one)) <= MAX_TEXT_BYTES;
         if !self.outlines.iter().all(fits) {
@@ -47,7 +50,7 @@ impl<'a> MessageBuilder<'a> {
         }
         let subject = line(&values.fill(&message.subject)?);
         let personal = Personalized { shared: Arc::clone(self.shared), values };
-        Some(Draft {
+        let draft = Draft {
             from: message.from.clone(),
             to: vec![to],
             cc: None,
@@ -65,6 +68,7 @@ impl<'a> MessageBuilder<'a> {
             topic: message.topic,
             scheduled_at: None,
             origin: Origin { broadcast: Some(self.shared.broadcast.id), ..Origin::default() },
-        })
+        };
+        Some((id, draft))
     }
 }

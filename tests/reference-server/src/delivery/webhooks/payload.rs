@@ -59,10 +59,8 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
         data["tags"] = Value::Object(tags.collect());
     }
     if let Some((field, mut default)) = kind(event).and_then(|kind| detail(kind, &iso(at))) {
-        if event == Event::Clicked
-            && let Some(link) = email.bodies.html().and_then(|html| tracking::first_link(&html, own))
-        {
-            default["link"] = link.into();
+        if event == Event::Clicked {
+            default["link"] = clicked_link(email, own).into();
         }
         if let (Value::Object(default), Some(Value::Object(given))) = (&mut default, known) {
             default.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -72,6 +70,15 @@ pub(crate) fn email(email: &Email, event: Event, known: Option<&Value>, at: Time
     }
     data
 }
+
+/// The link that recipients click: the email's first one, except those that start with `own`.
+pub(crate) fn clicked_link(email: &Email, own: &str) -> String {
+    let link = email.bodies.html().and_then(|html| tracking::first_link(&html, own));
+    link.unwrap_or_else(|| DEFAULT_LINK.to_owned())
+}
+
+/// The clicked link of an email without links.
+const DEFAULT_LINK: &str = "https://example.com/";
 
 /// The diagnostic code of an unknown address in a delivery status notification (RFC 3464, 2.3.6; RFC 3463, 3.2). Programs that classify
 /// bounces parse it.
@@ -93,7 +100,7 @@ pub(super) fn detail(kind: &str, at: &str) -> Option<(&'static str, Value)> {
             "click",
             json!({
                 "ipAddress": "192.0.2.1",
-                "link": "https://example.com/",
+                "link": DEFAULT_LINK,
                 "timestamp": at,
                 "userAgent": "Mozilla/5.0 (sandbox)",
             }),

@@ -6,10 +6,11 @@ import { faultsTool } from "./faults.js";
 import { keysTool, nameIt } from "./keys.js";
 import { listen } from "./live.js";
 import { mails } from "./list.js";
+import { metrics } from "./metrics.js";
 import { requests } from "./requests.js";
 import { templates } from "./templates.js";
 
-const VIEWS = { sent: mails("sent"), unsent: mails("unsent"), received: mails("received"), templates, requests };
+const VIEWS = { sent: mails("sent"), unsent: mails("unsent"), received: mails("received"), templates, requests, metrics };
 const [list, detail] = [byId("list"), byId("detail")];
 let view = null;
 
@@ -61,7 +62,7 @@ function close() {
   row?.focus();
 }
 
-const GO = { i: "#/sent", u: "#/unsent", t: "#/templates", r: "#/requests" };
+const GO = { i: "#/sent", u: "#/unsent", t: "#/templates", r: "#/requests", m: "#/metrics" };
 let going = 0;
 
 addEventListener("keydown", (event) => {

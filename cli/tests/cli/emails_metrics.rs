@@ -1,0 +1,125 @@
+//! `emails metrics`.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+use crate::support::SEND;
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim_end().to_owned()
+}
+
+#[test]
+fn totals_are_one_line_per_metric() {
+    let service = Service::start();
+    done(&service, &SEND);
+    done(&service, &SEND);
+    assert_eq!(
+        done(&service, &["emails", "metrics", "--metrics", "sent,open_rate"]),
+        "sent\t2\nopen_rate\t0.0"
+    );
+    assert_eq!(done(&service, &["emails", "metrics"]).lines().count(), 22);
+    assert_eq!(done(&service, &["emails", "metrics", "--jq", ".totals.received"]), "2");
+    let document = service.posthaste().run(&["emails", "metrics", "--metrics", "sent", "--json"]).json();
+    assert_eq!((&document["object"], &document["totals"]), (&json!("metrics"), &json!({ "sent": 2 })));
+}
+
+#[test]
+fn dimensions_are_rows() {
+    let service = Service::start();
+    done(&service, &SEND);
+    let today =
+        service.posthaste().run(&["emails", "metrics", "--json"]).json()["end_date"].as_str().unwrap()[..10]
+            .to_owned();
+    let metrics = |arguments: &[&str]| done(&service, &[&["emails", "metrics"], arguments].concat());
+    assert_eq!(metrics(&["--dimensions", "domain", "--metrics", "received,sent"]), "acme.test\t1\t1");
+    let by_day = metrics(&["--dimensions", "period", "--metrics", "sent", "-o", "tsv"]);
+    let days: Vec<_> = by_day.lines().collect();
+    assert_eq!((days.len(), *days.last().unwrap()), (7, format!("{today}\t1").as_str()));
+    let columns = ["--dimensions", "period,domain", "--columns", "domain_id,domain_name,received"];
+    assert_eq!(metrics(&columns), "\tacme.test\t1");
+    let lines = metrics(&["--dimensions", "email", "--metrics", "sent", "-o", "ndjson"]);
+    let row: Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!((&row["sent"], row["email_id"].is_string()), (&json!(1), true));
+    // Common metrics are the default columns.
+    assert_eq!(metrics(&["--dimensions", "domain"]).split('\t').count(), 8);
+}
+
+#[test]
+fn every_flag_is_a_parameter() {
+    let service = Service::start();
+    let id = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+    done(
+        &service,
+        &[
+            "emails",
+            "metrics",
+            "--start-date",
+            "2026-01-01",
+            "--end-date",
+            "2026-01-02T12:00:00Z",
+            "--timezone",
+            "Europe/Berlin",
+            "--granularity",
+            "hourly",
+            "--metrics",
+            "sent",
+            "--metrics",
+            "opened",
+            "--dimensions",
+            "period,domain",
+            "--domain-id",
+            id,
+            "--broadcast-id",
+            id,
+        ],
+    );
+    let requests = service.core().requests();
+    let query = requests.last().unwrap().query.clone().unwrap();
+    for part in [
+        "start_date=2026-01-01",
+        "end_date=2026-01-02T12%3A00%3A00Z",
+        "timezone=Europe%2FBerlin",
+        "granularity=hourly",
+        "metrics=sent%2Copened",
+        "dimensions=period%2Cdomain",
+        &format!("domain_id={id}"),
+        &format!("broadcast_id={id}"),
+    ] {
+        assert!(query.split('&').any(|found| found == part), "{part}: {query}");
+    }
+}
+
+#[test]
+fn all_invalid_flags_are_reported_before_anything_is_sent() {
+    let service = Service::start();
+    let stderr = service
+        .posthaste()
+        .run(&[
+            "emails",
+            "metrics",
+            "--start-date",
+            "yesterday",
+            "--granularity",
+            "yearly",
+            "--metrics",
+            "sent,opend",
+            "--dimensions",
+            "email,broadcast",
+        ])
+        .fails(2);
+    for part in ["--start-date", "--granularity", "opend", "`email` and `broadcast`"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert_eq!(service.bodies().len(), 0);
+    let stderr = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(1);
+    assert!(stderr.contains("timezone"), "{stderr}");
+}
+
+#[test]
+fn an_empty_range_is_not_an_error() {
+    let service = Service::start();
+    let ran = service.posthaste().run(&["emails", "metrics", "--dimensions", "domain"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    assert!(ran.stderr.contains("no emails in this range"), "{ran:?}");
+}

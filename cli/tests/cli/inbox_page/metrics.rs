@@ -1,0 +1,49 @@
+//! The metrics of the page: totals, and a chart that the keyboard can read.
+
+use posthaste_needs::needs;
+use serde_json::json;
+
+use super::{InboxPage, email};
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
+    let page = InboxPage::new().await;
+    page.look().await;
+    page.click("nav [data-view=metrics]").await;
+    page.says(".row[data-id=sent] b", "0").await;
+    let mut other = email("Second");
+    other["from"] = "<script>alert(1)</script> <a@other.test>".into();
+    page.send(&email("First"));
+    page.send(&other);
+    // Live, without a reload.
+    page.says(".row[data-id=sent] b", "2").await;
+    page.says(".metrics .total", "2").await;
+    page.holds("document.querySelectorAll('.chart .point').length === 7").await;
+    page.holds("[...document.querySelectorAll('.values')][0].textContent.includes('other.test')").await;
+
+    // One bar is in the order of Tab; arrows move from there.
+    assert_eq!(page.eval("document.querySelectorAll('.point[tabindex=\"0\"]').length").await, json!(1));
+    let key = |key: &str| {
+        format!(
+            "(document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }})), true)"
+        )
+    };
+    page.eval("(document.querySelector('.point[tabindex=\"0\"]').focus(), true)").await;
+    page.holds("document.querySelector('.readout').textContent.endsWith(': 2')").await;
+    page.eval(&key("ArrowLeft")).await;
+    page.holds("document.querySelector('.readout').textContent.endsWith(': 0')").await;
+    page.eval(&key("Home")).await;
+    page.holds("document.activeElement.dataset.at === '0'").await;
+
+    // Another metric, another range.
+    page.click(".row[data-id=delivery_rate]").await;
+    page.says(".metrics h1", "Delivery rate").await;
+    page.eval("(document.querySelector('select').value = 'year', document.querySelector('select').dispatchEvent(new Event('change')), true)").await;
+    page.holds("document.querySelectorAll('.chart .point').length >= 11").await;
+    page.holds(
+        "document.querySelector('.chart').getAttribute('aria-label').startsWith('Delivery rate by month')",
+    )
+    .await;
+    page.end().await;
+}

@@ -1,0 +1,43 @@
+//! `segments metrics`.
+
+use crate::service::Service;
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    service.posthaste().run(arguments).ok().trim_end().to_owned()
+}
+
+#[test]
+fn contacts_are_counted_in_total_and_by_segment() {
+    let service = Service::start();
+    let readers = done(&service, &["segments", "create", "Readers"]);
+    let empty = done(&service, &["segments", "create", "Empty"]);
+    done(&service, &["contacts", "create", "ada@x.test", "--segment-id", &readers]);
+    done(&service, &["contacts", "create", "bob@x.test", "--segment-id", &readers, "--unsubscribed"]);
+    done(&service, &["contacts", "create", "eve@x.test"]);
+    let metrics = |arguments: &[&str]| done(&service, &[&["segments", "metrics"], arguments].concat());
+    assert_eq!(metrics(&[]), "all_contacts\t3\nsubscribers\t2\nunsubscribers\t1");
+    assert_eq!(metrics(&["--segment-id", &readers, "--metrics", "subscribers"]), "subscribers\t1");
+    assert_eq!(
+        metrics(&["--dimensions", "segment", "--columns", "name,all_contacts,subscribers,unsubscribers"]),
+        "Empty\t0\t0\t0\nReaders\t2\t1\t1"
+    );
+    assert_eq!(
+        metrics(&["--dimensions", "segment", "--metrics", "subscribers"]),
+        format!("Empty\t0\t{empty}\nReaders\t1\t{readers}")
+    );
+    assert_eq!(metrics(&["--jq", ".totals.unsubscribers"]), "1");
+}
+
+#[test]
+fn invalid_flags_are_reported_together() {
+    let service = Service::start();
+    let stderr = service
+        .posthaste()
+        .run(&["segments", "metrics", "--metrics", "all", "--dimensions", "period"])
+        .fails(2);
+    assert!(
+        stderr.contains("--metrics must be one of all_contacts") && stderr.contains("--dimensions must be"),
+        "{stderr}"
+    );
+    assert_eq!(service.asked(), 0);
+}

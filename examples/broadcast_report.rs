@@ -1,0 +1,82 @@
+//! What became of a broadcast: its rates, its most clicked links, and the contacts whose addresses bounced, who are unsubscribed.
+
+use futures_util::TryStreamExt as _;
+use posthaste::{
+    BounceType, BroadcastId, Client, ContactPatch, EmailMetric, EmailMetricsQuery, RecipientType,
+};
+
+/// Prints the rates and the most clicked links.
+#[expect(clippy::print_stdout, reason = "the report is the program's result")]
+async fn report(client: &Client, id: &BroadcastId) -> posthaste::Result<()> {
+    let query = EmailMetricsQuery::new()
+        .start_date("2026-01-01")
+        .metrics([EmailMetric::Delivered, EmailMetric::OpenRate, EmailMetric::ClickRate])
+        .broadcasts([id]);
+    let totals = client.emails().metrics(&query).await?.totals;
+    println!(
+        "{:?} delivered, {:?} % opened, {:?} % clicked",
+        totals.delivered, totals.open_rate, totals.click_rate
+    );
+    for link in client.broadcasts().clicked_links(id).page_size(5).await?.data {
+        println!("{:?} clicks by {:?} recipients: {}", link.clicks, link.unique_clicks, link.url);
+    }
+    Ok(())
+}
+
+/// Unsubscribes the contacts whose addresses don't exist. Returns their number.
+async fn clean(client: &Client, id: &BroadcastId) -> posthaste::Result<usize> {
+    let bounced =
+        client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
+    let (mut bounced, mut cleaned) = (bounced.stream(), 0);
+    while let Some(recipient) = bounced.try_next().await? {
+        // The contact may have been deleted meanwhile.
+        if let Some(contact) = recipient.contact_id {
+            client.contacts().update(contact.as_str(), &ContactPatch::new().unsubscribed(true)).await?;
+            cleaned += 1;
+        }
+    }
+    Ok(cleaned)
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "the report is the program's result")]
+async fn main() -> posthaste::Result<()> {
+    let client = Client::from_env()?;
+    let id = BroadcastId::from(std::env::args().nth(1).unwrap_or_default());
+    report(&client, &id).await?;
+    println!("{} contacts unsubscribed", clean(&client, &id).await?);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use posthaste::{NewBroadcast, NewContact};
+    use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bounced_contacts_are_unsubscribed() {
+        let clock = ClockStart::Frozen("2026-03-02T12:00:00Z".parse().unwrap());
+        let server = ReferenceServer::with(Settings { clock, ..Settings::default() }).await;
+        let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
+        let segment = client.segments().create("Readers").await.unwrap().id;
+        for email in ["clicked@example.com", "bounced@example.com", "bounced+gone@example.com"] {
+            client.contacts().create(&NewContact::new(email).segment(&segment)).await.unwrap();
+        }
+        let html = "<a href='https://acme.test/docs'>Docs</a>";
+        let draft = NewBroadcast::new(&segment, "news@acme.test", "Your week").html(html).send_now();
+        let id = client.broadcasts().create(&draft).await.unwrap().id;
+        server.service().clock().advance(Duration::from_mins(1));
+
+        report(&client, &id).await.unwrap();
+        let clicked = client.broadcasts().recipients(&id, RecipientType::Clicked).await.unwrap().data;
+        assert_eq!((clicked.len(), clicked[0].count), (1, Some(1)));
+        assert_eq!(clicked[0].clicked_links[0].url, "https://acme.test/docs");
+        client.contacts().delete("bounced+gone@example.com").await.unwrap();
+        assert_eq!(clean(&client, &id).await.unwrap(), 1);
+        assert!(client.contacts().get("bounced@example.com").await.unwrap().unsubscribed);
+    }
+}

@@ -1,0 +1,96 @@
+//! The recipients of a broadcast and the links that they clicked. (The specification doesn't have them; the shapes are the public service's.)
+
+use crate::{client::List, types::ContactId};
+
+open_enum! {
+    /// What happened to a recipient of a broadcast.
+    RecipientType {
+        /// The email was sent.
+        Sent = "sent",
+        /// The email was delivered.
+        Delivered = "delivered",
+        /// The email was opened.
+        Opened = "opened",
+        /// A link was clicked.
+        Clicked = "clicked",
+        /// The email bounced.
+        Bounced = "bounced",
+        /// The recipient reported the email as spam.
+        Complained = "complained",
+        /// The recipient used the unsubscribe link.
+        Unsubscribed = "unsubscribed",
+        /// The address is on the suppression list.
+        Suppressed = "suppressed",
+    }
+}
+
+open_enum! {
+    /// How long a bounce lasts.
+    BounceType {
+        /// The address doesn't exist.
+        Permanent = "permanent",
+        /// A later email may be delivered.
+        Transient = "transient",
+        /// The recipient's server didn't say.
+        Undetermined = "undetermined",
+    }
+}
+
+record! {
+    /// A recipient of a broadcast.
+    pub struct BroadcastRecipient {
+        /// An opaque cursor for [`List::after`]: not the ID of a record.
+        pub id: String,
+        /// The contact; `None` if there is no contact with this address anymore.
+        pub contact_id: Option<ContactId>,
+        /// The address.
+        pub email: String,
+        /// How often the email was opened or clicked. Only for these types.
+        pub count: Option<u64>,
+        /// The type of the bounce. Only for [`RecipientType::Bounced`].
+        pub bounce_type: Option<BounceType>,
+        /// The links that the recipient clicked. Only for [`RecipientType::Clicked`].
+        pub clicked_links: Vec<RecipientLink>,
+    }
+}
+
+record! {
+    /// A link that a recipient clicked.
+    #[derive(PartialEq, Eq)]
+    pub struct RecipientLink {
+        /// The address of the link.
+        pub url: String,
+        /// How often the recipient clicked it.
+        pub clicks: Option<u64>,
+    }
+}
+
+record! {
+    /// A clicked link of a broadcast.
+    pub struct ClickedLink {
+        /// An opaque cursor for [`List::after`]: not the ID of a record.
+        pub id: String,
+        /// The address of the link.
+        pub url: String,
+        /// The number of clicks, including repeated ones.
+        pub clicks: Option<u64>,
+        /// The number of recipients who clicked it.
+        pub unique_clicks: Option<u64>,
+    }
+}
+
+items!(BroadcastRecipient, ClickedLink);
+
+/// Filters of [`Broadcasts::recipients`](super::Broadcasts::recipients).
+impl List<BroadcastRecipient> {
+    /// Lists only recipients whose address contains this text.
+    pub fn email(self, part: impl Into<String>) -> Self {
+        self.with_query("email", part)
+    }
+
+    /// Lists only recipients with this type of bounce; for [`RecipientType::Bounced`] only.
+    #[expect(clippy::needless_pass_by_value, reason = "a type is named where it is given")]
+    pub fn bounce_type(self, bounce: BounceType) -> Self {
+        self.with_query("bounce_type", bounce.as_str())
+    }
+}

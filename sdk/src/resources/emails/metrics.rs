@@ -1,0 +1,9 @@
+//! Metrics of emails. (The specification doesn't have them; the shapes are the public service's.)
+
+mod query;
+mod record;
+
+pub use query::EmailMetricsQuery;
+pub use record::{
+    EmailMetric, EmailMetricValues, EmailMetrics, EmailMetricsRow, MetricsDimension, MetricsGranularity,
+};

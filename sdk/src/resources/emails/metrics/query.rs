@@ -1,0 +1,250 @@
+//! Which metrics are requested.
+
+use super::record::{EmailMetric, MetricsDimension, MetricsGranularity};
+use crate::{
+    problem::{Validator, limits},
+    types::{BroadcastId, DomainId, EmailId, Timestamp},
+};
+
+/// The parameters of [`Emails::metrics`](crate::resources::emails::Emails::metrics): everything is optional.
+///
+/// By default, the service returns the totals of all metrics over the last seven days.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EmailMetricsQuery {
+    start_date: Option<Timestamp>,
+    end_date: Option<Timestamp>,
+    timezone: Option<String>,
+    granularity: Option<MetricsGranularity>,
+    metrics: Vec<EmailMetric>,
+    dimensions: Vec<MetricsDimension>,
+    domains: Vec<DomainId>,
+    emails: Vec<EmailId>,
+    broadcasts: Vec<BroadcastId>,
+}
+
+impl EmailMetricsQuery {
+    /// Creates a query without parameters.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the beginning: a date (in UTC) or a date and time, in ISO 8601. Default: six days before the end.
+    #[must_use]
+    pub fn start_date(mut self, date: impl Into<Timestamp>) -> Self {
+        self.start_date = Some(date.into());
+        self
+    }
+
+    /// Sets the end, which is included: a date means its whole day. Default: now.
+    #[must_use]
+    pub fn end_date(mut self, date: impl Into<Timestamp>) -> Self {
+        self.end_date = Some(date.into());
+        self
+    }
+
+    /// Sets the time zone of the periods by its IANA name, such as `Europe/Berlin`. Default: UTC.
+    #[must_use]
+    pub fn timezone(mut self, name: impl Into<String>) -> Self {
+        self.timezone = Some(name.into());
+        self
+    }
+
+    /// Sets the length of the periods, at most 10,000 of them. Default: daily. It has no effect without
+    /// [`MetricsDimension::Period`].
+    #[must_use]
+    pub fn granularity(mut self, granularity: MetricsGranularity) -> Self {
+        self.granularity = Some(granularity);
+        self
+    }
+
+    /// Sets the metrics. Default: all of them.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl IntoIterator<Item = EmailMetric>) -> Self {
+        self.metrics = metrics.into_iter().collect();
+        self
+    }
+
+    /// Sets the dimensions, by which the metrics are divided into [rows](super::EmailMetrics::data). Emails and broadcasts exclude each other.
+    #[must_use]
+    pub fn dimensions(mut self, dimensions: impl IntoIterator<Item = MetricsDimension>) -> Self {
+        self.dimensions = dimensions.into_iter().collect();
+        self
+    }
+
+    /// Counts only emails from these domains, at most 100.
+    #[must_use]
+    pub fn domains<T: Into<DomainId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
+        self.domains = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Counts only these emails, at most 100. It excludes [`broadcasts`](Self::broadcasts), and the dimension of that name.
+    #[must_use]
+    pub fn emails<T: Into<EmailId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
+        self.emails = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Counts only the emails of these broadcasts, at most 100. It excludes [`emails`](Self::emails), and the dimension of that name.
+    #[must_use]
+    pub fn broadcasts<T: Into<BroadcastId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
+        self.broadcasts = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The query parameters that are set.
+    pub(in crate::resources::emails) fn parameters(&self) -> Vec<(&'static str, String)> {
+        let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
+        let date = |date: &Option<Timestamp>| date.as_ref().map(|date| date.as_str().to_owned());
+        let parameters = [
+            ("start_date", date(&self.start_date)),
+            ("end_date", date(&self.end_date)),
+            ("timezone", self.timezone.clone()),
+            ("granularity", self.granularity.as_ref().map(|granularity| granularity.as_str().to_owned())),
+            ("metrics", joined(self.metrics.iter().map(EmailMetric::as_str).collect())),
+            ("dimensions", joined(self.dimensions.iter().map(MetricsDimension::as_str).collect())),
+            ("domain_id", joined(self.domains.iter().map(DomainId::as_str).collect())),
+            ("email_id", joined(self.emails.iter().map(EmailId::as_str).collect())),
+            ("broadcast_id", joined(self.broadcasts.iter().map(BroadcastId::as_str).collect())),
+        ];
+        parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        for (name, date) in [("start_date", &self.start_date), ("end_date", &self.end_date)] {
+            if let Some(date) = date.as_ref().filter(|date| date.to_system_time().is_none()) {
+                v.field(name, |v| {
+                    let rule = format!("`{name}` must be an ISO 8601 date, or a date and time");
+                    v.report_found("type", rule, date.as_str().escape_debug());
+                });
+            }
+        }
+        if let (Some(start), Some(end)) = (&self.start_date, &self.end_date)
+            && let (Some(first), Some(last)) = (start.to_system_time(), end.to_system_time())
+            // A date without a time means the whole day.
+            && first > last
+            && !(end.as_str().len() == "2026-07-01".len() && start.as_str().starts_with(end.as_str()))
+        {
+            v.field("start_date", |v| {
+                v.report_found(
+                    "range",
+                    "`start_date` must not lie after `end_date`",
+                    start.as_str().escape_debug(),
+                );
+            });
+        }
+        v.not_blank("timezone", self.timezone.as_deref());
+        let by = |dimension| self.dimensions.contains(&dimension);
+        let (by_email, by_broadcast) = (by(MetricsDimension::Email), by(MetricsDimension::Broadcast));
+        if by_email && by_broadcast {
+            v.report_at(
+                "dimensions",
+                "exclusive",
+                "the dimensions `email` and `broadcast` can't be used together",
+            );
+        }
+        let filters: [(_, Vec<&str>, _, _); 3] = [
+            ("domain_id", self.domains.iter().map(DomainId::as_str).collect(), false, ""),
+            ("email_id", self.emails.iter().map(EmailId::as_str).collect(), by_broadcast, "broadcast"),
+            ("broadcast_id", self.broadcasts.iter().map(BroadcastId::as_str).collect(), by_email, "email"),
+        ];
+        for (name, ids, is_excluded, dimension) in filters {
+            let max = limits::IDS_PER_METRICS_FILTER;
+            if ids.len() > max {
+                v.field(name, |v| {
+                    v.report_found("count", format!("`{name}` must have at most {max} ids"), ids.len())
+                });
+            }
+            v.each(name, &ids, |v, id| {
+                if id.is_empty() || id.contains(',') {
+                    v.report_found("type", "an id must have neither commas nor be empty", id.escape_debug());
+                }
+            });
+            if is_excluded && !ids.is_empty() {
+                let rule = format!("`{name}` can't be used with the dimension `{dimension}`");
+                v.report_at(name, "exclusive", rule);
+            }
+        }
+        if !self.emails.is_empty() && !self.broadcasts.is_empty() {
+            v.report_at("broadcast_id", "exclusive", "`email_id` and `broadcast_id` can't be used together");
+        }
+    }
+}
+
+validate!(EmailMetricsQuery);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(query: &EmailMetricsQuery) -> Vec<(String, &'static str)> {
+        let found = query.check().err().map(crate::Problems::into_vec).unwrap_or_default();
+        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    }
+
+    fn wrong(path: &str, code: &'static str) -> Vec<(String, &'static str)> {
+        vec![(path.to_owned(), code)]
+    }
+
+    #[test]
+    fn lists_are_joined_by_commas_and_absent_parameters_are_left_out() {
+        assert_eq!(EmailMetricsQuery::new().parameters(), []);
+        let query = EmailMetricsQuery::new()
+            .start_date("2026-07-01")
+            .metrics([EmailMetric::Sent, EmailMetric::OpenRate])
+            .dimensions([MetricsDimension::Period, MetricsDimension::Domain])
+            .granularity(MetricsGranularity::Weekly)
+            .emails(["a", "b"]);
+        let text = |name, value: &str| (name, value.to_owned());
+        assert_eq!(
+            query.parameters(),
+            [
+                text("start_date", "2026-07-01"),
+                text("granularity", "weekly"),
+                text("metrics", "sent,open_rate"),
+                text("dimensions", "period,domain"),
+                text("email_id", "a,b"),
+            ]
+        );
+        assert_eq!(codes(&query), []);
+    }
+
+    #[test]
+    fn dates_must_be_valid_and_in_order() {
+        let dates = |start: &str, end: &str| codes(&EmailMetricsQuery::new().start_date(start).end_date(end));
+        for (start, end) in [
+            ("2026-07-01", "2026-07-01"),
+            ("2026-07-01T12:00:00Z", "2026-07-01"),
+            ("2026-07-01T12:00:00+02:00", "2026-07-01T10:00:00Z"),
+        ] {
+            assert_eq!(dates(start, end), [], "{start} {end}");
+        }
+        assert_eq!(dates("2026-07-02", "2026-07-01"), wrong("/start_date", "range"));
+        assert_eq!(dates("2026-07-01T12:00:01Z", "2026-07-01T12:00:00Z"), wrong("/start_date", "range"));
+        assert_eq!(dates("yesterday", "2026-07-01"), wrong("/start_date", "type"));
+        assert_eq!(dates("2026-07-01", ""), wrong("/end_date", "type"));
+    }
+
+    #[test]
+    fn emails_and_broadcasts_exclude_each_other() {
+        use MetricsDimension::{Broadcast, Domain, Email};
+        let query = EmailMetricsQuery::new;
+        assert_eq!(codes(&query().dimensions([Email, Broadcast])), wrong("/dimensions", "exclusive"));
+        assert_eq!(codes(&query().emails(["e"]).dimensions([Broadcast])), wrong("/email_id", "exclusive"));
+        assert_eq!(
+            codes(&query().broadcasts(["b"]).dimensions([Email])),
+            wrong("/broadcast_id", "exclusive")
+        );
+        assert_eq!(codes(&query().emails(["e"]).broadcasts(["b"])), wrong("/broadcast_id", "exclusive"));
+        assert_eq!(codes(&query().emails(["e"]).domains(["d"]).dimensions([Email, Domain])), []);
+    }
+
+    #[test]
+    fn a_filter_has_at_most_a_hundred_ids() {
+        let ids = |count: usize| (0..count).map(|n| n.to_string());
+        assert_eq!(codes(&EmailMetricsQuery::new().domains(ids(100))), []);
+        assert_eq!(codes(&EmailMetricsQuery::new().domains(ids(101))), wrong("/domain_id", "count"));
+        assert_eq!(codes(&EmailMetricsQuery::new().emails(["a,b"])), wrong("/email_id/0", "type"));
+        assert_eq!(codes(&EmailMetricsQuery::new().timezone(" ")).len(), 1);
+    }
+}

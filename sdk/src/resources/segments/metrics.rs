@@ -1,0 +1,153 @@
+//! Metrics of segments. (The specification doesn't have them; the shapes are the public service's, where they are in private beta.)
+
+use crate::{
+    problem::{Validator, limits},
+    types::SegmentId,
+};
+
+open_enum! {
+    /// A number of contacts.
+    SegmentMetric {
+        /// All contacts.
+        AllContacts = "all_contacts",
+        /// The contacts that receive broadcasts.
+        Subscribers = "subscribers",
+        /// The contacts that are unsubscribed from all broadcasts.
+        Unsubscribers = "unsubscribers",
+    }
+}
+
+/// The parameters of [`Segments::metrics`](super::Segments::metrics): everything is optional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SegmentMetricsQuery {
+    metrics: Vec<SegmentMetric>,
+    by_segment: bool,
+    segments: Vec<SegmentId>,
+}
+
+impl SegmentMetricsQuery {
+    /// Creates a query without parameters: the totals of all metrics.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the metrics. Default: all of them.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl IntoIterator<Item = SegmentMetric>) -> Self {
+        self.metrics = metrics.into_iter().collect();
+        self
+    }
+
+    /// Adds a [row](SegmentMetrics::data) per segment.
+    #[must_use]
+    pub fn by_segment(mut self) -> Self {
+        self.by_segment = true;
+        self
+    }
+
+    /// Counts only the contacts of these segments, at most 100.
+    #[must_use]
+    pub fn segments<T: Into<SegmentId>>(mut self, ids: impl IntoIterator<Item = T>) -> Self {
+        self.segments = ids.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The query parameters that are set.
+    pub(super) fn parameters(&self) -> Vec<(&'static str, String)> {
+        let joined = |items: Vec<&str>| (!items.is_empty()).then(|| items.join(","));
+        let parameters = [
+            ("metrics", joined(self.metrics.iter().map(SegmentMetric::as_str).collect())),
+            ("dimensions", self.by_segment.then(|| "segment".to_owned())),
+            ("segment_id", joined(self.segments.iter().map(SegmentId::as_str).collect())),
+        ];
+        parameters.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        let max = limits::IDS_PER_METRICS_FILTER;
+        if self.segments.len() > max {
+            v.field("segment_id", |v| {
+                let rule = format!("`segment_id` must have at most {max} ids");
+                v.report_found("count", rule, self.segments.len());
+            });
+        }
+        v.each("segment_id", &self.segments, |v, id| {
+            if id.as_str().is_empty() || id.as_str().contains(',') {
+                let rule = "an id must be neither empty nor contain commas";
+                v.report_found("type", rule, id.as_str().escape_debug());
+            }
+        });
+    }
+}
+
+validate!(SegmentMetricsQuery);
+
+record! {
+    /// The values of metrics. Those that weren't requested are `None`.
+    #[derive(PartialEq, Eq)]
+    pub struct SegmentMetricValues {
+        /// The number of all contacts.
+        pub all_contacts: Option<u64>,
+        /// The number of contacts that receive broadcasts.
+        pub subscribers: Option<u64>,
+        /// The number of unsubscribed contacts.
+        pub unsubscribers: Option<u64>,
+    }
+}
+
+record! {
+    /// The values of one segment.
+    pub struct SegmentMetricsRow {
+        /// The segment's ID.
+        pub id: SegmentId,
+        /// The segment's name.
+        pub name: Option<String>,
+        /// The number of all contacts of the segment.
+        pub all_contacts: Option<u64>,
+        /// The number of those that receive broadcasts.
+        pub subscribers: Option<u64>,
+        /// The number of unsubscribed ones.
+        pub unsubscribers: Option<u64>,
+    }
+}
+
+record! {
+    /// The numbers of contacts, in total and by segment.
+    pub struct SegmentMetrics {
+        /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
+        pub metrics: Vec<SegmentMetric>,
+        /// The values over all segments; a contact in several of them counts once.
+        pub totals: SegmentMetricValues,
+        /// The values by segment, newest first, if they were requested. A contact counts in each of its segments.
+        pub data: Vec<SegmentMetricsRow>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_has_at_most_a_hundred_ids_without_commas() {
+        let codes = |query: &SegmentMetricsQuery| {
+            let found = query.check().err().map(crate::Problems::into_vec).unwrap_or_default();
+            found.into_iter().map(|problem| (problem.path, problem.code)).collect::<Vec<_>>()
+        };
+        let ids = |count: usize| SegmentMetricsQuery::new().segments((0..count).map(|n| n.to_string()));
+        assert_eq!(codes(&ids(100)), []);
+        assert_eq!(codes(&ids(101)), [("/segment_id".to_owned(), "count")]);
+        assert_eq!(
+            codes(&SegmentMetricsQuery::new().segments(["a", "b,c"])),
+            [("/segment_id/1".to_owned(), "type")]
+        );
+        let query = SegmentMetricsQuery::new()
+            .metrics([SegmentMetric::Subscribers])
+            .by_segment()
+            .segments(["a", "b"]);
+        let text = |name, value: &str| (name, value.to_owned());
+        assert_eq!(
+            query.parameters(),
+            [text("metrics", "subscribers"), text("dimensions", "segment"), text("segment_id", "a,b")]
+        );
+    }
+}

@@ -1,0 +1,163 @@
+// Metrics: the totals in the list, and beside it a chart of one of them, by time, domain and broadcast.
+
+import { get } from "./api.js";
+import { fill, foreign, glyph, h } from "./dom.js";
+import { now } from "./format.js";
+import { on } from "./live.js";
+
+/** Name, label, and tone. */
+const METRICS = [
+  ["received", "Accepted", "calm"], ["sent", "Sent", "calm"], ["delivered", "Delivered", "good"], ["delivery_rate", "Delivery rate", "good"],
+  ["opened", "Opens", "good"], ["unique_opened", "Opened emails", "good"], ["open_rate", "Open rate", "good"],
+  ["clicked", "Clicks", "good"], ["unique_clicked", "Clicked emails", "good"], ["click_rate", "Click rate", "good"],
+  ["delivery_delayed", "Delays", "warn"], ["suppressed", "Suppressed", "warn"], ["unsubscribed", "Unsubscribed", "warn"], ["unsubscribe_rate", "Unsubscribe rate", "warn"],
+  ["bounced", "Bounces", "bad"], ["bounced_permanent", "Permanent bounces", "bad"], ["bounced_transient", "Transient bounces", "bad"],
+  ["bounced_undetermined", "Undetermined bounces", "bad"], ["bounce_rate", "Bounce rate", "bad"],
+  ["complained", "Complaints", "bad"], ["complaint_rate", "Complaint rate", "bad"], ["failed", "Failed", "bad"],
+];
+const HOUR = 3_600_000, DAY = 24 * HOUR;
+/** Label, granularity, and milliseconds before now. */
+const RANGES = {
+  day: ["Last 24 hours", "hourly", 23 * HOUR], week: ["Last 7 days", "daily", 6 * DAY],
+  month: ["Last 30 days", "daily", 29 * DAY], year: ["Last 12 months", "monthly", 335 * DAY],
+};
+
+let current = null;
+on("hello", () => current?.load());
+on("news", () => current?.later());
+
+export const metrics = {
+  name: "metrics",
+  enter(pane, detail) { current = new Overview(pane, detail); },
+  leave() { current = null; },
+  show(id) { current.open(id); },
+};
+
+class Overview {
+  metric = METRICS[1];
+
+  constructor(pane, detail) {
+    this.detail = detail;
+    this.rows = h("ul.rows", { "aria-label": "Metrics" });
+    this.note = h("div.note");
+    this.range = h("select", { "aria-label": "Range", onchange: () => this.load() }, Object.entries(RANGES).map(([name, [label]]) => h("option", { value: name, selected: name === "week" }, label)));
+    fill(pane, h("div.head", null, h("div.find.plain", null, this.range)), h("div.scroll", null, this.rows, this.note));
+    this.load();
+  }
+
+  open(id) {
+    this.metric = METRICS.find(([name]) => name === id) ?? METRICS[1];
+    this.draw();
+  }
+
+  /** Many events are one update. */
+  later() { this.wait ??= setTimeout(() => { this.wait = null; if (current === this) this.load(); }, 400); }
+
+  async load() {
+    const asked = (this.asked = {});
+    const [, granularity, before] = RANGES[this.range.value];
+    const query = (dimensions) => ({ dimensions, granularity, start_date: new Date(now() - before).toISOString(), timezone: ZONE });
+    try {
+      const found = await Promise.all(["period", "domain", "broadcast"].map((dimension) => get("/_/metrics", query(dimension))));
+      if (asked !== this.asked) return;
+      this.found = { granularity, totals: found[0].totals, periods: found[0].data, domains: found[1].data, broadcasts: found[2].data };
+      fill(this.note);
+      this.draw();
+    } catch (error) { if (asked === this.asked) fill(this.note, h("p.bad", null, error.message)); }
+  }
+
+  draw() {
+    if (!this.found) return;
+    const { totals } = this.found;
+    const focused = this.rows.contains(document.activeElement) ? document.activeElement.dataset.id : null;
+    fill(this.rows, METRICS.map(([name, label, tone]) => h("li", null, h("a.row.metric", { href: `#/metrics/${name}`, "data-id": name, "aria-current": location.hash === `#/metrics/${name}` ? "true" : null },
+      h("span.who", null, label), h(`b.${totals[name] ? tone : "soft"}`, null, shown(name, totals[name]))))));
+    if (focused) this.rows.querySelector(`[data-id="${focused}"]`)?.focus();
+    const bar = this.detail.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
+    fill(this.detail, report(this.metric, this.found, RANGES[this.range.value][0]));
+    if (bar !== undefined) this.detail.querySelector(`[data-at="${bar}"]`)?.focus();
+  }
+}
+
+const ZONE = (() => {
+  const name = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return /^[A-Z][A-Za-z_]+\//.test(name ?? "") && !name.startsWith("Etc/") ? name : "UTC";
+})();
+
+const isRate = (name) => name.endsWith("_rate");
+const shown = (name, value) => (isRate(name) ? `${value.toFixed(1)} %` : value.toLocaleString());
+
+function report([name, label, tone], { granularity, totals, periods, domains, broadcasts }, range) {
+  return h("article.mail.metrics", null,
+    h("header", null, h("div.line", null, h("a.back.button", { href: "#/metrics", "aria-label": "Back to the list" }, glyph("M12 4.500 6.500 10l5.500 5.500")), h("h1", null, label), h("span.soft", null, range)),
+      h("p.total", null, h(`b.${tone}`, null, shown(name, totals[name])))),
+    h("div.sheet", null,
+      chart(name, tone, `${label} by ${{ hourly: "hour", daily: "day", monthly: "month" }[granularity]}, ${ZONE}`, periods.map((row) => [tick(granularity, row.period), row.period, row[name]])),
+      table("By domain", name, tone, domains.map((row) => [foreign(row.domain_name), row[name]]), "Domain"),
+      table("By broadcast", name, tone, broadcasts.map((row) => [row.broadcast_id ? foreign(row.broadcast_name || row.broadcast_id) : h("i", null, "outside of broadcasts"), row[name]]), "Broadcast"),
+      h("details", null, h("summary", null, "Values"), rowsOf(name, periods.map((row) => [row.period, row[name]]), "Period"))));
+}
+
+const tick = (granularity, period) => (granularity === "hourly" ? period.slice(11, 16) : granularity === "monthly" ? period.slice(0, 7) : period.slice(5));
+
+function table(title, name, tone, rows, head) {
+  if (!rows.length) return null;
+  const max = Math.max(...rows.map(([, value]) => value));
+  return [h("h2", null, title), rowsOf(name, rows.map(([label, value]) => [label, value, s("svg", { class: `share ${tone}`, viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: max ? 100 * value / max : 0, height: 8 }))]), head)];
+}
+
+function rowsOf(name, rows, head) {
+  return h("table.values", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, head), h("th", { scope: "col" }, "Value"))),
+    h("tbody", null, rows.map(([label, value, share]) => h("tr", null, h("th", { scope: "row" }, label), h("td", null, shown(name, value), share)))));
+}
+
+const WIDTH = 760, HEIGHT = 260, LEFT = 46, TOP = 14, BOTTOM = 26;
+
+/** Bars, each reachable by the arrow keys: `[tick, label, value]`. */
+function chart(name, tone, label, points) {
+  const max = ceiling(Math.max(...points.map(([, , value]) => value), isRate(name) ? 10 : 1), isRate(name));
+  const space = (WIDTH - LEFT) / points.length, height = HEIGHT - TOP - BOTTOM;
+  const y = (value) => TOP + height * (1 - value / max);
+  const lines = [0, 0.25, 0.5, 0.75, 1].map((part) => max * part).filter((value) => isRate(name) || Number.isInteger(value));
+  const every = Math.ceil(points.length / 10);
+  const readout = h("p.soft.readout", { role: "status" }, "Use the arrow keys in the chart to read its bars.");
+  const bars = points.map(([, period, value], at) => {
+    const text = `${period}: ${shown(name, value)}`;
+    const read = () => { readout.textContent = text; };
+    return s("g", { class: "point", role: "listitem", tabindex: at === points.length - 1 ? 0 : -1, "data-at": at, "aria-label": text, onfocus: read, onpointerenter: read },
+      s("rect", { class: "hit", x: LEFT + at * space, y: TOP, width: space, height }),
+      s("rect", { class: "filled", x: LEFT + at * space + space * 0.14, y: y(value), width: space * 0.72, height: Math.max(0, TOP + height - y(value)), rx: Math.min(3, space * 0.2) }));
+  });
+  const move = (event) => {
+    const from = bars.indexOf(document.activeElement);
+    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: bars.length - 1 }[event.key];
+    if (from < 0 || to === undefined) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = bars[Math.min(bars.length - 1, Math.max(0, to))];
+    bars.forEach((bar) => bar.setAttribute("tabindex", bar === next ? 0 : -1));
+    next.focus();
+  };
+  return [s("svg", { class: `chart ${tone}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "list", "aria-label": label, onkeydown: move },
+    lines.map((value) => [s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value) }), s("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", "aria-hidden": "true" }, value.toLocaleString() + (isRate(name) ? " %" : ""))]),
+    points.map(([mark], at) => at % every === 0 && s("text", { class: "tick", x: LEFT + (at + 0.5) * space, y: HEIGHT - 6, "text-anchor": "middle", "aria-hidden": "true" }, mark)),
+    bars), readout];
+}
+
+/** The end of the scale: a round number that four parts divide well. */
+function ceiling(value, isPercent) {
+  if (isPercent && value > 50) return 100;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 2, 4, 8, 10].map((step) => step * power).find((end) => end >= value);
+}
+
+/** An SVG element. */
+function s(name, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child || child === 0));
+  return element;
+}

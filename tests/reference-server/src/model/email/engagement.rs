@@ -1,0 +1,82 @@
+//! What metrics need of an email's events beyond their types and times.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::model::metric::Metric;
+use crate::store::size::{heap_size, no_heap};
+use crate::wire::words::words;
+
+/// Details of an email's events.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Engagement {
+    /// The bounces that weren't permanent.
+    soft_bounces: Vec<(Timestamp, BounceType)>,
+    /// The clicked links, with the number of clicks. Only emails of broadcasts have them.
+    pub(crate) clicks: Vec<(String, u64)>,
+    /// When the recipient used the unsubscribe link.
+    pub(crate) unsubscribed_at: Option<Timestamp>,
+}
+
+heap_size!(Engagement { soft_bounces, clicks, unsubscribed_at });
+no_heap!(BounceType);
+
+/// The detail of one event.
+#[derive(Debug)]
+pub(crate) enum EventDetail {
+    Bounce(BounceType),
+    /// The clicked link.
+    Click(String),
+}
+
+words! {
+    /// How long a bounce lasts.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum BounceType {
+        #[default]
+        Permanent = "permanent",
+        Transient = "transient",
+        Undetermined = "undetermined",
+    }
+}
+
+impl BounceType {
+    pub(crate) fn metric(self) -> Metric {
+        match self {
+            Self::Permanent => Metric::BouncedPermanent,
+            Self::Transient => Metric::BouncedTransient,
+            Self::Undetermined => Metric::BouncedUndetermined,
+        }
+    }
+}
+
+impl EventDetail {
+    /// The bytes that it takes.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Engagement>()
+            + match self {
+                Self::Bounce(_) => size_of::<(Timestamp, BounceType)>(),
+                Self::Click(link) => size_of::<(String, u64)>() + link.len(),
+            }
+    }
+}
+
+impl Engagement {
+    pub(super) fn add(&mut self, at: Timestamp, detail: EventDetail) {
+        match detail {
+            EventDetail::Bounce(BounceType::Permanent) => {}
+            EventDetail::Bounce(bounce) => self.soft_bounces.push((at, bounce)),
+            EventDetail::Click(link) => match self.clicks.iter_mut().find(|(known, _)| *known == link) {
+                Some((_, clicks)) => *clicks += 1,
+                None => self.clicks.push((link, 1)),
+            },
+        }
+    }
+
+    /// The type of the bounce at this time.
+    pub(super) fn bounce(&self, at: Timestamp) -> BounceType {
+        let found = self.soft_bounces.iter().rev().find(|(known, _)| *known == at);
+        found.map_or_else(BounceType::default, |(_, bounce)| *bounce)
+    }
+}

@@ -1,0 +1,67 @@
+//! The emails of a tenant by the times of their events, and those of a broadcast by what happened to them.
+//!
+//! The index is derived from the emails: it is filled again when they are restored, and an evicted email leaves it.
+
+use std::collections::BTreeSet;
+use std::ops::{Bound, Range};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::model::email::Email;
+use crate::model::metric::Metric;
+
+/// The index. Its lock is only taken under that of the emails.
+#[derive(Debug, Default)]
+pub(crate) struct EmailIndex {
+    by_time: BTreeSet<(Timestamp, Uuid)>,
+    /// By broadcast, what happened, and the email's position.
+    recipients: BTreeSet<(Uuid, Metric, u64)>,
+}
+
+impl EmailIndex {
+    /// Adds a fact of an email.
+    pub(crate) fn add(&mut self, email: &Email, position: u64, at: Timestamp, metric: Metric) {
+        self.by_time.insert((at, email.id));
+        if let Some(broadcast) = email.origin.broadcast.filter(|_| metric.is_of_event()) {
+            self.recipients.insert((broadcast, metric, position));
+        }
+    }
+
+    /// Adds everything that happened to an email.
+    pub(crate) fn add_all(&mut self, email: &Email, position: u64) {
+        for (at, metric) in email.facts() {
+            self.add(email, position, at, metric);
+        }
+    }
+
+    /// Removes an email.
+    pub(crate) fn remove(&mut self, email: &Email, position: u64) {
+        for (at, metric) in email.facts() {
+            self.by_time.remove(&(at, email.id));
+            if let Some(broadcast) = email.origin.broadcast {
+                self.recipients.remove(&(broadcast, metric, position));
+            }
+        }
+    }
+
+    /// The next entries in a range of time that includes its end.
+    pub(crate) fn next(
+        &self,
+        after: Bound<(Timestamp, Uuid)>,
+        end: Timestamp,
+    ) -> impl Iterator<Item = &(Timestamp, Uuid)> {
+        self.by_time.range((after, Bound::Included((end, Uuid::max()))))
+    }
+
+    /// The positions of a broadcast's emails to which this happened, oldest first.
+    pub(crate) fn recipients(
+        &self,
+        broadcast: Uuid,
+        metric: Metric,
+        range: Range<u64>,
+    ) -> impl DoubleEndedIterator<Item = u64> {
+        let range = (broadcast, metric, range.start)..(broadcast, metric, range.end);
+        self.recipients.range(range).map(|(.., position)| *position)
+    }
+}

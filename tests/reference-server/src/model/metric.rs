@@ -1,0 +1,113 @@
+//! The metrics of emails.
+
+use serde_json::Value;
+
+use crate::wire::words::words;
+
+words! {
+    /// A number of events, or the ratio of two.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Metric {
+        /// Accepted by the service.
+        Received = "received",
+        Sent = "sent",
+        Delivered = "delivered",
+        DeliveryDelayed = "delivery_delayed",
+        Failed = "failed",
+        Suppressed = "suppressed",
+        Bounced = "bounced",
+        BouncedTransient = "bounced_transient",
+        BouncedPermanent = "bounced_permanent",
+        BouncedUndetermined = "bounced_undetermined",
+        Opened = "opened",
+        UniqueOpened = "unique_opened",
+        Clicked = "clicked",
+        UniqueClicked = "unique_clicked",
+        Complained = "complained",
+        Unsubscribed = "unsubscribed",
+        DeliveryRate = "delivery_rate",
+        BounceRate = "bounce_rate",
+        OpenRate = "open_rate",
+        ClickRate = "click_rate",
+        ComplaintRate = "complaint_rate",
+        UnsubscribeRate = "unsubscribe_rate",
+    }
+}
+
+/// The number of metrics that are counted; the others are rates.
+const COUNTED: usize = Metric::DeliveryRate as usize;
+
+impl Metric {
+    /// Whether it counts every event of a type, not only the first ones or a part of them.
+    pub(crate) fn is_of_event(self) -> bool {
+        !matches!(
+            self,
+            Self::UniqueOpened
+                | Self::UniqueClicked
+                | Self::BouncedTransient
+                | Self::BouncedPermanent
+                | Self::BouncedUndetermined
+        )
+    }
+
+    /// The counts whose ratio a rate is.
+    fn ratio(self) -> Option<(Self, Self)> {
+        Some(match self {
+            Self::DeliveryRate => (Self::Delivered, Self::Sent),
+            Self::BounceRate => (Self::Bounced, Self::Sent),
+            Self::OpenRate => (Self::UniqueOpened, Self::Delivered),
+            Self::ClickRate => (Self::UniqueClicked, Self::Delivered),
+            Self::ComplaintRate => (Self::Complained, Self::Delivered),
+            Self::UnsubscribeRate => (Self::Unsubscribed, Self::Delivered),
+            _ => return None,
+        })
+    }
+}
+
+/// The counts of one row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts([u64; COUNTED]);
+
+impl Counts {
+    pub(crate) fn add(&mut self, metric: Metric) {
+        if let Some(count) = self.0.get_mut(metric as usize) {
+            *count += 1;
+        }
+    }
+
+    fn get(&self, metric: Metric) -> u64 {
+        self.0.get(metric as usize).copied().unwrap_or_default()
+    }
+
+    /// A count; or a rate in percent with one decimal, 0 without anything to relate to.
+    pub(crate) fn value(&self, metric: Metric) -> Value {
+        let Some((part, whole)) = metric.ratio() else { return self.get(metric).into() };
+        let (part, whole) = (self.get(part), self.get(whole));
+        if whole == 0 {
+            return 0.0.into();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "numbers of emails are small")]
+        let percent = (1_000.0 * part as f64 / whole as f64).round() / 10.0;
+        percent.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_percentages_with_one_decimal() {
+        let mut counts = Counts::default();
+        assert_eq!(counts.value(Metric::DeliveryRate), 0.0);
+        for metric in [Metric::Sent, Metric::Sent, Metric::Sent, Metric::Delivered, Metric::Delivered] {
+            counts.add(metric);
+        }
+        counts.add(Metric::UniqueOpened);
+        counts.add(Metric::OpenRate);
+        assert_eq!(counts.value(Metric::Sent), 3);
+        assert_eq!(counts.value(Metric::DeliveryRate), 66.7);
+        assert_eq!(counts.value(Metric::OpenRate), 50.0);
+        assert_eq!(counts.value(Metric::UnsubscribeRate), 0.0);
+    }
+}

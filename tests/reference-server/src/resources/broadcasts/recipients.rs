@@ -1,0 +1,186 @@
+//! `GET /broadcasts/{id}/recipients`: the recipients of a broadcast by what happened to them.
+//!
+//! The specification doesn't define it; parameters and shapes are those of the public service, where items have an opaque cursor as their
+//! `id`. Recipients are listed newest first, each once, as long as the sandbox keeps their emails. A contact that was deleted, or whose
+//! address has changed, is `null`.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::lock::lock;
+use crate::model::email::engagement::BounceType;
+use crate::model::email::index::EmailIndex;
+use crate::model::email::{Email, Event};
+use crate::model::metric::Metric;
+use crate::state::tenant::Tenant;
+use crate::store::ledger::{Ledger, Ordered};
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list, opaque, quoted};
+use crate::wire::problem::Problem;
+
+/// What can have happened to a recipient.
+const TYPES: [Metric; 8] = [
+    Metric::Sent,
+    Metric::Delivered,
+    Metric::Opened,
+    Metric::Clicked,
+    Metric::Bounced,
+    Metric::Complained,
+    Metric::Unsubscribed,
+    Metric::Suppressed,
+];
+
+/// `GET /broadcasts/{id}/recipients`, mode A.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let broadcast = context.find(&context.tenant.broadcasts)?.id;
+    let filter = Filter::read(context)?;
+    let window = context.opaque_window(Mode::A)?;
+    let tenant = &context.tenant;
+    let page = {
+        let (emails, index) = (lock(&tenant.emails), lock(&tenant.email_index));
+        let recipients = Recipients { emails: &emails, index: &index, broadcast, happened: filter.happened };
+        window.within(|id| recipients.has(id)).map_err(|_| unknown_cursor())?;
+        if filter.is_plain() { Ok(window.show(&recipients)?) } else { Err(window.walk(&recipients)?) }
+    };
+    // A search runs without the locks.
+    let page = page.unwrap_or_else(|walk| walk.page_where(|email| filter.fits(email)));
+    Ok(list(&page.map(|email| filter.item(tenant, &email))))
+}
+
+/// The error for a cursor outside of the list.
+pub(super) fn unknown_cursor() -> Problem {
+    Problem::validation("`after` and `before` must be the id of an item of this list.")
+}
+
+/// The wanted recipients.
+struct Filter {
+    happened: Metric,
+    /// A part of the address, in lower case.
+    address: Option<String>,
+    bounce: Option<BounceType>,
+}
+
+impl Filter {
+    fn read(context: &Context<'_>) -> Result<Self, Problem> {
+        let Some(word) = context.query("type") else {
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return Err(Problem::new(status, "missing_required_parameter", "`type` is required."));
+        };
+        let happened = TYPES.iter().find(|metric| metric.as_str() == word).copied();
+        let happened = happened.ok_or_else(|| wrong("type", TYPES.map(Metric::as_str), &word))?;
+        let bounce = match context.query("bounce_type") {
+            None => None,
+            Some(_) if happened != Metric::Bounced => {
+                let found = happened.as_str();
+                return Err(Problem::validation(format!(
+                    "`bounce_type` can only be used with the type `bounced`; found the type `{found}`."
+                )));
+            }
+            Some(word) => {
+                let known = BounceType::WORDS.iter().find(|(known, _)| *known == word);
+                let words = BounceType::WORDS.iter().map(|(word, _)| *word);
+                Some(known.ok_or_else(|| wrong("bounce_type", words, &word))?.1)
+            }
+        };
+        Ok(Self { happened, address: context.query("email").map(|part| part.to_lowercase()), bounce })
+    }
+
+    fn is_plain(&self) -> bool {
+        self.address.is_none() && self.bounce.is_none()
+    }
+
+    fn fits(&self, email: &Email) -> bool {
+        self.address.as_ref().is_none_or(|part| address(email).to_lowercase().contains(part))
+            && self.bounce.is_none_or(|wanted| email.bounce() == Some(wanted))
+    }
+
+    fn item(&self, tenant: &Tenant, email: &Email) -> Recipient {
+        let address = address(email);
+        let event = match self.happened {
+            Metric::Opened => Some(Event::Opened),
+            Metric::Clicked => Some(Event::Clicked),
+            _ => None,
+        };
+        let clicks = (self.happened == Metric::Clicked).then(|| {
+            let mut links: Vec<_> = email.engagement().clicks;
+            links.sort_by(|(url, clicks), (other, fewer)| fewer.cmp(clicks).then_with(|| url.cmp(other)));
+            links.into_iter().map(|(url, clicks)| ClickedLink { url, clicks }).collect()
+        });
+        Recipient {
+            id: opaque(email.id),
+            contact_id: tenant.contacts.by_key(address).map(|contact| contact.id),
+            email: address.to_owned(),
+            count: event.map(|event| email.count(event)),
+            bounce_type: (self.happened == Metric::Bounced).then(|| email.bounce().map(BounceType::as_str)),
+            clicked_links: clicks,
+        }
+    }
+}
+
+fn wrong<'a>(name: &str, words: impl IntoIterator<Item = &'a str>, found: &str) -> Problem {
+    let words: Vec<_> = words.into_iter().map(|word| format!("`{word}`")).collect();
+    let (words, found) = (words.join(", "), quoted(found));
+    Problem::validation(format!("`{name}` must be one of {words}; found {found}."))
+}
+
+/// The address of the contact: emails of broadcasts have one recipient.
+fn address(email: &Email) -> &str {
+    email.to.first().map_or("", String::as_str)
+}
+
+/// The emails of a broadcast to whose recipients something happened.
+struct Recipients<'a> {
+    emails: &'a Ledger<Arc<Email>>,
+    index: &'a EmailIndex,
+    broadcast: Uuid,
+    happened: Metric,
+}
+
+impl Recipients<'_> {
+    /// Whether an email is one of the broadcast, so that a cursor can point to it.
+    fn has(&self, id: Uuid) -> bool {
+        self.emails.get(id).is_some_and(|email| email.origin.broadcast == Some(self.broadcast))
+    }
+}
+
+impl Ordered for Recipients<'_> {
+    type Item = Arc<Email>;
+
+    fn position(&self, id: Uuid) -> Option<u64> {
+        self.emails.position(id)
+    }
+
+    fn newest_first_of(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = &Arc<Email>> {
+        self.emails.at_all(self.index.recipients(self.broadcast, self.happened, range).rev())
+    }
+
+    fn oldest_first_of(&self, range: std::ops::Range<u64>) -> impl Iterator<Item = &Arc<Email>> {
+        self.emails.at_all(self.index.recipients(self.broadcast, self.happened, range))
+    }
+}
+
+#[derive(Serialize)]
+struct Recipient {
+    id: String,
+    contact_id: Option<Uuid>,
+    email: String,
+    /// Only of opens and clicks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    /// Only of bounces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounce_type: Option<Option<&'static str>>,
+    /// Only of clicks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clicked_links: Option<Vec<ClickedLink>>,
+}
+
+#[derive(Serialize)]
+struct ClickedLink {
+    url: String,
+    clicks: u64,
+}

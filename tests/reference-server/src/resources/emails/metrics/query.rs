@@ -1,0 +1,155 @@
+//! The parameters of the metrics.
+
+use std::str::FromStr as _;
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+use uuid::Uuid;
+
+use crate::model::metric::Metric;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::query::{Parameters, word};
+use crate::wire::words::words;
+
+/// The maximum number of IDs in a filter.
+const MAX_IDS: usize = 100;
+/// The length of the default range, besides the day of its end.
+const DAYS: i64 = 6;
+
+/// A valid query.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) start: Timestamp,
+    /// Part of the range.
+    pub(super) end: Timestamp,
+    pub(super) zone: TimeZone,
+    pub(super) granularity: Granularity,
+    pub(super) metrics: Vec<Metric>,
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) selection: Selection,
+    pub(super) domains: Option<Vec<Uuid>>,
+}
+
+/// The emails that count.
+#[derive(Debug)]
+pub(super) enum Selection {
+    All,
+    Emails(Vec<Uuid>),
+    Broadcasts(Vec<Uuid>),
+}
+
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Granularity {
+        Hourly = "hourly",
+        Daily = "daily",
+        Weekly = "weekly",
+        Monthly = "monthly",
+    }
+}
+
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Dimension {
+        Period = "period",
+        Domain = "domain",
+        Email = "email",
+        Broadcast = "broadcast",
+    }
+}
+
+impl Query {
+    pub(super) fn read(query: Option<&str>, now: Timestamp) -> Result<Self, Problem> {
+        let parameters = Parameters::of(query);
+        let text = |name: &str| parameters.text(name);
+        let ids = |name: &str| parameters.ids(name, MAX_IDS);
+        let date = |name: &str| text(name).map(|text| read_date(name, text)).transpose();
+        let (start, end) = (date("start_date")?, date("end_date")?);
+        let end = end.map_or(now, |(_, last)| last).min(now);
+        let start = start.map_or_else(|| days_before(end), |(first, _)| first);
+        if start > end {
+            let (start, end) = (start.to_string(), end.to_string());
+            return Err(Problem::validation(format!(
+                "`start_date` must not lie after `end_date` or in the future; found {start} with an end at {end}."
+            )));
+        }
+        let zone = match text("timezone") {
+            None => TimeZone::UTC,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                let found = quoted(name);
+                Problem::validation(format!(
+                    "`timezone` must be the IANA name of a time zone, such as `Europe/Berlin`; found {found}."
+                ))
+            })?,
+        };
+        let granularity = match text("granularity") {
+            None => Granularity::Daily,
+            Some(text) => word("granularity", text, Granularity::WORDS)?,
+        };
+        let metrics = parameters.words("metrics", Metric::WORDS)?;
+        let metrics = metrics.unwrap_or_else(|| Metric::WORDS.iter().map(|(_, metric)| *metric).collect());
+        let dimensions = parameters.words("dimensions", Dimension::WORDS)?.unwrap_or_default();
+        let (domains, emails, broadcasts) = (ids("domain_id")?, ids("email_id")?, ids("broadcast_id")?);
+        let by = |dimension| dimensions.contains(&dimension);
+        let conflicts = [
+            (
+                by(Dimension::Email) && by(Dimension::Broadcast),
+                "`dimensions` must not have both `email` and `broadcast`.",
+            ),
+            (
+                emails.is_some() && broadcasts.is_some(),
+                "`email_id` and `broadcast_id` can't be used together.",
+            ),
+            (
+                emails.is_some() && by(Dimension::Broadcast),
+                "`email_id` can't be used with the dimension `broadcast`.",
+            ),
+            (
+                broadcasts.is_some() && by(Dimension::Email),
+                "`broadcast_id` can't be used with the dimension `email`.",
+            ),
+        ];
+        if let Some((_, message)) = conflicts.iter().find(|(is_wrong, _)| *is_wrong) {
+            return Err(Problem::validation(*message));
+        }
+        let selection = match (emails, broadcasts) {
+            (Some(ids), _) => Selection::Emails(ids),
+            (None, Some(ids)) => Selection::Broadcasts(ids),
+            (None, None) => Selection::All,
+        };
+        Ok(Self { start, end, zone, granularity, metrics, dimensions, selection, domains })
+    }
+}
+
+/// The beginning of the day in UTC that lies six days before.
+fn days_before(end: Timestamp) -> Timestamp {
+    let day = end.to_zoned(TimeZone::UTC).date().saturating_sub(DAYS.days());
+    day.to_zoned(TimeZone::UTC).map_or(Timestamp::MIN, |midnight| midnight.timestamp())
+}
+
+/// The first and the last instant of a date, or the same instant twice. Without an offset it is in UTC.
+fn read_date(name: &str, text: &str) -> Result<(Timestamp, Timestamp), Problem> {
+    let wrong = || {
+        let found = quoted(text);
+        Problem::validation(format!("`{name}` must be an ISO 8601 date, or a date and time; found {found}."))
+    };
+    let in_utc =
+        |local: DateTime| local.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp()).map_err(|_| wrong());
+    let is_date = text.len() == "2026-07-01".len();
+    if let (true, Ok(day)) = (is_date, Date::from_str(text)) {
+        let first = in_utc(day.to_datetime(jiff::civil::Time::midnight()))?;
+        let last = first.saturating_add(SignedDuration::new(86_399, 999_999_999)).map_err(|_| wrong())?;
+        return Ok((first, last));
+    }
+    // The library also reads forms without hyphens, and periods.
+    if is_date
+        || text.as_bytes().get(4) != Some(&b'-')
+        || !text.starts_with(|first: char| first.is_ascii_digit())
+    {
+        return Err(wrong());
+    }
+    let instant = text.parse().or_else(|_| in_utc(text.parse().map_err(|_| wrong())?))?;
+    Ok((instant, instant))
+}

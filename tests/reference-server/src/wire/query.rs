@@ -1,0 +1,70 @@
+//! Query parameters with lists: joined with commas, or repeated.
+
+use std::borrow::Cow;
+
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+
+/// The parameters of a query.
+pub(crate) struct Parameters<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> Parameters<'a> {
+    pub(crate) fn of(query: Option<&'a str>) -> Self {
+        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).collect())
+    }
+
+    /// A parameter; of repeated ones the last counts.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().rev().find(|(found, _)| found == name).map(|(_, value)| &**value)
+    }
+
+    /// The different items of a list.
+    fn list(&self, name: &str) -> Option<Vec<&str>> {
+        let values = self.0.iter().filter(|(found, _)| found == name);
+        let mut items = Vec::new();
+        for item in values.flat_map(|(_, value)| value.split(',')).map(str::trim) {
+            if !items.contains(&item) {
+                items.push(item);
+            }
+        }
+        (!items.is_empty()).then_some(items)
+    }
+
+    /// A list of words.
+    pub(crate) fn words<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<Vec<T>>, Problem> {
+        let read = |items: Vec<&str>| items.into_iter().map(|item| word(name, item, words)).collect();
+        self.list(name).map(read).transpose()
+    }
+
+    /// A list of IDs.
+    pub(crate) fn ids(&self, name: &str, max: usize) -> Result<Option<Vec<Uuid>>, Problem> {
+        let Some(items) = self.list(name) else { return Ok(None) };
+        if items.len() > max {
+            let found = items.len();
+            return Err(Problem::validation(format!("`{name}` must have at most {max} ids; found {found}.")));
+        }
+        let read = |item: &&str| {
+            let found = quoted(item);
+            Uuid::try_parse(item).map_err(|_| {
+                Problem::validation(format!("`{name}` must be one or more UUIDs; found {found}."))
+            })
+        };
+        let mut ids = items.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Some(ids))
+    }
+}
+
+/// The meaning of a word.
+pub(crate) fn word<T: Copy>(name: &str, text: &str, words: &[(&str, T)]) -> Result<T, Problem> {
+    let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+    known.ok_or_else(|| {
+        let words: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+        let (words, found) = (words.join(", "), quoted(text));
+        Problem::validation(format!("`{name}` must be one of {words}; found {found}."))
+    })
+}

@@ -1,0 +1,305 @@
+//! `GET /broadcasts/{id}/recipients` and `GET /broadcasts/{id}/clicked-links`.
+
+use http::Method;
+use posthaste_reference_server::{ClockStart, Service, Settings};
+use serde_json::{Value, json};
+
+use crate::persistence::{close, open};
+use crate::support::{Sandbox, email_with};
+
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// Sends a broadcast with two links to contacts with these addresses, and lets the simulated outcomes pass. Returns its path.
+fn broadcast(sandbox: &Sandbox, addresses: &[&str]) -> String {
+    let segment = created(sandbox, "/segments", &json!({ "name": "s" }));
+    for address in addresses {
+        created(sandbox, "/contacts", &json!({ "email": address, "segments": [{ "id": segment }] }));
+    }
+    let html = "<a href='https://acme.test/pricing'>Pricing</a> <a href='{{{SERVICE_UNSUBSCRIBE_URL}}}'>Unsubscribe</a>";
+    let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": html, "send": true });
+    let id = created(sandbox, "/broadcasts", &message);
+    sandbox.advance(100);
+    format!("/broadcasts/{id}")
+}
+
+fn page(sandbox: &Sandbox, path: &str) -> Value {
+    let answer = sandbox.get(path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()
+}
+
+fn items(sandbox: &Sandbox, path: &str) -> Vec<Value> {
+    page(sandbox, path)["data"].as_array().unwrap().clone()
+}
+
+/// The values of a field, in the order of the list.
+fn field(sandbox: &Sandbox, path: &str, name: &str) -> Vec<String> {
+    items(sandbox, path).iter().map(|item| item[name].as_str().unwrap().to_owned()).collect()
+}
+
+/// The ID of the email to an address.
+fn email_to(sandbox: &Sandbox, address: &str) -> String {
+    sandbox.mails().iter().find(|mail| mail.to == [address]).unwrap().email_id.clone()
+}
+
+fn trigger(sandbox: &Sandbox, email: &str, kind: &str, detail: &Value) {
+    let event = json!({ "type": kind, "detail": detail });
+    assert_eq!(sandbox.post(&format!("/_/messages/{email}/events"), &event).status, 201);
+}
+
+fn refused(sandbox: &Sandbox, path: &str, name: &str, part: &str) {
+    let answer = sandbox.get(path);
+    assert_eq!((answer.status.as_u16(), answer.name()), (422, name.to_owned()), "{path}: {}", answer.text());
+    assert!(answer.message().contains(part), "{path}: {}", answer.message());
+}
+
+#[test]
+fn recipients_are_listed_by_what_happened_to_them() {
+    let sandbox = Sandbox::new();
+    let all = [
+        "ada@x.test",
+        "opened@x.test",
+        "clicked@x.test",
+        "bounced@x.test",
+        "complained@x.test",
+        "suppressed@x.test",
+    ];
+    let path = broadcast(&sandbox, &all);
+    // Emails outside of the broadcast are not among them.
+    sandbox.sent(&email_with("to", "clicked@x.test"));
+    sandbox.advance(100);
+    let of = |kind: &str| {
+        let mut found = field(&sandbox, &format!("{path}/recipients?type={kind}"), "email");
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(
+        of("sent"),
+        ["ada@x.test", "bounced@x.test", "clicked@x.test", "complained@x.test", "opened@x.test"]
+    );
+    assert_eq!(of("delivered"), ["ada@x.test", "clicked@x.test", "complained@x.test", "opened@x.test"]);
+    assert_eq!(of("opened"), ["clicked@x.test", "opened@x.test"]);
+    assert_eq!(of("clicked"), ["clicked@x.test"]);
+    assert_eq!(of("bounced"), ["bounced@x.test"]);
+    assert_eq!(of("complained"), ["complained@x.test"]);
+    assert_eq!(of("suppressed"), ["suppressed@x.test"]);
+    assert_eq!(of("unsubscribed"), [""; 0]);
+}
+
+#[test]
+fn items_have_the_fields_of_their_type() {
+    let sandbox = Sandbox::new();
+    let path = broadcast(&sandbox, &["ada@x.test"]);
+    let contact = sandbox.get("/contacts/ada@x.test").json()["id"].clone();
+    let email = email_to(&sandbox, "ada@x.test");
+    for (kind, detail) in [
+        ("opened", json!({})),
+        ("opened", json!({})),
+        ("clicked", json!({})),
+        ("clicked", json!({ "link": "https://acme.test/docs" })),
+        ("clicked", json!({ "link": "https://acme.test/docs" })),
+        ("bounced", json!({ "type": "Transient" })),
+    ] {
+        trigger(&sandbox, &email, kind, &detail);
+    }
+    let item = |kind: &str| {
+        let mut items = items(&sandbox, &format!("{path}/recipients?type={kind}"));
+        assert_eq!(items.len(), 1, "{kind}");
+        let item = items[0].as_object_mut().unwrap();
+        assert!(item.remove("id").unwrap().as_str().is_some_and(|id| !id.is_empty()));
+        items.remove(0)
+    };
+    let ada = json!({ "contact_id": contact, "email": "ada@x.test" });
+    let with = |more: &Value| {
+        let fields = ada.as_object().unwrap().clone().into_iter().chain(more.as_object().unwrap().clone());
+        Value::Object(fields.collect())
+    };
+    assert_eq!(item("delivered"), ada);
+    assert_eq!(item("opened"), with(&json!({ "count": 2 })));
+    assert_eq!(item("bounced"), with(&json!({ "bounce_type": "transient" })));
+    let links = json!([{ "url": "https://acme.test/docs", "clicks": 2 }, { "url": "https://acme.test/pricing", "clicks": 1 }]);
+    assert_eq!(item("clicked"), with(&json!({ "count": 3, "clicked_links": links })));
+    assert_eq!(sandbox.ask(Method::DELETE, "/contacts/ada@x.test").send("").status, 200);
+    assert_eq!(item("sent")["contact_id"], Value::Null);
+}
+
+#[test]
+fn recipients_are_filtered_by_address_and_bounce_type() {
+    let sandbox = Sandbox::new();
+    let path = broadcast(
+        &sandbox,
+        &["ada@acme.test", "bounced+1@Acme.test", "bounced+2@other.test", "Eve@other.test"],
+    );
+    let found = |query: &str| field(&sandbox, &format!("{path}/recipients?{query}"), "email");
+    assert_eq!(found("type=delivered&email=EVE"), ["Eve@other.test"]);
+    assert_eq!(found("type=sent&email=acme").len(), 2);
+    assert_eq!(found("type=bounced&email=acme&bounce_type=permanent"), ["bounced+1@Acme.test"]);
+    assert_eq!(found("type=bounced&bounce_type=transient"), [""; 0]);
+    trigger(&sandbox, &email_to(&sandbox, "Eve@other.test"), "bounced", &json!({ "type": "Undetermined" }));
+    assert_eq!(found("type=bounced&bounce_type=undetermined"), ["Eve@other.test"]);
+    assert_eq!(found("type=bounced&bounce_type=permanent").len(), 2);
+}
+
+#[test]
+fn recipients_are_paged_by_opaque_cursors_in_both_directions() {
+    let sandbox = Sandbox::unread();
+    let addresses: Vec<_> = (0..45).map(|n| format!("user{n:02}@x.test")).collect();
+    let path = broadcast(&sandbox, &addresses.iter().map(String::as_str).collect::<Vec<_>>());
+    for filter in ["", "&email=user"] {
+        let path = format!("{path}/recipients?type=sent{filter}");
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = page(&sandbox, &format!("{path}{after}"));
+            let items = page["data"].as_array().unwrap();
+            found.extend(items.iter().map(|item| item["email"].as_str().unwrap().to_owned()));
+            let last = items.last().unwrap()["id"].as_str().unwrap();
+            if page["has_more"] == false {
+                assert_eq!(items.len(), 5);
+                let before = field(&sandbox, &format!("{path}&limit=3&before={last}"), "email");
+                assert_eq!(before, found[41..44]);
+                break;
+            }
+            assert_eq!(items.len(), 20, "the default page");
+            after = format!("&after={last}");
+        }
+        let mut sorted = found.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, addresses, "each once");
+    }
+}
+
+#[test]
+fn clicked_links_are_listed_the_most_clicked_first() {
+    let sandbox = Sandbox::new();
+    let path = broadcast(&sandbox, &["ada@x.test", "bob@x.test", "clicked@x.test"]);
+    let [ada, bob] = ["ada@x.test", "bob@x.test"].map(|address| email_to(&sandbox, address));
+    for (email, link) in
+        [(&ada, "docs"), (&ada, "docs"), (&ada, "docs"), (&bob, "docs"), (&bob, "pricing"), (&bob, "about")]
+    {
+        trigger(&sandbox, email, "clicked", &json!({ "link": format!("https://acme.test/{link}") }));
+    }
+    let links = format!("{path}/clicked-links");
+    let counts: Vec<_> = items(&sandbox, &links)
+        .iter()
+        .map(|item| {
+            (item["url"].as_str().unwrap().to_owned(), item["clicks"].clone(), item["unique_clicks"].clone())
+        })
+        .collect();
+    let row = |path: &str, clicks: u64, unique: u64| {
+        (format!("https://acme.test/{path}"), json!(clicks), json!(unique))
+    };
+    assert_eq!(counts, [row("docs", 4, 2), row("pricing", 2, 2), row("about", 1, 1)]);
+    // A page continues after its link, although the order has changed.
+    let first = page(&sandbox, &format!("{links}?limit=1"));
+    assert_eq!(first["has_more"], true);
+    let docs = first["data"][0]["id"].as_str().unwrap();
+    for _ in 0..5 {
+        trigger(&sandbox, &bob, "clicked", &json!({ "link": "https://acme.test/about" }));
+    }
+    assert_eq!(field(&sandbox, &format!("{links}?after={docs}"), "url"), ["https://acme.test/pricing"]);
+    assert_eq!(field(&sandbox, &format!("{links}?before={docs}"), "url"), ["https://acme.test/about"]);
+}
+
+#[test]
+fn invalid_requests_are_rejected() {
+    let sandbox = Sandbox::new();
+    let path = broadcast(&sandbox, &["bounced@x.test", "clicked@x.test"]);
+    let other = broadcast(&sandbox, &["ada@x.test"]);
+    refused(&sandbox, &format!("{path}/recipients"), "missing_required_parameter", "`type` is required");
+    for wrong in ["", "Sent", "failed", "received", "unique_opened"] {
+        refused(
+            &sandbox,
+            &format!("{path}/recipients?type={wrong}"),
+            "validation_error",
+            "`type` must be one of `sent`",
+        );
+    }
+    refused(
+        &sandbox,
+        &format!("{path}/recipients?type=sent&bounce_type=permanent"),
+        "validation_error",
+        "`bounce_type`",
+    );
+    refused(
+        &sandbox,
+        &format!("{path}/recipients?type=bounced&bounce_type=hard"),
+        "validation_error",
+        "`bounce_type`",
+    );
+    let foreign = field(&sandbox, &format!("{other}/recipients?type=sent"), "id").remove(0);
+    for list in ["recipients?type=sent&", "recipients?type=sent&email=x&", "clicked-links?"] {
+        for cursor in [UNKNOWN_ID, "", "!", "b2Zmc2V0OjA", "AAAAAAAAAAAAAAAAAAAAAA", &foreign] {
+            for direction in ["after", "before"] {
+                refused(
+                    &sandbox,
+                    &format!("{path}/{list}{direction}={cursor}"),
+                    "validation_error",
+                    &format!("`{direction}`"),
+                );
+            }
+        }
+        refused(&sandbox, &format!("{path}/{list}limit=0"), "validation_error", "`limit`");
+    }
+    for list in ["recipients?type=sent", "recipients", "clicked-links"] {
+        let answer = sandbox.get(format!("/broadcasts/{UNKNOWN_ID}/{list}"));
+        assert_eq!(
+            (answer.status.as_u16(), answer.name(), answer.message()),
+            (404, "not_found".to_owned(), "Broadcast not found.".to_owned())
+        );
+        assert_eq!(sandbox.get(format!("/broadcasts/x/{list}")).status, 422);
+    }
+}
+
+#[test]
+fn a_draft_has_neither_recipients_nor_links() {
+    let sandbox = Sandbox::new();
+    let segment = created(&sandbox, "/segments", &json!({ "name": "s" }));
+    let message = json!({ "segment_id": segment, "from": "news@acme.test", "subject": "s", "html": "x" });
+    let id = created(&sandbox, "/broadcasts", &message);
+    for list in ["recipients?type=sent", "clicked-links"] {
+        let empty = json!({ "object": "list", "data": [], "has_more": false });
+        assert_eq!(page(&sandbox, &format!("/broadcasts/{id}/{list}")), empty);
+    }
+}
+
+#[test]
+fn evicted_emails_leave_the_lists() {
+    let noon = "2026-03-02T12:00:00Z".parse().unwrap();
+    let settings = Settings { keep_mails: 3, clock: ClockStart::Frozen(noon), ..Settings::default() };
+    let sandbox = Sandbox::over(Service::new(settings));
+    let path = broadcast(&sandbox, &["clicked+1@x.test", "clicked+2@x.test"]);
+    let listed = || {
+        let links = items(&sandbox, &format!("{path}/clicked-links"));
+        (
+            items(&sandbox, &format!("{path}/recipients?type=clicked")).len(),
+            links.first().map(|link| link["clicks"].clone()),
+        )
+    };
+    assert_eq!(listed(), (2, Some(json!(2))));
+    for left in [2, 1, 0] {
+        sandbox.sent(&email_with("to", "ada@x.test"));
+        assert_eq!(listed(), (left, (left > 0).then(|| json!(left))));
+    }
+}
+
+#[test]
+fn recipients_and_links_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let path = broadcast(&sandbox, &["clicked@x.test", "bounced@x.test", "ada@x.test"]);
+    trigger(&sandbox, &email_to(&sandbox, "ada@x.test"), "bounced", &json!({ "type": "Transient" }));
+    let lists =
+        ["recipients?type=sent", "recipients?type=clicked", "recipients?type=bounced", "clicked-links"];
+    let read = |sandbox: &Sandbox| lists.map(|list| page(sandbox, &format!("{path}/{list}")));
+    let before = read(&sandbox);
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
+    assert_eq!(read(&sandbox), before);
+    close(sandbox, persistence);
+}
