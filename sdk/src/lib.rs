@@ -115,9 +115,7 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{
-    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
@@ -155,8 +153,8 @@ pub use resources::{
     logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
-        ContentDisposition, RawEmail, ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail,
-        ReceivedEmailSummary,
+        AuthenticationResult, ContentDisposition, EmailAuthentication, HtmlFormat, RawEmail,
+        ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail, ReceivedEmailSummary,
     },
     segments::Segment,
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},

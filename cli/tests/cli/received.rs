@@ -46,6 +46,22 @@ fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
 }
 
 #[test]
+fn the_checks_of_the_sender_are_set_and_shown() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let checks = ["--spf", "pass", "--dkim", "gray", "--dmarc", "fail"];
+    let receive: Vec<_> = ["sandbox", "receive", "-"].into_iter().chain(checks).collect();
+    let id = posthaste.run_with(&receive, MAIL).ok();
+    let shown = posthaste.run(&["received", "get", id.trim()]).ok();
+    assert!(shown.contains("authentication  spf pass, dkim gray, dmarc fail\n"), "{shown}");
+    let json = posthaste.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
+    assert_eq!(json["authentication"], json!({"spf": "pass", "dkim": "gray", "dmarc": "fail"}));
+    assert_eq!(json["html_format"], "cid");
+    posthaste.run(&["sandbox", "receive", "mail.eml", "--spf", "good"]).fails(2);
+    posthaste.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(2);
+}
+
+#[test]
 fn a_mail_is_composed_from_flags() {
     let service = Service::start();
     let posthaste = service.posthaste();

@@ -204,6 +204,13 @@ impl Call<serde_json::Value> {
 }
 
 impl<T> Call<T> {
+    /// Sets a query parameter.
+    pub(crate) fn with_query(mut self, name: &'static str, value: &str) -> Self {
+        self.operation.query.retain(|(known, _)| known != name);
+        self.operation = self.operation.with_query(name, value);
+        self
+    }
+
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
         self.operation.headers.insert("x-batch-validation", mode);
         self.operation.ids = None;

@@ -4,6 +4,8 @@ mod operations;
 mod record;
 
 pub use operations::Received;
-pub use record::{RawEmail, ReceivedEmail, ReceivedEmailSummary};
+pub use record::{
+    AuthenticationResult, EmailAuthentication, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
+};
 
 pub use super::shared::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};

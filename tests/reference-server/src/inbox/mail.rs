@@ -11,12 +11,13 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::content::inline_images::Pictures;
 use crate::inbox::{messages, unsent};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
-use crate::model::received::{Attachment, Received, attachments, content_of, contents};
+use crate::model::received::{Attachment, Received, attachments, content_of, pictures};
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
@@ -104,17 +105,8 @@ impl MailView {
     }
 
     /// The inline images of the HTML. A message that can't be parsed has none.
-    fn pictures(&self) -> sanitized::Pictures {
-        let mut pictures = sanitized::Pictures::new();
-        for (file, bytes) in
-            self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
-        {
-            if let Some(id) = file.content_id {
-                // Of several with the same ID the first one counts.
-                pictures.entry(id).or_insert((file.content_type, bytes));
-            }
-        }
-        pictures
+    fn pictures(&self) -> Pictures {
+        self.source().map(|source| pictures(&source)).unwrap_or_default()
     }
 
     /// The text body.
@@ -318,6 +310,7 @@ mod tests {
             text: None,
             headers: BTreeMap::new(),
             attachments: Vec::new(),
+            authentication: None,
             raw: raw.into(),
         };
         lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
