@@ -153,7 +153,7 @@ pub use resources::{
     logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
-        AuthenticationResult, ContentDisposition, EmailAuthentication, HtmlFormat, RawEmail,
+        AuthenticationResult, ContentDisposition, EmailAuthentication, Forward, HtmlFormat, RawEmail,
         ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail, ReceivedEmailSummary,
     },
     segments::Segment,

@@ -1,8 +1,11 @@
-//! `received`: received emails and their attachments, listed or watched.
+//! `received`: received emails and their attachments, listed or watched, forwarded and answered.
 
+mod answer;
 mod attachments;
 pub(crate) mod file_name;
+mod forward;
 mod get;
+mod reply;
 mod watch;
 
 use crate::actions::pages::{self, Table};
@@ -10,7 +13,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Read received emails and save their attachments
+/// Read, save, forward and answer received emails
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -25,6 +28,8 @@ pub(crate) enum Command {
     List(pages::Args),
     Get(get::Args),
     Attachments(attachments::Args),
+    Forward(forward::Args),
+    Reply(reply::Args),
     Watch(watch::Args),
 }
 
@@ -59,6 +64,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => pages::list(args, &TABLE, context, |client| client.received().list()).await,
         Command::Get(args) => get::run(args, context).await,
         Command::Attachments(args) => attachments::run(args, context).await,
+        Command::Forward(args) => forward::run(args, context).await,
+        Command::Reply(args) => reply::run(args, context).await,
         Command::Watch(args) => watch::run(args, context).await,
     }
 }

@@ -1,8 +1,11 @@
 //! Received emails and their attachments (`SPEC.md`, Received email).
 
+mod forward;
 mod operations;
 mod record;
+mod reply;
 
+pub use forward::Forward;
 pub use operations::Received;
 pub use record::{
     AuthenticationResult, EmailAuthentication, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,

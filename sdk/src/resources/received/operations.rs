@@ -2,7 +2,10 @@
 
 use bytes::Bytes;
 
-use super::record::{HtmlFormat, ReceivedEmail, ReceivedEmailSummary};
+use super::{
+    forward::Forward,
+    record::{HtmlFormat, ReceivedEmail, ReceivedEmailSummary},
+};
 use crate::{
     call::{Call, Operation},
     client::List,
@@ -67,6 +70,39 @@ impl Received<'_> {
     /// ```
     pub fn since(&self, id: impl Into<ReceivedEmailId>) -> List<ReceivedEmailSummary> {
         self.list().before(id.into())
+    }
+
+    /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to somebody else. Set its sender and
+    /// recipients, and [send](crate::resources::emails::Emails::send) it.
+    ///
+    /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let email = client.received().forward(id).await?.from("hi@acme.test").to("ada@example.com");
+    /// client.emails().send(&email).idempotency_key(format!("forward-{id}")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn forward(&self, id: impl Into<ReceivedEmailId>) -> Forward {
+        Forward::new(self.client, id.into(), false)
+    }
+
+    /// Prepares an email with the received one, complete and unchanged, as its attachment `forwarded_message.eml`. Set its sender, its
+    /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let email = client.received().forward_as_attachment(id).await?;
+    /// let email = email.from("hi@acme.test").to("abuse@example.com").text("This is what we received.");
+    /// client.emails().send(&email).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn forward_as_attachment(&self, id: impl Into<ReceivedEmailId>) -> Forward {
+        Forward::new(self.client, id.into(), true)
     }
 
     /// Downloads the content of a `download_url`: into memory when awaited (at most

@@ -161,7 +161,6 @@ mod tests {
         ] {
             let email = read(authentication.clone());
             assert_eq!(email.is_authenticated(), expected, "{authentication}");
-            assert_eq!(to_value(&email).unwrap()["authentication"], authentication);
         }
         let unchecked =
             read(json!({ "spf": "unknown", "dkim": "processing_failed" })).authentication.unwrap();
