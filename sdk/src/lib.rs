@@ -153,8 +153,8 @@ pub use resources::{
     logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
-        AuthenticationResult, ContentDisposition, EmailAuthentication, Forward, HtmlFormat, RawEmail,
-        ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail, ReceivedEmailSummary,
+        AuthenticationResult, ContentDisposition, EmailAttachment, EmailAttachmentSummary,
+        EmailAuthentication, Forward, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
     },
     segments::Segment,
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},

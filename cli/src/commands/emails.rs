@@ -1,5 +1,6 @@
 //! `emails`: send, list, reschedule and cancel emails.
 
+mod attachments;
 pub(crate) mod batch;
 pub(crate) mod get;
 pub(crate) mod list;
@@ -20,6 +21,7 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::Args),
     Get(get::Args),
+    Attachments(attachments::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
     /// Read received emails; same as `received`
@@ -34,6 +36,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Batch(args) => batch::run(batch::plan(args, context)?, context).await,
         Command::List(args) => list::run(args, context).await,
         Command::Get(args) => get::run(args, context).await,
+        Command::Attachments(args) => attachments::run(args, context).await,
         Command::Update(args) => schedule::update(args, context).await,
         Command::Cancel(args) => schedule::cancel(args, context).await,
         Command::Receiving(command) => super::received::run(command, context).await,

@@ -1,7 +1,7 @@
 //! `received`: received emails and their attachments, listed or watched, forwarded and answered.
 
 mod answer;
-mod attachments;
+pub(crate) mod attachments;
 pub(crate) mod file_name;
 mod forward;
 mod get;

@@ -39,6 +39,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
         r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"Hi"}]"#,
     ),
     ("get_email", &["emails", "get", ID], ""),
+    ("list_attachments", &["emails", "attachments", ID], ""),
     ("update_email", &["emails", "update", ID, "--scheduled-at", "in 1 hour"], ""),
     ("cancel_email", &["emails", "cancel", ID], ""),
     (
@@ -162,6 +163,7 @@ const WITHOUT_COMMAND: &[(&str, &str)] = &[
     ("send_email_by_short_path", "an alias of POST /emails"),
     ("send_email_by_sending_path", "an alias of POST /emails"),
     ("send_email_by_short_sending_path", "an alias of POST /emails"),
+    ("get_attachment", "used by `emails attachments --download` when a URL has expired"),
     ("get_received_attachment", "used by `received attachments --download` when a URL has expired"),
     ("authorize", "requested by a browser; `auth login` builds the URL"),
     ("exchange_token", "part of `auth login` and of every token refresh"),

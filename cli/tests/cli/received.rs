@@ -190,3 +190,31 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
     let stderr = posthaste.run(&["received", "reply", id.trim(), "--from", "a@x.test"]).fails(2);
     assert!(stderr.contains("--text or --html"), "{stderr}");
 }
+
+#[test]
+fn attachments_of_a_sent_mail_are_listed_and_saved() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let file = posthaste.home().join("log.txt");
+    fs::write(&file, "a log").unwrap();
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Log",
+        "--text",
+        "Hi",
+    ];
+    let id = posthaste.run(&[&send[..], &["--attach", file.to_str().unwrap()]].concat()).ok();
+    let list = posthaste.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
+    assert_eq!(list.trim(), "log.txt\t5");
+    let folder = posthaste.home().join("sent");
+    let saved =
+        posthaste.run(&["emails", "attachments", id.trim(), "--download", folder.to_str().unwrap()]).ok();
+    assert_eq!(fs::read_to_string(saved.trim()).unwrap(), "a log");
+    posthaste.run(&["emails", "attachments", "00000000-0000-4000-8000-000000000000"]).fails(5);
+}

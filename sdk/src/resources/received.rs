@@ -11,4 +11,4 @@ pub use record::{
     AuthenticationResult, EmailAuthentication, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
 };
 
-pub use super::shared::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};
+pub use super::shared::{ContentDisposition, EmailAttachment, EmailAttachmentSummary};

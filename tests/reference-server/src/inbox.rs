@@ -2,7 +2,7 @@
 //!
 //! They aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its API
 //! key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
-//! streams can't send a header. The unsubscribe links under `/_/unsubscribe/`, the download links under `/_/received/` and the consent page
+//! streams can't send a header. The unsubscribe links under `/_/unsubscribe/`, the download links under `/_/received/` and `/_/files/` and the consent page
 //! under `/_/consent/` need no key.
 //!
 //! | file | contents |

@@ -75,6 +75,8 @@ mod robustness;
 mod schedules;
 #[path = "service/sending.rs"]
 mod sending;
+#[path = "service/sent_attachments.rs"]
+mod sent_attachments;
 #[path = "service/smtp_receiving.rs"]
 mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     call::{Call, Operation},
     client::{List, State, Wait},
-    resources::shared::{Reference, Schedule},
-    types::{EmailId, ScheduledAt},
+    resources::shared::{EmailAttachment, Reference, Schedule},
+    types::{AttachmentId, EmailId, ScheduledAt},
 };
 
 operations! {
@@ -25,6 +25,24 @@ operations! {
 
     /// Gets an email with its body: `GET /emails/{id}`.
     fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
+
+    /// Lists the attachments of a sent email in their order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. An
+    /// email that is canceled or failed may have none any more. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
+    /// for attachment in client.emails().attachments(id).await?.data {
+    ///     let bytes = client.received().download(&attachment.download_url).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn attachments(id: EmailId) -> List<EmailAttachment> = GET["/emails/" id "/attachments"];
+
+    /// Gets an attachment with a new download URL: `GET /emails/{id}/attachments/{attachment_id}`. (The specification is silent on this
+    /// operation.)
+    fn attachment(id: EmailId, attachment: AttachmentId) -> Call<EmailAttachment>
+        = GET["/emails/" id "/attachments/" attachment];
 
     /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
     ///

@@ -21,7 +21,7 @@ use crate::{
     problem::{Problem, limits},
     resources::{
         emails::{Attachment, Email},
-        shared::ReceivedAttachment,
+        shared::EmailAttachment,
     },
     types::ReceivedEmailId,
 };
@@ -131,7 +131,7 @@ fn too_large(found: u64) -> Error {
 }
 
 /// The attachment of a copy. The sender chose all fields: what no email can have is left out.
-fn attachment(file: &ReceivedAttachment, content: Bytes) -> Attachment {
+fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
     let name = one_line(file.filename.as_deref().unwrap_or_default());
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let copy = Attachment::from_bytes(if name.is_empty() { "attachment" } else { name }, content);

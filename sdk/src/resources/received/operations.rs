@@ -9,7 +9,7 @@ use super::{
 use crate::{
     call::{Call, Operation},
     client::List,
-    resources::shared::ReceivedAttachment,
+    resources::shared::EmailAttachment,
     types::{AttachmentId, ReceivedEmailId},
 };
 
@@ -42,10 +42,10 @@ operations! {
 
     /// Lists the attachments of a received email in their order: `GET /emails/receiving/{email_id}/attachments`. Awaited without a page size, it
     /// returns all of them.
-    fn attachments(id: ReceivedEmailId) -> List<ReceivedAttachment> = GET["/emails/receiving/" id "/attachments"];
+    fn attachments(id: ReceivedEmailId) -> List<EmailAttachment> = GET["/emails/receiving/" id "/attachments"];
 
     /// Gets an attachment with a new download URL: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
-    fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<ReceivedAttachment>
+    fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<EmailAttachment>
         = GET["/emails/receiving/" id "/attachments/" attachment];
 }
 
@@ -105,7 +105,7 @@ impl Received<'_> {
         Forward::new(self.client, id.into(), true)
     }
 
-    /// Downloads the content of a `download_url`: into memory when awaited (at most
+    /// Downloads the content of a `download_url`, of a received email or an attachment: into memory when awaited (at most
     /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
     /// The URL itself authorizes the download and may be on another host: the client sends neither its credential nor its default

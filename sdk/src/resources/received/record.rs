@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    resources::shared::ReceivedAttachmentSummary,
+    resources::shared::EmailAttachmentSummary,
     types::{ReceivedEmailId, Timestamp},
 };
 
@@ -33,7 +33,7 @@ record! {
         /// The envelope recipients that the email was received for. (The specification is silent on this field.)
         pub received_for: Vec<String>,
         /// The attachments.
-        pub attachments: Vec<ReceivedAttachmentSummary>,
+        pub attachments: Vec<EmailAttachmentSummary>,
     }
 
     /// A received email with its bodies. (The specification is silent on this record.)

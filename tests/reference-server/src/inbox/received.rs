@@ -1,4 +1,4 @@
-//! Reception of emails: `POST /_/received` receives one, `GET /_/received/{word}` downloads its attachments.
+//! Reception of emails: `POST /_/received` receives one, and downloads of attachments, sent and received.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
 use crate::model::received::{Authentication, CheckResult};
-use crate::resources::received::{self, NotReceived, attachments};
+use crate::resources::attachments::File;
+use crate::resources::received::{self, NotReceived};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
@@ -93,8 +94,8 @@ fn named(raw: &[u8]) -> Vec<String> {
 }
 
 /// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-pub(super) fn download(state: &State, word: &str) -> Answer {
-    let file = attachments::open(state, word)?;
+pub(super) fn download(file: Result<File, Problem>) -> Answer {
+    let file = file?;
     let mut response = Response::new(file.bytes);
     let headers = response.headers_mut();
     let content_type = HeaderValue::try_from(file.content_type)

@@ -12,6 +12,8 @@ use crate::inbox::{
     tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
+use crate::resources::emails::attachments as sent_attachments;
+use crate::resources::received::attachments as received_attachments;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
@@ -84,7 +86,8 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyContentType]),
     route(GET, "/_/received/{uuid}", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
-    route(GET, "/_/received/{token}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
+    route(GET, "/_/received/{token}", Open(|call| received::download(received_attachments::open(call.state, call.segment(1))))).with(&[Link]),
+    route(GET, "/_/files/{token}", Open(|call| received::download(sent_attachments::open(call.state, call.segment(1))))).with(&[Link]),
     // Details of both
     route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
     route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(&call.canceled()))),

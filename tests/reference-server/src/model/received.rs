@@ -311,6 +311,7 @@ view! {
 }
 
 view! {
+    #[derive(Clone)]
     pub(crate) AttachmentItem of attachment: Attachment {
         id: attachment.id,
         filename: attachment.filename,

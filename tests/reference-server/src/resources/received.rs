@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::attachments::Links;
+use self::attachments::links;
 use crate::content::inline_images::embed;
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
@@ -134,7 +134,7 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
             None => html_format = HtmlFormat::Cid,
         }
     }
-    let links = Links::now(context.state, &email);
+    let links = links(context.state, &email);
     Ok(json(
         StatusCode::OK,
         &Record {
@@ -145,7 +145,7 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
             text: email.text.as_deref(),
             headers: &email.headers,
             authentication: email.authentication,
-            raw: Raw { download_url: links.raw(), expires_at: iso(links.expires_at()) },
+            raw: Raw { download_url: links.to(Uuid::nil()), expires_at: iso(links.expires_at()) },
         },
     ))
 }

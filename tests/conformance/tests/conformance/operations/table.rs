@@ -33,6 +33,8 @@ operations! {
     list_emails: |client| client.emails().list();
     send_batch: |client| client.emails().send_batch(&[BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("It works")]).permissive();
     get_email: |client, id| client.emails().get(id);
+    list_attachments: |client, id| client.emails().attachments(id);
+    get_attachment: |client, id, attachment| client.emails().attachment(id, attachment);
     update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
     cancel_email: |client, id| client.emails().cancel(id);
 
