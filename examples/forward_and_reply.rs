@@ -1,9 +1,9 @@
-//! Answers received emails, and forwards those that somebody else has to handle. Each is answered and forwarded once, also after a crash: the idempotency
-//! keys are derived from the received email.
+//! Forwards received emails to a colleague, and replies to their senders. Each email is forwarded and answered once, also after a crash: the
+//! idempotency keys are derived from the ID of the received email.
 
 use posthaste::{Client, EmailId, ReceivedEmailId};
 
-/// Forwards a received email, and tells its sender.
+/// Forwards a received email, and replies to its sender.
 async fn hand_over(client: &Client, id: &ReceivedEmailId, to: &str) -> posthaste::Result<[EmailId; 2]> {
     let from = "Support <support@acme.test>";
     let email = client.received().get(id).await?;

@@ -147,7 +147,7 @@ pub use resources::{
     },
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, LastEvent,
-        SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
+        SentEmail, SentEmailSummary, SharedEmail, Tag, TemplateFields, VariableValue, check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogEntrySummary},

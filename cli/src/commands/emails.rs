@@ -6,6 +6,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod schedule;
 pub(crate) mod send;
+mod share;
 
 use crate::actions::pages::Table;
 use crate::context::Context;
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     List(list::Args),
     Get(get::Args),
     Attachments(attachments::Args),
+    Share(share::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
     /// Read received emails; same as `received`
@@ -37,6 +39,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::List(args) => list::run(args, context).await,
         Command::Get(args) => get::run(args, context).await,
         Command::Attachments(args) => attachments::run(args, context).await,
+        Command::Share(args) => share::run(args, context).await,
         Command::Update(args) => schedule::update(args, context).await,
         Command::Cancel(args) => schedule::cancel(args, context).await,
         Command::Receiving(command) => super::received::run(command, context).await,

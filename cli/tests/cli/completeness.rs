@@ -41,6 +41,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ("get_email", &["emails", "get", ID], ""),
     ("list_attachments", &["emails", "attachments", ID], ""),
     ("update_email", &["emails", "update", ID, "--scheduled-at", "in 1 hour"], ""),
+    ("share_email", &["emails", "share", ID, "--for", "2h"], ""),
     ("cancel_email", &["emails", "cancel", ID], ""),
     (
         "create_broadcast",

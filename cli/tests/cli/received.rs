@@ -218,3 +218,37 @@ fn attachments_of_a_sent_mail_are_listed_and_saved() {
     assert_eq!(fs::read_to_string(saved.trim()).unwrap(), "a log");
     posthaste.run(&["emails", "attachments", "00000000-0000-4000-8000-000000000000"]).fails(5);
 }
+
+#[test]
+fn sent_and_received_mails_are_shared_by_links_that_expire() {
+    let service = Service::start();
+    let posthaste = service.posthaste();
+    let received = posthaste.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Log",
+        "--text",
+        "Hi",
+    ];
+    for id in [received, posthaste.run(&send).ok()] {
+        let url = posthaste.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
+        assert!(url.contains("/_/shared/"), "{url}");
+        let json = posthaste.run(&["emails", "share", id.trim(), "--json"]).json();
+        assert_eq!(json["id"], id.trim());
+    }
+    let plan = posthaste
+        .run(&["emails", "share", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--for", "90m", "--dry-run"])
+        .json();
+    assert_eq!(plan["dry_run"]["body"], json!({"expires_in": "1h 30m"}));
+    for wrong in ["49h", "0s", "soon", "-1h"] {
+        let lifetime = format!("--for={wrong}");
+        let stderr = posthaste.run(&["emails", "share", "x", &lifetime]).fails(2);
+        assert!(stderr.contains("--for"), "{stderr}");
+    }
+}

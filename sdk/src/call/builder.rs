@@ -25,7 +25,7 @@ use super::{
 use crate::{
     body::Body,
     error::Result,
-    problem::{Problem, Problems},
+    problem::{Problem, Problems, Validate},
     types::IdempotencyKey,
 };
 
@@ -208,6 +208,12 @@ impl<T> Call<T> {
     pub(crate) fn with_query(mut self, name: &'static str, value: &str) -> Self {
         self.operation.query.retain(|(known, _)| known != name);
         self.operation = self.operation.with_query(name, value);
+        self
+    }
+
+    /// Sets a validated JSON body, replacing the present one.
+    pub(crate) fn with_input(mut self, input: &(impl Serialize + Validate)) -> Self {
+        self.operation = self.operation.validated(input).with_json(input);
         self
     }
 

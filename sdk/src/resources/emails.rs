@@ -7,6 +7,7 @@ mod message;
 mod new;
 mod operations;
 mod record;
+pub(crate) mod share;
 mod variable;
 
 pub use attachment::Attachment;
@@ -14,4 +15,5 @@ pub use fields::{EmailFields, TemplateFields};
 pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;
 pub use record::{Accepted, AcceptedBatch, BatchError, LastEvent, SentEmail, SentEmailSummary, Tag};
+pub use share::SharedEmail;
 pub use variable::VariableValue;

@@ -77,6 +77,8 @@ mod schedules;
 mod sending;
 #[path = "service/sent_attachments.rs"]
 mod sent_attachments;
+#[path = "service/sharing.rs"]
+mod sharing;
 #[path = "service/smtp_receiving.rs"]
 mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]

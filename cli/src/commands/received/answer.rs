@@ -67,7 +67,7 @@ impl Plan {
             flags.list(pointer, flag, list);
         }
         let bodies = bodies.read(flags, context.stdin());
-        // Stands for what comes from the received email.
+        // The received email provides the rest; placeholders stand for it.
         let to = to.map_or_else(|| vec!["ada@example.com".to_owned()], <[String]>::to_vec);
         let email =
             Email::default().to(to).cc(&cc).bcc(&bcc).subject(subject.clone().unwrap_or_default()).text("-");

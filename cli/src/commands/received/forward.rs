@@ -1,4 +1,4 @@
-//! `received forward`: sends a received email to somebody else.
+//! `received forward`: sends a received email to other recipients.
 
 use super::answer::{self, Plan};
 use crate::context::Context;

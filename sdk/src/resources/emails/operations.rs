@@ -5,6 +5,7 @@ use http::{HeaderValue, Method};
 use super::{
     new::{self, BatchEmail, Email},
     record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
+    share::{SharedEmail, share},
 };
 use crate::{
     call::{Call, Operation},
@@ -32,7 +33,8 @@ operations! {
     /// ```
     /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
     /// for attachment in client.emails().attachments(id).await?.data {
-    ///     let bytes = client.received().download(&attachment.download_url).await?;
+    ///     let fresh = client.emails().attachment(id, &attachment.id).await?;
+    ///     let bytes = client.received().download(&fresh.download_url).await?;
     /// }
     /// # Ok(())
     /// # }
@@ -107,6 +109,23 @@ impl Emails<'_> {
             .validated(&schedule)
             .with_json(&schedule);
         Call::new(&self.client.core, operation)
+    }
+
+    /// Creates a link by which anyone can read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// can't be revoked. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.emails().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share(&self, id: impl Into<EmailId>) -> Call<SharedEmail> {
+        share(self.client, "emails.share", id.into().as_str())
     }
 
     /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),

@@ -9,7 +9,10 @@ use super::{
 use crate::{
     call::{Call, Operation},
     client::List,
-    resources::shared::EmailAttachment,
+    resources::{
+        emails::{SharedEmail, share::share},
+        shared::EmailAttachment,
+    },
     types::{AttachmentId, ReceivedEmailId},
 };
 
@@ -72,7 +75,24 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to somebody else. Set its sender and
+    /// Creates a link by which anyone can read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// can't be revoked. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.received().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share(&self, id: impl Into<ReceivedEmailId>) -> Call<SharedEmail> {
+        share(self.client, "received.share", id.into().as_str())
+    }
+
+    /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to other recipients. Set its sender and
     /// recipients, and [send](crate::resources::emails::Emails::send) it.
     ///
     /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.

@@ -81,7 +81,13 @@ impl MailView {
         }
     }
 
-    fn html(&self) -> Option<Cow<'_, str>> {
+    /// The files in the order of the message, each with its name and size. A message that can't be parsed has none.
+    pub(super) fn file_list(&self) -> Vec<(String, usize)> {
+        let files = self.source().map(|source| attachments(&source).unwrap_or_default()).unwrap_or_default();
+        files.into_iter().map(|file| (file.filename, file.size)).collect()
+    }
+
+    pub(super) fn html(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
             Self::Unsent(email) => email.bodies.html().map(|html| html.to_string().into()),
@@ -89,7 +95,7 @@ impl MailView {
         }
     }
 
-    fn text(&self) -> Option<Cow<'_, str>> {
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
             Self::Unsent(email) => email.bodies.text().map(|text| text.to_string().into()),
@@ -341,6 +347,13 @@ mod tests {
         let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(String::from_utf8_lossy(&body).contains(not_shown));
+        let (status, body) = get(&service, &format!("/emails/receiving/{id}"));
+        let record: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &record["authentication"]), (StatusCode::OK, &Value::Null));
+        assert_eq!(
+            (&record["html"], &record["html_format"]),
+            (&"<img src=cid:a>".into(), &"data_uri".into())
+        );
         for side in ["html", "download", "timeline"] {
             assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
         }

@@ -8,8 +8,8 @@ use self::Flag::{AnyContentType, Link, MovesClock};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
-    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, templates,
-    tenant, timeline, trigger, unsubscribe, view,
+    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, shared,
+    templates, tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
 use crate::resources::emails::attachments as sent_attachments;
@@ -115,6 +115,9 @@ const ROUTES: &[Route] = &[
     // Links, with their forms. Only the consent page itself posts its own.
     route(GET, "/_/unsubscribe/{token}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
     route(POST, "/_/unsubscribe/{token}", Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[Link, AnyContentType]),
+    route(GET, "/_/shared/{token}", Open(|call| shared::page(call.state, call.segment(1)))).with(&[Link]),
+    route(GET, "/_/shared/{token}/html", Open(|call| shared::html(call.state, call.segment(1), &call.canceled()))).with(&[Link]),
+    route(GET, "/_/shared/{token}/files/{index}", Open(|call| shared::file(call.state, call.segment(1), call.segment(3)))).with(&[Link]),
     route(GET, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[Link]),
     route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyContentType]),
 ];

@@ -44,7 +44,7 @@ impl Folder {
 }
 
 /// `SPEC.md`, Received-email attachment (list item).
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 struct Detail<T> {
     #[serde(flatten)]
     item: T,
@@ -69,9 +69,10 @@ pub(super) fn page<T: Clone + Serialize>(
     // A ledger lists the newest first; a message lists the first part first.
     let mut ledger = Ledger::new();
     for (id, item) in items.into_iter().rev() {
-        ledger.insert(id, links.detail(id, item));
+        ledger.insert(id, (id, item));
     }
-    Ok(list(&window.page_where(&ledger, |_| true)?))
+    let page = window.page_where(&ledger, |_| true)?;
+    Ok(list(&page.map(|(id, item)| links.detail(id, item))))
 }
 
 /// Responds with the attachment of the second path parameter.

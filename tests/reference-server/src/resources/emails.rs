@@ -5,6 +5,7 @@ pub(crate) mod attachments;
 pub(crate) mod batch;
 pub(crate) mod draft;
 pub(crate) mod schedule;
+pub(crate) mod share;
 pub(crate) mod template;
 
 use std::sync::Arc;
