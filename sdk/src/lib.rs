@@ -151,14 +151,15 @@ pub use resources::{
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,
         EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, LastEvent, MetricsDimension,
-        MetricsGranularity, SentEmail, SentEmailSummary, Tag, TemplateFields, VariableValue, check_batch,
+        MetricsGranularity, SentEmail, SentEmailSummary, SharedEmail, Tag, TemplateFields, VariableValue,
+        check_batch,
     },
     events::{Event, EventOccurrence, EventPatch, NewEvent, PayloadType, SentEvent},
     logs::{LogEntry, LogEntrySummary},
     oauth_grants::{GrantedClient, OAuthGrant, RevokedOAuthGrant},
     received::{
-        ContentDisposition, RawEmail, ReceivedAttachment, ReceivedAttachmentSummary, ReceivedEmail,
-        ReceivedEmailSummary,
+        AuthenticationResult, ContentDisposition, EmailAttachment, EmailAttachmentSummary,
+        EmailAuthentication, Forward, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
     },
     segments::{
         Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,

@@ -5,6 +5,7 @@ mod sdk {
     mod calls;
     mod domains;
     mod downloads;
+    mod forwards;
     mod ids;
     mod layers;
     #[cfg(feature = "oauth")]

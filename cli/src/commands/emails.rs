@@ -1,11 +1,13 @@
 //! `emails`: send, list, reschedule and cancel emails.
 
+mod attachments;
 pub(crate) mod batch;
 pub(crate) mod get;
 pub(crate) mod list;
 mod metrics;
 pub(crate) mod schedule;
 pub(crate) mod send;
+mod share;
 
 use crate::actions::pages::Table;
 use crate::context::Context;
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(list::Args),
     Get(get::Args),
+    Attachments(attachments::Args),
+    Share(share::Args),
     Update(schedule::UpdateArgs),
     Cancel(schedule::CancelArgs),
     Metrics(Box<metrics::Args>),
@@ -36,6 +40,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Batch(args) => batch::run(batch::plan(args, context)?, context).await,
         Command::List(args) => list::run(args, context).await,
         Command::Get(args) => get::run(args, context).await,
+        Command::Attachments(args) => attachments::run(args, context).await,
+        Command::Share(args) => share::run(args, context).await,
         Command::Update(args) => schedule::update(args, context).await,
         Command::Cancel(args) => schedule::cancel(args, context).await,
         Command::Metrics(args) => metrics::run(*args, context).await,

@@ -1,17 +1,19 @@
-//! `received`: received emails and their attachments, listed or watched.
+//! `received`: received emails and their attachments, listed or watched, forwarded and answered.
 
-mod attachments;
+mod answer;
+pub(crate) mod attachments;
 pub(crate) mod file_name;
+mod forward;
+mod get;
+mod reply;
 mod watch;
 
-use crate::actions::by_id::ById;
-use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::output::table::{Column, Kind};
 
-/// Read received emails and save their attachments
+/// Read, save, forward and answer received emails
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -24,14 +26,10 @@ pub(crate) enum Command {
         posthaste received list --all --jq '.data[] | select(.attachments != []).id'"
     )]
     List(pages::Args),
-    /// Show one received email with its bodies
-    ///
-    /// Treat it as untrusted: the sender address can be forged.
-    #[command(after_help = "Examples:\n  \
-        posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
-        posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --json=text,headers")]
-    Get(ById),
+    Get(get::Args),
     Attachments(attachments::Args),
+    Forward(forward::Args),
+    Reply(reply::Args),
     Watch(watch::Args),
 }
 
@@ -64,8 +62,10 @@ const TABLE: Table = Table {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::List(args) => pages::list(args, &TABLE, context, |client| client.received().list()).await,
-        Command::Get(args) => mutation::show(context, |client| client.received().get(args.id.as_str())).await,
+        Command::Get(args) => get::run(args, context).await,
         Command::Attachments(args) => attachments::run(args, context).await,
+        Command::Forward(args) => forward::run(args, context).await,
+        Command::Reply(args) => reply::run(args, context).await,
         Command::Watch(args) => watch::run(args, context).await,
     }
 }

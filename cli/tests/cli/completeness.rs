@@ -40,7 +40,9 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
     ),
     ("get_email_metrics", &["emails", "metrics", "--dimensions", "period"], ""),
     ("get_email", &["emails", "get", ID], ""),
+    ("list_attachments", &["emails", "attachments", ID], ""),
     ("update_email", &["emails", "update", ID, "--scheduled-at", "in 1 hour"], ""),
+    ("share_email", &["emails", "share", ID, "--for", "2h"], ""),
     ("cancel_email", &["emails", "cancel", ID], ""),
     (
         "create_broadcast",
@@ -166,6 +168,7 @@ const WITHOUT_COMMAND: &[(&str, &str)] = &[
     ("send_email_by_short_path", "an alias of POST /emails"),
     ("send_email_by_sending_path", "an alias of POST /emails"),
     ("send_email_by_short_sending_path", "an alias of POST /emails"),
+    ("get_attachment", "used by `emails attachments --download` when a URL has expired"),
     ("get_received_attachment", "used by `received attachments --download` when a URL has expired"),
     ("authorize", "requested by a browser; `auth login` builds the URL"),
     ("exchange_token", "part of `auth login` and of every token refresh"),

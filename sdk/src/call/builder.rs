@@ -25,7 +25,7 @@ use super::{
 use crate::{
     body::Body,
     error::Result,
-    problem::{Problem, Problems},
+    problem::{Problem, Problems, Validate},
     types::IdempotencyKey,
 };
 
@@ -204,6 +204,19 @@ impl Call<serde_json::Value> {
 }
 
 impl<T> Call<T> {
+    /// Sets a query parameter.
+    pub(crate) fn with_query(mut self, name: &'static str, value: &str) -> Self {
+        self.operation.query.retain(|(known, _)| known != name);
+        self.operation = self.operation.with_query(name, value);
+        self
+    }
+
+    /// Sets a validated JSON body, replacing the present one.
+    pub(crate) fn with_input(mut self, input: &(impl Serialize + Validate)) -> Self {
+        self.operation = self.operation.validated(input).with_json(input);
+        self
+    }
+
     pub(crate) fn batch_validation(mut self, mode: HeaderValue) -> Self {
         self.operation.headers.insert("x-batch-validation", mode);
         self.operation.ids = None;

@@ -33,7 +33,9 @@ fn runtime() -> Result<&'static Runtime> {
 }
 
 /// Runs a future on that thread and blocks until it completes. Within another runtime, it blocks that runtime's thread.
-fn wait_for<T: Send + 'static>(future: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+pub(crate) fn wait_for<T: Send + 'static>(
+    future: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
     let (done, value) = mpsc::sync_channel(1);
     let task = runtime()?.spawn(async move {
         // The receiver waits below.

@@ -17,6 +17,8 @@ pub const RECIPIENTS_IN_TO: usize = 50;
 pub const ATTACHMENTS_ENCODED_BYTES: u64 = 40 * 1024 * 1024;
 /// The smaller reading of "40 MB" (40,000,000 bytes), above which there is a warning.
 pub const ATTACHMENTS_ENCODED_BYTES_ADVISED: u64 = 40_000_000;
+/// The maximum lifetime of a link to an email, in seconds: 48 hours. The specification doesn't have such links.
+pub const SHARE_SECONDS: u64 = 48 * 60 * 60;
 /// The maximum length of an `Idempotency-Key`, in characters; the minimum is 1.
 pub const IDEMPOTENCY_KEY_CHARS: usize = 256;
 /// How long the service remembers an `Idempotency-Key`, in seconds: 24 hours.

@@ -8,6 +8,7 @@ mod metrics;
 mod new;
 mod operations;
 mod record;
+pub(crate) mod share;
 mod variable;
 
 pub use attachment::Attachment;
@@ -19,4 +20,5 @@ pub use metrics::{
 pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;
 pub use record::{Accepted, AcceptedBatch, BatchError, LastEvent, SentEmail, SentEmailSummary, Tag};
+pub use share::SharedEmail;
 pub use variable::VariableValue;

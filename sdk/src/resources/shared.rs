@@ -10,7 +10,7 @@ mod segment;
 mod subscription;
 mod suppression;
 
-pub use attachment::{ContentDisposition, ReceivedAttachment, ReceivedAttachmentSummary};
+pub use attachment::{ContentDisposition, EmailAttachment, EmailAttachmentSummary};
 pub use contact::{Contact, ContactSummary};
 pub use domain::{
     Capabilities, Capability, DnsRecord, DomainStatus, RecordPurpose, RecordStatus, RecordType, Region,

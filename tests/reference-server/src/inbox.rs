@@ -2,7 +2,7 @@
 //!
 //! They aren't part of the service: they are neither rate limited nor logged, and exempt from scripted faults. A tenant is named by its API
 //! key in `Authorization`, as everywhere, or by its account ID; read-only routes also accept `?key=`, since frames, downloads and event
-//! streams can't send a header. The unsubscribe links under `/_/unsubscribe/`, the download links under `/_/received/` and the consent page
+//! streams can't send a header. The unsubscribe links under `/_/unsubscribe/`, the download links under `/_/received/` and `/_/files/`, the pages of shared emails under `/_/shared/`, and the consent page
 //! under `/_/consent/` need no key.
 //!
 //! | file | contents |
@@ -16,6 +16,7 @@
 //! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
 //! | `unsent` | emails that are waiting, failed or canceled |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
+//! | `shared`, `unsubscribe` | the pages of links |
 //! | `clock`, `faults`, `trigger` | control of the clock, faults and events |
 
 mod account;
@@ -31,6 +32,7 @@ pub(crate) mod page;
 mod received;
 mod requests;
 mod routes;
+mod shared;
 mod templates;
 mod timeline;
 mod trigger;

@@ -1,6 +1,7 @@
 //! The service's resources, one file each, named as in the specification.
 
 pub(crate) mod api_keys;
+pub(crate) mod attachments;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
 pub(crate) mod contact_properties;

@@ -105,7 +105,10 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/emails/metrics", emails::metrics::show),
     // Sent emails, by ID
     get("/emails/{email_id}", emails::show),
+    get("/emails/{email_id}/attachments", emails::attachments::index),
+    get("/emails/{email_id}/attachments/{attachment_id}", emails::attachments::show),
     patch("/emails/{email_id}", emails::schedule::update),
+    post("/emails/{email_id}/share", emails::share::create),
     post("/emails/{email_id}/cancel", emails::schedule::cancel),
     // Broadcasts
     post("/broadcasts", broadcasts::create),

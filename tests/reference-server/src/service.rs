@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::lock::{lock, read, write};
 use crate::model::credential::CreatedKey;
 use crate::model::mail::{CapturedMail, Mail};
+use crate::model::received::Authentication;
 use crate::resources::received::{self, NotReceived};
 use crate::routes::{self, Context, Found, Route, wrong_method};
 use crate::settings::Settings;
@@ -326,7 +327,8 @@ impl Service {
             keys::credential(tenant, &self.state.tenants.api_key_index).ok_or(NotReceived::UnknownKey)?;
         let tenant = self.state.tenants.tenant(&credential.tenant);
         let recipients = recipients.iter().map(ToString::to_string).collect();
-        received::arrive(&self.state, &tenant, recipients, message.into()).map(|id| id.to_string())
+        received::arrive(&self.state, &tenant, recipients, Authentication::UNKNOWN, message.into())
+            .map(|id| id.to_string())
     }
 
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {

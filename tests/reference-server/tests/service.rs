@@ -81,6 +81,10 @@ mod schedules;
 mod segment_metrics;
 #[path = "service/sending.rs"]
 mod sending;
+#[path = "service/sent_attachments.rs"]
+mod sent_attachments;
+#[path = "service/sharing.rs"]
+mod sharing;
 #[path = "service/smtp_receiving.rs"]
 mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]

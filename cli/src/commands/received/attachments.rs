@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, Error, ReceivedAttachment};
+use posthaste::{Call, Client, EmailAttachment, Error, List};
 use serde_json::{Value, json};
 
 use super::file_name::{numbered, safe};
@@ -30,6 +30,14 @@ pub(crate) struct Args {
     /// ID of the email
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+// The flags of both commands that list attachments; no doc comment, which would replace the command's own.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Selection {
     /// Save all attachments to this folder, creating it if needed, and print their paths
     #[arg(long, value_name = "DIR", conflicts_with_all = ["limit", "after", "before", "all"])]
     download: Option<PathBuf>,
@@ -54,12 +62,46 @@ const TABLE: Table = Table {
 };
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let Args { id, download, part } = args;
+    show(Folder::Received, &args.id, args.selection, context).await
+}
+
+/// The email whose attachments are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Folder {
+    Sent,
+    Received,
+}
+
+impl Folder {
+    fn list(self, client: &Client, email: &str) -> List<EmailAttachment> {
+        match self {
+            Self::Sent => client.emails().attachments(email),
+            Self::Received => client.received().attachments(email),
+        }
+    }
+
+    fn get(self, client: &Client, email: &str, attachment: &EmailAttachment) -> Call<EmailAttachment> {
+        match self {
+            Self::Sent => client.emails().attachment(email, &attachment.id),
+            Self::Received => client.received().attachment(email, &attachment.id),
+        }
+    }
+}
+
+/// Lists or saves the attachments of an email.
+pub(crate) async fn show(
+    folder: Folder,
+    id: &str,
+    selection: Selection,
+    context: &Context,
+) -> Result<(), Fail> {
+    let from = folder;
+    let Selection { download, part } = selection;
     let Some(folder) = download else {
-        return pages::list(part, &TABLE, context, |client| client.received().attachments(id.as_str())).await;
+        return pages::list(part, &TABLE, context, |client| from.list(client, id)).await;
     };
     let client = context.client()?;
-    let attachments: Vec<_> = client.received().attachments(id.as_str()).stream().try_collect().await?;
+    let attachments: Vec<_> = from.list(&client, id).stream().try_collect().await?;
     if !attachments.is_empty() {
         let failed = |error| Fail::local(format!("couldn't create {}", folder.display()), error);
         create_dir_all(&folder).map_err(failed)?;
@@ -68,7 +110,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     for (i, attachment) in attachments.iter().enumerate() {
         let name = safe(attachment.filename.as_deref().unwrap_or_default());
         context.out.note(&format!("fetching {} of {}: {name}", i + 1, attachments.len()));
-        let bytes = fetch(&client, &id, attachment).await?;
+        let bytes = fetch(&client, from, id, attachment).await?;
         let (path, _) = files::write_new(&folder, |number| numbered(&name, number), &bytes, false)
             .map_err(|error| Fail::local(format!("couldn't save {name} in {}", folder.display()), error))?;
         lines.push(path.display().to_string());
@@ -80,7 +122,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     context.out.result(&lines, &json!({ "data": saved }))
 }
 
-fn row(file: &ReceivedAttachment, path: &Path, size: usize) -> Value {
+fn row(file: &EmailAttachment, path: &Path, size: usize) -> Value {
     json!({
         "id": file.id, "filename": file.filename, "content_type": file.content_type, "size": size,
         "path": path.display().to_string(),
@@ -88,10 +130,15 @@ fn row(file: &ReceivedAttachment, path: &Path, size: usize) -> Value {
 }
 
 /// Downloads an attachment. If its URL has expired, requests a new one once.
-async fn fetch(client: &Client, email: &str, attachment: &ReceivedAttachment) -> Result<Bytes, Fail> {
+async fn fetch(
+    client: &Client,
+    folder: Folder,
+    email: &str,
+    attachment: &EmailAttachment,
+) -> Result<Bytes, Fail> {
     match client.received().download(&attachment.download_url).await {
         Err(Error::Api(error)) if matches!(error.status.as_u16(), 401 | 403 | 404 | 410) => {
-            let anew = client.received().attachment(email, &attachment.id).await?;
+            let anew = folder.get(client, email, attachment).await?;
             Ok(client.received().download(&anew.download_url).await?)
         }
         fetched => Ok(fetched?),

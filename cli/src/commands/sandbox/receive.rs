@@ -2,22 +2,26 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
+use posthaste::AuthenticationResult;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
-use crate::input::flags::{Flags, Required};
+use crate::input::flags::{Choices, Flags, Required};
 use crate::input::source::{Source, TEXT_LIMIT};
 
 /// Simulate an incoming email and print its ID for `received get`
 ///
 /// The email comes from a message file (.eml, RFC 5322) or from flags. With a file, --to sets the envelope recipients, which default to those in
 /// its headers.
+///
+/// The sandbox doesn't check senders: --spf, --dkim and --dmarc set the results that `received get` shows.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox receive mail.eml\n  \
-    posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt")]
+    posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt\n  \
+    posthaste sandbox receive mail.eml --spf pass --dkim pass --dmarc fail")]
 pub(crate) struct Args {
     /// File with the whole message; - reads standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["from", "cc", "reply_to", "subject", "text", "html", "attach"])]
@@ -46,6 +50,15 @@ pub(crate) struct Args {
     /// File to attach; repeatable
     #[arg(long, value_name = "PATH")]
     attach: Vec<String>,
+    /// Result of SPF: pass, fail, gray, processing_failed or unknown [default: unknown]
+    #[arg(long, value_name = "RESULT", value_parser = Choices(AuthenticationResult::KNOWN), hide_possible_values = true)]
+    spf: Option<String>,
+    /// Result of DKIM
+    #[arg(long, value_name = "RESULT", value_parser = Choices(AuthenticationResult::KNOWN), hide_possible_values = true)]
+    dkim: Option<String>,
+    /// Result of DMARC
+    #[arg(long, value_name = "RESULT", value_parser = Choices(AuthenticationResult::KNOWN), hide_possible_values = true)]
+    dmarc: Option<String>,
 }
 
 /// Injects the email.
@@ -64,6 +77,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             args.to.iter().fold(call.body("message/rfc822", bytes), |call, to| call.query("to", to))
         }
     };
+    let checks = [("spf", &args.spf), ("dkim", &args.dkim), ("dmarc", &args.dmarc)];
+    let checks = checks.into_iter().filter_map(|(name, result)| Some((name, result.as_ref()?)));
+    let call = checks.fold(call, |call, (name, result)| call.query(name, result));
     let response = call.await.map_err(unreachable)?;
     let id = response.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     context.out.result(&[id], &response)

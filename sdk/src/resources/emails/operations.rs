@@ -6,12 +6,13 @@ use super::{
     metrics::{EmailMetrics, EmailMetricsQuery},
     new::{self, BatchEmail, Email},
     record::{Accepted, AcceptedBatch, SentEmail, SentEmailSummary},
+    share::{SharedEmail, share},
 };
 use crate::{
     call::{Call, Operation},
     client::{List, State, Wait},
-    resources::shared::{Reference, Schedule},
-    types::{EmailId, ScheduledAt},
+    resources::shared::{EmailAttachment, Reference, Schedule},
+    types::{AttachmentId, EmailId, ScheduledAt},
 };
 
 operations! {
@@ -26,6 +27,25 @@ operations! {
 
     /// Gets an email with its body: `GET /emails/{id}`.
     fn get(id: EmailId) -> Call<SentEmail> = GET["/emails/" id];
+
+    /// Lists the attachments of a sent email in their order: `GET /emails/{id}/attachments`. Awaited without a page size, it returns all of them. An
+    /// email that is canceled or failed may have none any more. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
+    /// for attachment in client.emails().attachments(id).await?.data {
+    ///     let fresh = client.emails().attachment(id, &attachment.id).await?;
+    ///     let bytes = client.received().download(&fresh.download_url).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    fn attachments(id: EmailId) -> List<EmailAttachment> = GET["/emails/" id "/attachments"];
+
+    /// Gets an attachment with a new download URL: `GET /emails/{id}/attachments/{attachment_id}`. (The specification is silent on this
+    /// operation.)
+    fn attachment(id: EmailId, attachment: AttachmentId) -> Call<EmailAttachment>
+        = GET["/emails/" id "/attachments/" attachment];
 
     /// Cancels a scheduled email: `POST /emails/{id}/cancel`. (The specification is silent on this operation.)
     ///
@@ -118,6 +138,23 @@ impl Emails<'_> {
             .into_iter()
             .fold(operation, |operation, (name, value)| operation.with_query(name, value));
         Call::new(&self.client.core, operation)
+    }
+
+    /// Creates a link by which anyone can read a sent email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// can't be revoked. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.emails().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share(&self, id: impl Into<EmailId>) -> Call<SharedEmail> {
+        share(self.client, "emails.share", id.into().as_str())
     }
 
     /// Waits until an email is delivered or has failed: [`LastEvent::is_delivered`](crate::LastEvent::is_delivered),

@@ -2,11 +2,17 @@
 
 use bytes::Bytes;
 
-use super::record::{ReceivedEmail, ReceivedEmailSummary};
+use super::{
+    forward::Forward,
+    record::{HtmlFormat, ReceivedEmail, ReceivedEmailSummary},
+};
 use crate::{
     call::{Call, Operation},
     client::List,
-    resources::shared::ReceivedAttachment,
+    resources::{
+        emails::{SharedEmail, share::share},
+        shared::EmailAttachment,
+    },
     types::{AttachmentId, ReceivedEmailId},
 };
 
@@ -33,15 +39,16 @@ operations! {
     /// Lists received emails, newest first: `GET /emails/receiving`. Awaited without a page size, it returns all of them.
     fn list() -> List<ReceivedEmailSummary> = GET["/emails/receiving"];
 
-    /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`.
+    /// Gets a received email with its bodies: `GET /emails/receiving/{email_id}`. [`Call::html_format`] selects how the HTML refers to its
+    /// images.
     fn get(id: ReceivedEmailId) -> Call<ReceivedEmail> = GET["/emails/receiving/" id];
 
     /// Lists the attachments of a received email in their order: `GET /emails/receiving/{email_id}/attachments`. Awaited without a page size, it
     /// returns all of them.
-    fn attachments(id: ReceivedEmailId) -> List<ReceivedAttachment> = GET["/emails/receiving/" id "/attachments"];
+    fn attachments(id: ReceivedEmailId) -> List<EmailAttachment> = GET["/emails/receiving/" id "/attachments"];
 
     /// Gets an attachment with a new download URL: `GET /emails/receiving/{email_id}/attachments/{attachment_id}`.
-    fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<ReceivedAttachment>
+    fn attachment(id: ReceivedEmailId, attachment: AttachmentId) -> Call<EmailAttachment>
         = GET["/emails/receiving/" id "/attachments/" attachment];
 }
 
@@ -68,7 +75,57 @@ impl Received<'_> {
         self.list().before(id.into())
     }
 
-    /// Downloads the content of a `download_url`: into memory when awaited (at most
+    /// Creates a link by which anyone can read a received email for 48 hours: `POST /emails/{id}/share`. [`Call::expires_in`] shortens that. A link
+    /// can't be revoked. (The specification is silent on this operation.)
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use std::time::Duration;
+    ///
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let link = client.received().share(id).expires_in(Duration::from_secs(7_200)).await?;
+    /// println!("{}", link.url);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn share(&self, id: impl Into<ReceivedEmailId>) -> Call<SharedEmail> {
+        share(self.client, "received.share", id.into().as_str())
+    }
+
+    /// Prepares a copy of a received email, with its subject, bodies and attachments, to be sent to other recipients. Set its sender and
+    /// recipients, and [send](crate::resources::emails::Emails::send) it.
+    ///
+    /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let email = client.received().forward(id).await?.from("hi@acme.test").to("ada@example.com");
+    /// client.emails().send(&email).idempotency_key(format!("forward-{id}")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn forward(&self, id: impl Into<ReceivedEmailId>) -> Forward {
+        Forward::new(self.client, id.into(), false)
+    }
+
+    /// Prepares an email with the received one, complete and unchanged, as its attachment `forwarded_message.eml`. Set its sender, its
+    /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
+    /// let email = client.received().forward_as_attachment(id).await?;
+    /// let email = email.from("hi@acme.test").to("abuse@example.com").text("This is what we received.");
+    /// client.emails().send(&email).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn forward_as_attachment(&self, id: impl Into<ReceivedEmailId>) -> Forward {
+        Forward::new(self.client, id.into(), true)
+    }
+
+    /// Downloads the content of a `download_url`, of a received email or an attachment: into memory when awaited (at most
     /// [`ClientBuilder::response_limit`](crate::ClientBuilder::response_limit) bytes), or into a writer with [`Call::write_to`].
     ///
     /// The URL itself authorizes the download and may be on another host: the client sends neither its credential nor its default
@@ -80,5 +137,13 @@ impl Received<'_> {
     pub fn download(&self, url: &str) -> Call<Bytes> {
         let core = &self.client.core;
         Call::download(core, Operation::external("received.download", url, &core.base_url))
+    }
+}
+
+impl Call<ReceivedEmail> {
+    /// Sets how the HTML refers to the email's images. By default they are part of it, as `data:` URIs; with [`HtmlFormat::Cid`] the response is
+    /// small, and each image is an attachment with a `content_id`. (The specification is silent on this parameter.)
+    pub fn html_format(self, format: impl Into<HtmlFormat>) -> Self {
+        self.with_query("html_format", format.into().as_str())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    resources::shared::ReceivedAttachmentSummary,
+    resources::shared::EmailAttachmentSummary,
     types::{ReceivedEmailId, Timestamp},
 };
 
@@ -16,7 +16,7 @@ record! {
         pub id: ReceivedEmailId,
         /// The `To` addresses.
         pub to: Vec<String>,
-        /// The `From` address. Senders can forge it.
+        /// The `From` address without a display name. Senders can forge it: see [`EmailAuthentication`].
         pub from: Option<String>,
         /// When the email arrived.
         pub created_at: Timestamp,
@@ -33,23 +33,88 @@ record! {
         /// The envelope recipients that the email was received for. (The specification is silent on this field.)
         pub received_for: Vec<String>,
         /// The attachments.
-        pub attachments: Vec<ReceivedAttachmentSummary>,
+        pub attachments: Vec<EmailAttachmentSummary>,
     }
 
     /// A received email with its bodies. (The specification is silent on this record.)
     pub struct ReceivedEmail: ReceivedEmailSummary {
         /// The HTML body, which is untrusted.
         pub html: Option<String>,
+        /// How the HTML refers to the email's images. It may be another format than requested: over 100 MB the service returns
+        /// [`HtmlFormat::Cid`].
+        pub html_format: Option<HtmlFormat>,
         /// The plain-text body.
         pub text: Option<String>,
         /// The headers by lower-case name.
         pub headers: Option<BTreeMap<String, Value>>,
+        /// The results of the service's checks of the sender.
+        pub authentication: Option<EmailAuthentication>,
         /// The download of the raw message.
         pub raw: Option<RawEmail>,
     }
 }
 
 items!(ReceivedEmailSummary);
+
+open_enum! {
+    /// How the HTML of a received email refers to its images: [`Call::html_format`](crate::Call::html_format).
+    HtmlFormat {
+        /// The images are part of the HTML, as `data:` URIs. The default.
+        DataUri = "data_uri",
+        /// As in the message: `cid:`, and the content ID of an attachment.
+        Cid = "cid",
+    }
+}
+
+record! {
+    /// The results of the service's checks of a received email's sender. (The specification doesn't have them; the shape is the public
+    /// service's.)
+    ///
+    /// Anyone can write any `From` address. Only DMARC (RFC 7489) relates a check to that address: SPF and DKIM may pass for another domain.
+    #[derive(PartialEq, Eq)]
+    pub struct EmailAuthentication {
+        /// SPF (RFC 7208): whether the sending server may send for the envelope sender's domain.
+        pub spf: Option<AuthenticationResult>,
+        /// DKIM (RFC 6376): whether a signature of the email is valid.
+        pub dkim: Option<AuthenticationResult>,
+        /// DMARC: whether SPF or DKIM passed for the domain of the `From` address.
+        pub dmarc: Option<AuthenticationResult>,
+    }
+}
+
+open_enum! {
+    /// The result of one check of a sender.
+    AuthenticationResult {
+        /// The check passed.
+        Pass = "pass",
+        /// The check failed.
+        Fail = "fail",
+        /// Neither: the domain states no policy, or a weak one.
+        Gray = "gray",
+        /// The check could not be completed.
+        ProcessingFailed = "processing_failed",
+        /// The email was not checked: `unknown` on the wire.
+        Unchecked = "unknown",
+    }
+}
+
+impl ReceivedEmail {
+    /// Whether the domain of the `From` address authorized this email: DMARC passed. `false` if the service didn't check that.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// let email = client.received().get("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").await?;
+    /// if !email.is_authenticated() {
+    ///     println!("{:?} may be forged: {:?}", email.from, email.authentication);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn is_authenticated(&self) -> bool {
+        let dmarc = self.authentication.as_ref().and_then(|checks| checks.dmarc.as_ref());
+        dmarc == Some(&AuthenticationResult::Pass)
+    }
+}
 
 record! {
     /// The download of a raw message (RFC 5322).
@@ -75,6 +140,32 @@ mod tests {
         }))
         .unwrap();
         assert!(email.to.is_empty() && email.cc.is_empty() && email.attachments.is_empty());
+    }
+
+    #[test]
+    fn an_email_is_authenticated_only_if_dmarc_passed() {
+        let read = |authentication: Value| {
+            from_value::<ReceivedEmail>(json!({ "id": "e", "authentication": authentication })).unwrap()
+        };
+        for (authentication, expected) in [
+            (json!({ "spf": "pass", "dkim": "pass", "dmarc": "pass" }), true),
+            (json!({ "dmarc": "pass" }), true),
+            (json!({ "spf": "pass", "dkim": "pass", "dmarc": "fail" }), false),
+            (json!({ "spf": "pass", "dkim": "pass", "dmarc": "gray" }), false),
+            (json!({ "spf": "pass", "dkim": "pass" }), false),
+            (json!({ "dmarc": "PASS" }), false),
+            (json!({ "dmarc": true }), false),
+            (json!({}), false),
+            (json!("pass"), false),
+            (json!(null), false),
+        ] {
+            let email = read(authentication.clone());
+            assert_eq!(email.is_authenticated(), expected, "{authentication}");
+        }
+        let unchecked =
+            read(json!({ "spf": "unknown", "dkim": "processing_failed" })).authentication.unwrap();
+        assert_eq!(unchecked.spf, Some(AuthenticationResult::Unchecked));
+        assert_eq!(unchecked.dkim, Some(AuthenticationResult::ProcessingFailed));
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Attachments of received emails.
+//! Attachments of emails, sent and received.
 
 use crate::types::{AttachmentId, Timestamp};
 
 record! {
     /// An attachment, as listed in its received email.
-    pub struct ReceivedAttachmentSummary {
+    pub struct EmailAttachmentSummary {
         /// The attachment's ID.
         pub id: AttachmentId,
-        /// The file name. The sender chose it: it can contain `..` and `/`.
+        /// The file name. The sender chose it: that of a received email can contain `..` and `/`.
         pub filename: Option<String>,
         /// The media type that the email declares.
         pub content_type: Option<String>,
@@ -20,15 +20,15 @@ record! {
     }
 
     /// An attachment with a download URL that expires.
-    pub struct ReceivedAttachment: ReceivedAttachmentSummary {
-        /// A signed URL for [`Received::download`](crate::resources::received::Received::download).
+    pub struct EmailAttachment: EmailAttachmentSummary {
+        /// A signed URL for [`Received::download`](crate::resources::received::Received::download), also of a sent email.
         pub download_url: String,
         /// When the URL expires.
         pub expires_at: Option<Timestamp>,
     }
 }
 
-items!(ReceivedAttachment);
+items!(EmailAttachment);
 
 open_enum! {
     /// How an attachment is shown.
@@ -52,7 +52,7 @@ mod tests {
             [(json!(1e30), None), (json!(-1), None), (json!("12"), Some(12)), (json!(12), Some(12))]
         {
             let sent = json!({ "id": "a", "size": size, "content_disposition": 7 });
-            let file: ReceivedAttachmentSummary = from_value(sent).unwrap();
+            let file: EmailAttachmentSummary = from_value(sent).unwrap();
             assert_eq!((file.size, &to_value(&file).unwrap()["size"]), (read, &size));
             assert_eq!(to_value(&file).unwrap()["content_disposition"], 7);
         }

@@ -2,7 +2,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
-use posthaste::{Attachment, Email, Error};
+use posthaste::{Attachment, ContentDisposition, Email, Error};
 use posthaste_conformance::{
     bench::Bench,
     peer::{Act, Peer},
@@ -211,4 +211,23 @@ async fn an_email_with_a_file_that_changed_is_not_accepted() {
         assert!(bench.mails().is_empty());
         assert!(bench.requests().is_empty(), "{length}: the service received a request");
     }
+}
+
+#[tokio::test]
+async fn attachments_of_a_sent_email_are_listed_and_downloaded() {
+    let bench = Bench::start().await;
+    let client = bench.client();
+    let email = Email::new("hi@acme.test", "ada@example.com", "Files").html("<img src=cid:logo>");
+    let email = email.attach(Attachment::from_bytes("notes.txt", "notes"));
+    let email = email.attach(Attachment::from_bytes("logo.png", "image").content_id("logo"));
+    let id = client.emails().send(&email).await.unwrap().id;
+    let files = client.emails().attachments(&id).await.unwrap().data;
+    let names: Vec<_> = files.iter().map(|file| (file.filename.as_deref(), file.size)).collect();
+    assert_eq!(names, [(Some("notes.txt"), Some(5)), (Some("logo.png"), Some(5))]);
+    assert_eq!(files[1].content_disposition, Some(ContentDisposition::Inline));
+    assert_eq!(client.received().download(&files[0].download_url).await.unwrap(), "notes");
+    let one = client.emails().attachment(&id, &files[1].id).await.unwrap();
+    assert_eq!(client.received().download(&one.download_url).await.unwrap(), "image");
+    let missing = client.emails().attachment(&id, "8b3c4d5e-0000-4000-8000-000000000000").await.unwrap_err();
+    assert_eq!(missing.status().unwrap(), 404);
 }

@@ -19,6 +19,7 @@ mod domains;
 mod emails;
 mod errors;
 mod faults;
+mod forwarding;
 mod generated;
 mod hostile;
 mod idempotency;

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste::{ContentDisposition, Error};
+use posthaste::{ContentDisposition, Error, HtmlFormat};
 use posthaste_conformance::bench::Bench;
 use serde_json::{Value, json};
 
@@ -56,11 +56,28 @@ async fn received_emails_and_their_attachments_are_listed() {
     let files = client.received().attachments(id.as_str()).await.unwrap().data;
     let dispositions: Vec<_> = files.iter().map(|one| one.content_disposition.clone().unwrap()).collect();
     assert_eq!(dispositions, [ContentDisposition::Inline, ContentDisposition::Attachment]);
-    let whole = client.received().get(id.as_str()).await.unwrap();
+    let whole = client.received().get(id.as_str()).html_format(HtmlFormat::Cid).await.unwrap();
+    assert_eq!(whole.html_format, Some(HtmlFormat::Cid));
     let cid = files[0].content_id.as_deref().unwrap();
     assert!(whole.html.unwrap().contains(&format!("cid:{cid}")));
     assert_eq!(files[1].content_id, None);
     assert_eq!(client.received().download(&whole.raw.unwrap().download_url).await.unwrap(), MAIL);
+}
+
+#[tokio::test]
+async fn images_are_part_of_the_html_unless_requested_otherwise_and_checks_of_the_sender_are_reported() {
+    let bench = Bench::start().await;
+    let id = arrives(&bench);
+    let email = bench.client().received().get(id.as_str()).await.unwrap();
+    let html = email.html.as_deref().unwrap();
+    assert!(html.contains("src=\"data:image/png;base64,iVBORw0KGgo=\""), "{html}");
+    assert_eq!(email.html_format, Some(HtmlFormat::DataUri));
+    assert!(!email.is_authenticated());
+    let request = bench.request(Method::POST, "/_/received?spf=gray&dkim=pass&dmarc=pass");
+    let request = request.header("content-type", "message/rfc822").body(MAIL.into()).unwrap();
+    assert_eq!(bench.service().handle(request).status(), 201);
+    let newest = bench.client().received().list().page_size(1).await.unwrap().data.remove(0);
+    assert!(bench.client().received().get(&newest.id).await.unwrap().is_authenticated());
 }
 
 #[tokio::test]

@@ -11,12 +11,13 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use uuid::Uuid;
 
+use crate::content::inline_images::Pictures;
 use crate::inbox::{messages, unsent};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
-use crate::model::received::{Attachment, Received, attachments, content_of, contents};
+use crate::model::received::{Attachment, Received, attachments, content_of, pictures};
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
@@ -80,7 +81,13 @@ impl MailView {
         }
     }
 
-    fn html(&self) -> Option<Cow<'_, str>> {
+    /// The files in the order of the message, each with its name and size. A message that can't be parsed has none.
+    pub(super) fn file_list(&self) -> Vec<(String, usize)> {
+        let files = self.source().map(|source| attachments(&source).unwrap_or_default()).unwrap_or_default();
+        files.into_iter().map(|file| (file.filename, file.size)).collect()
+    }
+
+    pub(super) fn html(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.html().map(|html| html.to_string().into()),
             Self::Unsent(email) => email.bodies.html().map(|html| html.to_string().into()),
@@ -88,7 +95,7 @@ impl MailView {
         }
     }
 
-    fn text(&self) -> Option<Cow<'_, str>> {
+    pub(super) fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Sent(mail) => mail.text().map(|text| text.to_string().into()),
             Self::Unsent(email) => email.bodies.text().map(|text| text.to_string().into()),
@@ -104,17 +111,8 @@ impl MailView {
     }
 
     /// The inline images of the HTML. A message that can't be parsed has none.
-    fn pictures(&self) -> sanitized::Pictures {
-        let mut pictures = sanitized::Pictures::new();
-        for (file, bytes) in
-            self.source().map(|source| contents(&source).unwrap_or_default()).unwrap_or_default()
-        {
-            if let Some(id) = file.content_id {
-                // Of several with the same ID the first one counts.
-                pictures.entry(id).or_insert((file.content_type, bytes));
-            }
-        }
-        pictures
+    fn pictures(&self) -> Pictures {
+        self.source().map(|source| pictures(&source)).unwrap_or_default()
     }
 
     /// The text body.
@@ -318,6 +316,7 @@ mod tests {
             text: None,
             headers: BTreeMap::new(),
             attachments: Vec::new(),
+            authentication: None,
             raw: raw.into(),
         };
         lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
@@ -348,6 +347,13 @@ mod tests {
         let (status, body) = get(&service, &format!("/_/received/{id}/files/0"));
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(String::from_utf8_lossy(&body).contains(not_shown));
+        let (status, body) = get(&service, &format!("/emails/receiving/{id}"));
+        let record: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((status, &record["authentication"]), (StatusCode::OK, &Value::Null));
+        assert_eq!(
+            (&record["html"], &record["html_format"]),
+            (&"<img src=cid:a>".into(), &"data_uri".into())
+        );
         for side in ["html", "download", "timeline"] {
             assert_eq!(get(&service, &format!("/_/received/{id}/{side}")).0, StatusCode::OK, "{side}");
         }

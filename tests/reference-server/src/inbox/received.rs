@@ -1,4 +1,4 @@
-//! Reception of emails: `POST /_/received` receives one, `GET /_/received/{word}` downloads its attachments.
+//! Reception of emails: `POST /_/received` receives one, and downloads of attachments, sent and received.
 
 use std::sync::Arc;
 
@@ -14,14 +14,17 @@ use crate::model::email::attachments::Content;
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
-use crate::resources::received::{self, NotReceived, attachments};
+use crate::model::received::{Authentication, CheckResult};
+use crate::resources::attachments::File;
+use crate::resources::received::{self, NotReceived};
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
+use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
 
 /// Receives an email, as `message/rfc822` or as JSON with the fields of `POST /emails`. `?to=`, repeatable, names the envelope recipients;
-/// by default they are those of the message's headers.
+/// by default they are those of the message's headers. `?spf=`, `?dkim=` and `?dmarc=` set the results of the checks of the sender.
 pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
     let content_type =
         request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -36,11 +39,36 @@ pub(super) fn arrive(state: &State, tenant: &Arc<Tenant>, request: &Request<Byte
         .map(|(_, recipient)| recipient.into_owned())
         .collect();
     let recipients = if envelope.is_empty() { named } else { envelope };
-    let id = received::arrive(state, tenant, recipients, raw).map_err(|reason| match reason {
-        NotReceived::UnknownKey => Problem::invalid_api_key(),
-        reason => Problem::validation(format!("The mail was not received: {reason}.")),
+    let id = received::arrive(state, tenant, recipients, authentication(query)?, raw).map_err(|reason| {
+        match reason {
+            NotReceived::UnknownKey => Problem::invalid_api_key(),
+            reason => Problem::validation(format!("The mail was not received: {reason}.")),
+        }
     })?;
     Ok(problem::json(StatusCode::CREATED, &json!({"object": "email", "id": id.to_string()})))
+}
+
+/// Reads the results of the checks of the sender; by default they are unknown.
+fn authentication(query: &str) -> Result<Authentication, Problem> {
+    let mut authentication = Authentication::UNKNOWN;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let check = match &*name {
+            "spf" => &mut authentication.spf,
+            "dkim" => &mut authentication.dkim,
+            "dmarc" => &mut authentication.dmarc,
+            _ => continue,
+        };
+        let known = CheckResult::WORDS.iter().find(|(word, _)| *word == value);
+        *check = known.map(|(_, result)| *result).ok_or_else(|| {
+            let words: Vec<_> = CheckResult::WORDS.iter().map(|(word, _)| format!("`{word}`")).collect();
+            Problem::validation(format!(
+                "`{name}` must be one of {}; found {}.",
+                words.join(", "),
+                quoted(&value)
+            ))
+        })?;
+    }
+    Ok(authentication)
 }
 
 /// Renders the message that a JSON body describes, and returns its recipients.
@@ -66,8 +94,8 @@ fn named(raw: &[u8]) -> Vec<String> {
 }
 
 /// Downloads a file. Its content is untrusted, so browsers must save it instead of showing it.
-pub(super) fn download(state: &State, word: &str) -> Answer {
-    let file = attachments::open(state, word)?;
+pub(super) fn download(file: Result<File, Problem>) -> Answer {
+    let file = file?;
     let mut response = Response::new(file.bytes);
     let headers = response.headers_mut();
     let content_type = HeaderValue::try_from(file.content_type)

@@ -8,11 +8,13 @@ use self::Flag::{AnyContentType, Link, MovesClock};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
-    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, templates,
-    tenant, timeline, trigger, unsubscribe, view,
+    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, shared,
+    templates, tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
 use crate::resources::emails::metrics;
+use crate::resources::emails::attachments as sent_attachments;
+use crate::resources::received::attachments as received_attachments;
 use crate::state::State;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
@@ -85,7 +87,8 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyContentType]),
     route(GET, "/_/received/{uuid}", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
-    route(GET, "/_/received/{token}", Open(|call| received::download(call.state, call.segment(1)))).with(&[Link]),
+    route(GET, "/_/received/{token}", Open(|call| received::download(received_attachments::open(call.state, call.segment(1))))).with(&[Link]),
+    route(GET, "/_/files/{token}", Open(|call| received::download(sent_attachments::open(call.state, call.segment(1))))).with(&[Link]),
     // Details of both
     route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
     route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(&call.canceled()))),
@@ -114,6 +117,9 @@ const ROUTES: &[Route] = &[
     // Links, with their forms. Only the consent page itself posts its own.
     route(GET, "/_/unsubscribe/{token}", Open(|call| unsubscribe::ask(call.state, call.segment(1)))).with(&[Link]),
     route(POST, "/_/unsubscribe/{token}", Open(|call| unsubscribe::confirm(call.state, call.segment(1)))).with(&[Link, AnyContentType]),
+    route(GET, "/_/shared/{token}", Open(|call| shared::page(call.state, call.segment(1)))).with(&[Link]),
+    route(GET, "/_/shared/{token}/html", Open(|call| shared::html(call.state, call.segment(1), &call.canceled()))).with(&[Link]),
+    route(GET, "/_/shared/{token}/files/{index}", Open(|call| shared::file(call.state, call.segment(1), call.segment(3)))).with(&[Link]),
     route(GET, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[Link]),
     route(POST, "/_/consent/{name}", Open(|call| Ok(consent::answer(call.state, call.request, call.segment(1))))).with(&[AnyContentType]),
 ];

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use url::form_urlencoded;
 
+use crate::content::inline_images::Pictures;
 use crate::inbox::mail::sanitized;
 use crate::model::template::Template;
 use crate::model::template::version::{Rendered, Version};
@@ -53,8 +54,7 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer 
 pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let (version, input) = asked(tenant, id, query)?;
     let rendered = input.render(tenant, &version)?;
-    let page =
-        sanitized::document(&rendered.bodies.html().unwrap_or_default(), sanitized::Pictures::new, canceled);
+    let page = sanitized::document(&rendered.bodies.html().unwrap_or_default(), Pictures::new, canceled);
     page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::attachments::Attachment;
 use self::bodies::Bodies;
 use self::draft::{Draft, Origin};
 use self::engagement::{BounceType, Engagement, EventDetail};
@@ -315,6 +316,11 @@ impl Email {
     /// Whether it waits to be sent.
     pub(crate) fn waits(&self) -> bool {
         lock(&self.progress).waiting.is_some()
+    }
+
+    /// The attachments, while it waits to be sent.
+    pub(crate) fn waiting_attachments(&self) -> Option<Vec<Attachment>> {
+        lock(&self.progress).waiting.as_ref().map(|draft| draft.attachments.clone())
     }
 
     pub(crate) fn captured(&self) -> Option<Uuid> {

@@ -12,10 +12,12 @@ use mail_parser::{Address, ContentType, Encoding, Message, MessagePart, MimeHead
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::content::inline_images::Pictures;
 use crate::mime::{self, NotParsed};
 use crate::store::size::Size;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
+use crate::wire::words::words;
 
 /// A received email.
 #[derive(Debug, Deserialize, Serialize)]
@@ -37,8 +39,37 @@ pub(crate) struct Received {
     /// By lower-case name; repeated values are joined with `, `.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) attachments: Vec<Attachment>,
+    /// `None` for an email that an earlier version stored.
+    #[serde(default)]
+    pub(crate) authentication: Option<Authentication>,
     /// The raw message.
     pub(crate) raw: Bytes,
+}
+
+/// The results of the checks of a sender (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't check senders, so the test states them.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct Authentication {
+    pub(crate) spf: CheckResult,
+    pub(crate) dkim: CheckResult,
+    pub(crate) dmarc: CheckResult,
+}
+
+impl Authentication {
+    /// Of an email that wasn't checked.
+    pub(crate) const UNKNOWN: Self =
+        Self { spf: CheckResult::Unknown, dkim: CheckResult::Unknown, dmarc: CheckResult::Unknown };
+}
+
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum CheckResult {
+        Pass = "pass",
+        Fail = "fail",
+        Gray = "gray",
+        ProcessingFailed = "processing_failed",
+        Unknown = "unknown",
+    }
 }
 
 /// The metadata of an attachment.
@@ -64,6 +95,7 @@ impl Received {
         id: Uuid,
         created_at: Timestamp,
         recipients: Vec<String>,
+        authentication: Authentication,
         raw: Bytes,
         mut next_id: impl FnMut() -> Uuid,
     ) -> Result<Option<Self>, NotParsed> {
@@ -96,6 +128,7 @@ impl Received {
             }),
             headers: headers(&message),
             attachments,
+            authentication: Some(authentication),
             raw: Bytes::new(),
         };
         drop(message);
@@ -138,6 +171,17 @@ pub(crate) fn contents(raw: &[u8]) -> Result<Vec<(Attachment, Bytes)>, NotParsed
         Some((file, bytes.into()))
     });
     Ok(with_bytes.collect())
+}
+
+/// The inline images of a message by content ID; of several with the same ID the first one counts. A message that can't be parsed has none.
+pub(crate) fn pictures(raw: &[u8]) -> Pictures {
+    let mut pictures = Pictures::new();
+    for (file, bytes) in contents(raw).unwrap_or_default() {
+        if let Some(id) = file.content_id {
+            pictures.entry(id).or_insert((file.content_type, bytes));
+        }
+    }
+    pictures
 }
 
 fn all(message: &Message<'_>, id: &mut impl FnMut() -> Uuid) -> Vec<Attachment> {
@@ -267,6 +311,7 @@ view! {
 }
 
 view! {
+    #[derive(Clone)]
     pub(crate) AttachmentItem of attachment: Attachment {
         id: attachment.id,
         filename: attachment.filename,

@@ -1,11 +1,15 @@
 //! Sent emails: `POST /emails` and its aliases, `POST /emails/batch`, `GET /emails`, `GET` and `PATCH /emails/{id}`,
 //! `POST /emails/{id}/cancel`.
 
+pub(crate) mod attachments;
 pub(crate) mod batch;
 pub(crate) mod draft;
 pub(crate) mod metrics;
 pub(crate) mod schedule;
+pub(crate) mod share;
 pub(crate) mod template;
+
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
@@ -15,8 +19,8 @@ use self::draft::Form;
 use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
-use crate::model::email;
 use crate::model::email::draft::Draft;
+use crate::model::email::{self, Email};
 use crate::resources::api_keys;
 use crate::state::quota;
 use crate::wire::answers::Answer;
@@ -48,10 +52,14 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
 
 /// `GET /emails/{id}`. The specification doesn't define the full record; it has the list item's fields, and the bodies.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &email::Detail(&*find(context)?)))
+}
+
+/// Finds the email of the path.
+fn find(context: &Context<'_>) -> Result<Arc<Email>, Problem> {
     let id = context.id("an email")?;
     let email = lock(&context.tenant.emails).get(id).cloned();
-    let email = email.ok_or_else(|| Problem::not_found("Email not found."))?;
-    Ok(json(StatusCode::OK, &email::Detail(&email)))
+    email.ok_or_else(|| Problem::not_found("Email not found."))
 }
 
 #[derive(Serialize)]

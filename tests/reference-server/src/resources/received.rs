@@ -4,6 +4,7 @@
 
 pub(crate) mod attachments;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,12 +13,13 @@ use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::attachments::Links;
+use self::attachments::links;
+use crate::content::inline_images::embed;
 use crate::context::Context;
 use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
-use crate::model::received::Received;
+use crate::model::received::{Authentication, Received, pictures};
 use crate::model::usage::Counted;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
@@ -25,7 +27,7 @@ use crate::state::quota;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
 use crate::wire::answers::Answer;
-use crate::wire::paging::{Mode, list};
+use crate::wire::paging::{Mode, list, quoted};
 use crate::wire::problem::{Problem, json};
 use crate::wire::timestamp::iso;
 
@@ -55,6 +57,7 @@ pub(crate) fn arrive(
     state: &State,
     tenant: &Arc<Tenant>,
     recipients: Vec<String>,
+    authentication: Authentication,
     raw: Bytes,
 ) -> Result<Uuid, NotReceived> {
     if recipients.is_empty() {
@@ -66,7 +69,7 @@ pub(crate) fn arrive(
         return Err(NotReceived::UnknownDomains(unknown));
     }
     let id = state.next_id();
-    let received = Received::read(id, state.clock.now(), welcome, raw, || state.next_id())
+    let received = Received::read(id, state.clock.now(), welcome, authentication, raw, || state.next_id())
         .map_err(|reason| NotReceived::TooComplex(reason.text()))?
         .ok_or(NotReceived::Unreadable)?;
     let size = received.size();
@@ -92,19 +95,57 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
     Ok(list(&page.show(record::Item)))
 }
 
+/// The maximum size of the images in the HTML of a response, in bytes; the public service's limit for a whole response.
+const MAX_EMBEDDED: usize = 100_000_000;
+
+/// How the HTML of a response refers to the email's images.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HtmlFormat {
+    /// The images are part of the HTML.
+    DataUri,
+    /// By their content IDs.
+    Cid,
+}
+
+impl HtmlFormat {
+    fn read(context: &Context<'_>) -> Result<Self, Problem> {
+        match context.query("html_format").as_deref() {
+            None | Some("data_uri") => Ok(Self::DataUri),
+            Some("cid") => Ok(Self::Cid),
+            Some(other) => Err(Problem::validation(format!(
+                "`html_format` must be `data_uri` or `cid`; found {}.",
+                quoted(other)
+            ))),
+        }
+    }
+}
+
 /// `GET /emails/receiving/{email_id}`.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
     let email = named(context)?;
-    let links = Links::now(context.state, &email);
+    let mut html_format = HtmlFormat::read(context)?;
+    let mut html = email.html.as_deref().map(Cow::Borrowed);
+    if html_format == HtmlFormat::DataUri
+        && let Some(text) = &mut html
+    {
+        match embed(text, || pictures(&email.raw), MAX_EMBEDDED) {
+            Some(embedded) => *text = embedded.into(),
+            None => html_format = HtmlFormat::Cid,
+        }
+    }
+    let links = links(context.state, &email);
     Ok(json(
         StatusCode::OK,
         &Record {
             object: "email",
             item: record::Item(&email),
-            html: email.html.as_deref(),
+            html,
+            html_format,
             text: email.text.as_deref(),
             headers: &email.headers,
-            raw: Raw { download_url: links.raw(), expires_at: iso(links.expires_at()) },
+            authentication: email.authentication,
+            raw: Raw { download_url: links.to(Uuid::nil()), expires_at: iso(links.expires_at()) },
         },
     ))
 }
@@ -123,9 +164,12 @@ struct Record<'a> {
     object: &'static str,
     #[serde(flatten)]
     item: record::Item<'a>,
-    html: Option<&'a str>,
+    html: Option<Cow<'a, str>>,
+    /// The format of this response, which may be another one than requested.
+    html_format: HtmlFormat,
     text: Option<&'a str>,
     headers: &'a BTreeMap<String, String>,
+    authentication: Option<Authentication>,
     raw: Raw,
 }
 

@@ -64,12 +64,76 @@ fn a_received_email_is_listed_with_its_attachments() {
             ],
         })
     );
-    let record = sandbox.get(format!("/emails/receiving/{id}")).json();
+    let record = sandbox.get(format!("/emails/receiving/{id}?html_format=cid")).json();
     assert_eq!(record["html"].as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
+    assert_eq!(record["html_format"], "cid");
+    assert_eq!(record["authentication"], json!({"spf": "unknown", "dkim": "unknown", "dmarc": "unknown"}));
     assert_eq!(record["headers"]["message-id"], "<m1@example.com>");
     assert_eq!(record["from"], "ada@example.com");
     assert!(record["headers"]["from"].as_str().unwrap().ends_with(" <ada@example.com>"), "{record}");
     assert_eq!(fetch(&sandbox, &record["raw"]["download_url"]).text(), MAIL);
+}
+
+#[test]
+fn html_contains_the_inline_images_by_default() {
+    let sandbox = Sandbox::new();
+    let id = deliver(&sandbox);
+    for query in ["", "?html_format=data_uri", "?html_format=cid&html_format=data_uri"] {
+        let record = sandbox.get(format!("/emails/receiving/{id}{query}")).json();
+        let html = record["html"].as_str().unwrap().trim_end();
+        assert_eq!(html, "<img src=\"data:image/png;base64,iVBORw0KGgo=\">", "{query}");
+        assert_eq!(record["html_format"], "data_uri");
+        // The images stay attachments.
+        assert_eq!(record["attachments"][0]["content_id"], "logo@acme");
+    }
+    let wrong = sandbox.get(format!("/emails/receiving/{id}?html_format=inline"));
+    assert_eq!((wrong.status.as_u16(), wrong.name().as_str()), (422, "validation_error"));
+    assert!(
+        wrong.message().contains("`html_format`") && wrong.message().contains("inline"),
+        "{}",
+        wrong.text()
+    );
+    let text = sandbox.service.receive(KEY, &["in@acme.test"], "Subject: x\r\n\r\ncid:logo@acme").unwrap();
+    let record = sandbox.get(format!("/emails/receiving/{text}")).json();
+    assert_eq!((&record["html"], &record["html_format"]), (&Value::Null, &json!("data_uri")));
+    assert_eq!(record["text"], "cid:logo@acme");
+}
+
+#[test]
+fn images_over_100_mb_stay_references() {
+    let sandbox = Sandbox::new();
+    let image = "QUFB".repeat(1 << 18);
+    let mail = format!(
+        "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=r\r\n\r\n\
+         --r\r\nContent-Type: text/html\r\n\r\n{}\r\n\
+         --r\r\nContent-Type: image/png\r\nContent-ID: <a>\r\nContent-Transfer-Encoding: base64\r\n\r\n{image}\r\n--r--\r\n",
+        "<img src=cid:a>".repeat(200)
+    );
+    let id = sandbox.service.receive(KEY, &["in@acme.test"], mail).unwrap();
+    let record = sandbox.get(format!("/emails/receiving/{id}")).json();
+    assert_eq!(record["html_format"], "cid");
+    assert!(record["html"].as_str().unwrap().starts_with("<img src=cid:a><img"));
+}
+
+#[test]
+fn a_test_sets_the_results_of_the_checks_of_the_sender() {
+    let sandbox = Sandbox::new();
+    let receive = |query: &str| {
+        let request = sandbox.ask(Method::POST, format!("/_/received?to=in@acme.test{query}"));
+        request.header("content-type", "message/rfc822").send(MAIL)
+    };
+    let shown = |answer: &Answer| {
+        let id = answer.json()["id"].as_str().unwrap().to_owned();
+        sandbox.get(format!("/emails/receiving/{id}")).json()["authentication"].clone()
+    };
+    let set = receive("&spf=pass&dkim=processing_failed&dmarc=fail");
+    assert_eq!(shown(&set), json!({"spf": "pass", "dkim": "processing_failed", "dmarc": "fail"}));
+    let partly = receive("&dmarc=gray");
+    assert_eq!(shown(&partly), json!({"spf": "unknown", "dkim": "unknown", "dmarc": "gray"}));
+    let wrong = receive("&dkim=passed");
+    assert_eq!(wrong.status, 422);
+    assert!(wrong.message().contains("`dkim` must be one of `pass`, `fail`"), "{}", wrong.text());
+    assert_eq!(sandbox.get("/emails/receiving").json()["data"].as_array().unwrap().len(), 2);
 }
 
 #[test]

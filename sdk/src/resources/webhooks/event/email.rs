@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    resources::shared::ReceivedAttachmentSummary,
+    resources::shared::EmailAttachmentSummary,
     types::{
         BroadcastId, EmailId, ReceivedEmailId, TemplateId, Timestamp,
         lenient::{Lenient, Reading},
@@ -169,6 +169,6 @@ record! {
         /// The subject.
         pub subject: Option<String>,
         /// The attachments.
-        pub attachments: Vec<ReceivedAttachmentSummary>,
+        pub attachments: Vec<EmailAttachmentSummary>,
     }
 }

@@ -35,7 +35,10 @@ operations! {
     send_batch: |client| client.emails().send_batch(&[BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("It works")]).permissive();
     get_email_metrics: |client| client.emails().metrics(&EmailMetricsQuery::new().metrics([EmailMetric::Sent]).dimensions([MetricsDimension::Period]));
     get_email: |client, id| client.emails().get(id);
+    list_attachments: |client, id| client.emails().attachments(id);
+    get_attachment: |client, id, attachment| client.emails().attachment(id, attachment);
     update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
+    share_email: |client, id| client.emails().share(id).expires_in(std::time::Duration::from_secs(5_400));
     cancel_email: |client, id| client.emails().cancel(id);
 
     create_broadcast: |client| client.broadcasts().create(&NewBroadcast::new(ID, "hi@acme.test", "Hello").text("It works"));

@@ -8,15 +8,10 @@
 //! This applies wherever the text occurs, even if it only looks like a tag: a missed one would be worse than a changed email that quotes
 //! HTML without escaping it. Everything else stays unchanged, and the source is shown unmodified.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
-use percent_encoding::percent_decode_str;
 
+use crate::content::inline_images::{Embedded, Pictures, References};
 use crate::wire::cancel::Cancellation;
 
 /// The maximum number of bytes of embedded images; further ones are omitted.
@@ -38,9 +33,6 @@ const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[d
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'";
 
-/// The images of an email by content ID: media type and content.
-pub(in crate::inbox) type Pictures = HashMap<String, (String, Bytes)>;
-
 /// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any as `cid:…`.
 /// Returns `None` if the client disconnects meanwhile.
 pub(in crate::inbox) fn document(
@@ -52,8 +44,8 @@ pub(in crate::inbox) fn document(
     let mut page = String::with_capacity(html.len() + PREAMBLE.len());
     page.push_str(before);
     page.push_str(PREAMBLE);
-    let mut embedded = Embedded::new(pictures);
-    let mut references = References { end: rest.len() };
+    let mut embedded = Embedded::new(pictures, MAX_PICTURES);
+    let mut references = References::of(rest);
     for step in 0_usize.. {
         if step.is_multiple_of(CHECK_INTERVAL) && canceled.is_canceled() {
             return None;
@@ -83,29 +75,6 @@ pub(in crate::inbox) fn document(
     }
     page.push_str(rest);
     Some(page)
-}
-
-/// The images embedded in a document, within the size limit.
-struct Embedded<F> {
-    source: Option<F>,
-    pictures: Pictures,
-    left: usize,
-}
-
-impl<F: FnOnce() -> Pictures> Embedded<F> {
-    fn new(source: F) -> Self {
-        Self { source: Some(source), pictures: Pictures::new(), left: MAX_PICTURES }
-    }
-
-    fn picture(&mut self, id: &str) -> Option<String> {
-        if let Some(source) = self.source.take() {
-            self.pictures = source();
-        }
-        let (kind, bytes) = self.pictures.get(id).filter(|(kind, _)| is_picture(kind))?;
-        let size = "data:;base64,".len() + kind.len() + bytes.len().div_ceil(3) * 4;
-        self.left = self.left.checked_sub(size)?;
-        Some(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
-    }
 }
 
 /// The end of the document type, or 0 if there is none; white space and comments may precede it.
@@ -149,35 +118,6 @@ fn link(before: &str, text: &str) -> Option<usize> {
     (!stays).then(|| text.len() - value.len())
 }
 
-/// Finds references in a single pass.
-struct References {
-    /// The number of bytes up to the next character that can't be part of an ID.
-    end: usize,
-}
-
-impl References {
-    /// The reference `cid:…` that starts here, and its ID.
-    fn content_id<'a>(&mut self, text: &'a str) -> Option<(&'a str, Cow<'a, str>)> {
-        let id = text.get(..4).filter(|scheme| scheme.eq_ignore_ascii_case("cid:")).map(|_| &text[4..])?;
-        if self.end > id.len() {
-            let ends = |char: char| char.is_ascii_whitespace() || "\"'<>()\\;,&".contains(char);
-            self.end = id.find(ends).map_or(0, |end| id.len() - end);
-        }
-        let id = &id[..id.len() - self.end];
-        // No ID is longer than a header line.
-        let fits = !id.is_empty() && id.len() <= 998;
-        fits.then(|| (&text[..4 + id.len()], percent_decode_str(id).decode_utf8_lossy()))
-    }
-}
-
-/// Whether this is a plain media type of an image.
-fn is_picture(kind: &str) -> bool {
-    kind.strip_prefix("image/").is_some_and(|subtype| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-');
-        !subtype.is_empty() && subtype.bytes().all(fits)
-    })
-}
-
 pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(page));
     let headers = response.headers_mut();
@@ -196,6 +136,8 @@ pub(in crate::inbox) fn response(page: String) -> Response<Bytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
 
     fn shown(html: &str, id: &str, kind: &str, bytes: Bytes) -> String {

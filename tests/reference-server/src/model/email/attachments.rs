@@ -7,7 +7,9 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use url::Url;
+use uuid::Uuid;
 
 use crate::mime::limits::{MAX_WORD, is_plain};
 use crate::mime::{self, NotParsed};
@@ -50,6 +52,14 @@ impl Size for Attachment {
         };
         content + self.filename.heap_size() + self.content_type.heap_size() + self.content_id.heap_size()
     }
+}
+
+/// The ID of an email's attachment, by its index: derived from the email's ID, so that nothing is stored for it.
+pub(crate) fn id_of(email: Uuid, index: usize) -> Uuid {
+    let index = u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes();
+    let digest =
+        Sha256::new().chain_update("attachment\n").chain_update(email).chain_update(index).finalize();
+    uuid::Builder::from_custom_bytes(*digest.first_chunk().unwrap_or(&[0; 16])).into_uuid()
 }
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(

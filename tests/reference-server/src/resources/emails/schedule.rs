@@ -4,8 +4,6 @@
 //! with 403 `validation_error`, this service's error for an operation that the state forbids. Both are idempotent: canceling a canceled
 //! email responds the same again.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
@@ -13,6 +11,7 @@ use crate::context::Context;
 use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::{Email, Event};
+use crate::resources::emails::find;
 use crate::state::event_bus::BusEventKind;
 use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
@@ -41,12 +40,6 @@ pub(crate) fn cancel(context: &Context<'_>) -> Answer {
     let canceled = BusEventKind::EmailEvent { email: email.id, event: Event::Canceled.as_str() };
     context.state.event_bus.publish(&context.tenant.name, canceled);
     Ok(reference(&email))
-}
-
-fn find(context: &Context<'_>) -> Result<Arc<Email>, Problem> {
-    let id = context.id("an email")?;
-    let email = lock(&context.tenant.emails).get(id).cloned();
-    email.ok_or_else(|| Problem::not_found("Email not found."))
 }
 
 fn refused(what: &str, event: Event) -> Problem {

@@ -1,0 +1,45 @@
+//! `received reply`: answers a received email.
+
+use super::answer::{self, Plan};
+use crate::actions::trace;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+
+/// Reply to a received email
+///
+/// The reply goes to the Reply-To addresses, or to the sender. Its headers In-Reply-To and References keep it in the thread; the original isn't quoted.
+///
+/// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --text 'We are looking into it.'\n  \
+    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --all")]
+pub(crate) struct Args {
+    /// ID of the received email
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Reply to the other recipients too, except the sender of the reply and the addresses that received the email
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    answer: answer::Args,
+}
+
+/// Sends the reply or shows the request.
+pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
+    let Args { id, all, answer } = args;
+    let mut flags = Flags::default();
+    flags.help("posthaste received reply ID --from 'You <you@yours.test>' --text '…'");
+    let plan = Plan::read(answer, None, &mut flags, context)?;
+    if !plan.has_body() {
+        flags.missing("--text or --html");
+    }
+    flags.finish()?;
+    let client = context.client()?;
+    let email =
+        trace::execute(context, || client.received().get(id.as_str()).html_format("cid")).await?.value;
+    let from = plan.from.as_str();
+    let reply = if all { email.reply_all(from) } else { email.reply(from) };
+    plan.send(reply, context).await
+}

@@ -1,0 +1,184 @@
+//! Forwarding of received emails.
+
+use std::{
+    future::{Future, IntoFuture},
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use tokio::io::AsyncWrite;
+
+use super::{
+    record::{HtmlFormat, ReceivedEmail},
+    reply::{NO_SUBJECT, one_line, titled},
+};
+use crate::{
+    client::Client,
+    error::{Error, Result},
+    problem::{Problem, limits},
+    resources::{
+        emails::{Attachment, Email},
+        shared::EmailAttachment,
+    },
+    types::ReceivedEmailId,
+};
+
+/// The maximum size of all attachments of an email in bytes, before Base64.
+const MAX_BYTES: u64 = limits::ATTACHMENTS_ENCODED_BYTES / 4 * 3;
+
+/// A lazy preparation of an [`Email`] from a received one: `.await` it.
+///
+/// It only reads, so it can be repeated: the same received email always leads to the same email, and the sends of both are one under the same
+/// idempotency key. (The specification has no operation for this.)
+///
+/// The downloads follow the rules of [`Received::download`](super::Received::download), and at most 30 MB are kept in memory, the maximum that can be sent.
+///
+/// # Errors
+/// Those of the calls; [`Error::Invalid`] if the attachments exceed 30 MB, or if the service has no raw message.
+#[derive(Debug)]
+#[must_use = "a forward does nothing until it is awaited"]
+pub struct Forward {
+    client: Client,
+    id: ReceivedEmailId,
+    as_attachment: bool,
+}
+
+impl Forward {
+    pub(super) fn new(client: &Client, id: ReceivedEmailId, as_attachment: bool) -> Self {
+        Self { client: client.clone(), id, as_attachment }
+    }
+
+    /// Prepares the email and blocks the thread until it is complete (feature `blocking`).
+    ///
+    /// # Errors
+    /// Those of the preparation.
+    #[cfg(feature = "blocking")]
+    pub fn blocking(self) -> Result<Email> {
+        crate::client::wait_for(self.into_future())
+    }
+
+    async fn prepare(self) -> Result<Email> {
+        let received = self.client.received();
+        let email = received.get(&self.id).html_format(HtmlFormat::Cid).await?;
+        if self.as_attachment { self.attached(&email).await } else { self.copied(&email).await }
+    }
+
+    async fn attached(&self, email: &ReceivedEmail) -> Result<Email> {
+        let raw = email.raw.as_ref().filter(|raw| !raw.download_url.is_empty()).ok_or_else(|| {
+            Problem::new(
+                "/raw",
+                "required",
+                "an email must have its raw message to be forwarded as an attachment",
+            )
+        })?;
+        let content = self.download(&raw.download_url, &mut 0).await?;
+        let file = Attachment::from_bytes("forwarded_message.eml", content).content_type("message/rfc822");
+        Ok(Email::default().subject(titled("Fwd:", email.subject.as_deref())).attach(file))
+    }
+
+    async fn copied(&self, email: &ReceivedEmail) -> Result<Email> {
+        let subject = one_line(email.subject.as_deref().unwrap_or_default());
+        let mut copy = Email::default().subject(if subject.is_empty() { NO_SUBJECT } else { &subject });
+        let filled = |body: &Option<String>| body.clone().filter(|body| !body.is_empty());
+        copy = filled(&email.html).into_iter().fold(copy, Email::html);
+        copy = filled(&email.text).into_iter().fold(copy, Email::text);
+        if copy.fields().html.is_none() && copy.fields().text.is_none() {
+            // An email must have a body, even if it only brings its attachments.
+            copy = copy.text(" ");
+        }
+        let files: Vec<_> = self.client.received().attachments(&self.id).stream().try_collect().await?;
+        // Known to be too large before anything is downloaded.
+        let announced =
+            files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.size.unwrap_or_default()));
+        if announced > MAX_BYTES {
+            return Err(too_large(announced));
+        }
+        let mut downloaded = 0;
+        for file in &files {
+            let content = self.download(&file.download_url, &mut downloaded).await?;
+            copy = copy.attach(attachment(file, content));
+        }
+        Ok(copy)
+    }
+
+    /// Downloads a file, unless all files together exceed what can be sent.
+    async fn download(&self, url: &str, downloaded: &mut u64) -> Result<Bytes> {
+        let mut content = Limited { bytes: Vec::new(), left: MAX_BYTES - *downloaded };
+        match self.client.received().download(url).write_to(&mut content).await {
+            Ok(size) => *downloaded += size,
+            Err(Error::Write(_)) => return Err(too_large(MAX_BYTES + 1)),
+            Err(error) => return Err(error),
+        }
+        Ok(content.bytes.into())
+    }
+}
+
+impl IntoFuture for Forward {
+    type Output = Result<Email>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Result<Email>> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.prepare())
+    }
+}
+
+fn too_large(found: u64) -> Error {
+    let rule = "the attachments of a forwarded email must have at most 30 MB in total (40 MB after Base64)";
+    Problem::new("/attachments", "size", rule).found(format_args!("at least {found} bytes")).into()
+}
+
+/// The attachment of a copy. The sender chose all fields: what no email can have is left out.
+fn attachment(file: &EmailAttachment, content: Bytes) -> Attachment {
+    let name = one_line(file.filename.as_deref().unwrap_or_default());
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let copy = Attachment::from_bytes(if name.is_empty() { "attachment" } else { name }, content);
+    let content_type = file.content_type.as_deref().filter(|kind| is_media_type(kind));
+    let copy = content_type.into_iter().fold(copy, Attachment::content_type);
+    let id = file.content_id.as_deref().map(|id| id.trim_matches(['<', '>']));
+    let id = id.filter(|id| {
+        !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'))
+    });
+    id.into_iter().fold(copy, Attachment::content_id)
+}
+
+/// Whether this is `type/subtype`, and not `multipart`, which no file is (RFC 2046).
+fn is_media_type(text: &str) -> bool {
+    let token = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
+    };
+    text.split_once('/').is_some_and(|(kind, subtype)| {
+        token(kind) && token(subtype) && !kind.eq_ignore_ascii_case("multipart")
+    })
+}
+
+/// A buffer that rejects what exceeds its limit.
+struct Limited {
+    bytes: Vec<u8>,
+    left: u64,
+}
+
+impl AsyncWrite for Limited {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        Poll::Ready(left.map_or_else(
+            || Err(io::Error::from(io::ErrorKind::FileTooLarge)),
+            |left| {
+                self.left = left;
+                self.bytes.extend_from_slice(bytes);
+                Ok(bytes.len())
+            },
+        ))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,164 @@
+//! Forwarding of received emails whose files are on another host.
+
+use posthaste::{Error, HtmlFormat};
+use serde_json::{Value, json};
+
+use super::script::{Script, Step};
+
+fn email() -> Value {
+    json!({
+        "object": "email", "id": "e1", "subject": "Hi", "text": "It works", "html": null,
+        "raw": { "download_url": "https://files.other.test/raw?signature=1" },
+    })
+}
+
+fn list(files: &Value) -> Step {
+    Step::Answer(200, json!({ "object": "list", "has_more": false, "data": files }))
+}
+
+fn file(url: &str, more: Value) -> Value {
+    let mut file = json!({ "id": "a1", "download_url": url });
+    for (name, value) in more.as_object().unwrap() {
+        file[name] = value.clone();
+    }
+    file
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_files_are_fetched_without_the_credential() {
+    let url = "https://files.other.test/a?signature=1";
+    let script = Script::of([
+        Step::Answer(200, email()),
+        list(&json!([file(url, json!({}))])),
+        Step::Text(200, "bytes"),
+    ])
+    .odd();
+    let client = script.client();
+    let copy = client.received().forward("e1").await.unwrap();
+    assert_eq!(copy.fields().attachments[0].size(), Some(5));
+    let seen = script.seen();
+    assert!(
+        seen[0].url.ends_with(&format!("/emails/receiving/e1?html_format={}", HtmlFormat::Cid)),
+        "{}",
+        seen[0].url
+    );
+    assert!(seen[1].header("authorization").ends_with("re_test"));
+    assert_eq!((seen[2].url.as_str(), seen[2].header("authorization")), (url, ""));
+
+    let script =
+        Script::of([Step::Answer(200, email()), Step::Text(200, "Subject: Hi\r\n\r\nIt works")]).odd();
+    let wrapped = script.client().received().forward_as_attachment("e1").await.unwrap();
+    let attached = serde_json::to_value(&wrapped.from("a@x.test").to("b@x.test").text("x")).unwrap();
+    assert_eq!(attached["attachments"][0]["content_type"], "message/rfc822");
+    assert_eq!((script.seen()[1].header("authorization"), &attached["subject"]), ("", &json!("Fwd: Hi")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hostile_files_and_urls_never_reach_the_copy() {
+    for (fields, name, kind, id) in [
+        (
+            json!({ "filename": "../../etc/passwd", "content_id": "<logo@x>" }),
+            "passwd",
+            json!(null),
+            json!("logo@x"),
+        ),
+        (
+            json!({ "filename": "a\r\nb\u{0}.txt", "content_type": "text/plain" }),
+            "a  b .txt",
+            json!("text/plain"),
+            json!(null),
+        ),
+        (
+            json!({ "filename": "x/", "content_type": "multipart/mixed" }),
+            "attachment",
+            json!(null),
+            json!(null),
+        ),
+        (
+            json!({ "filename": null, "content_type": "text", "content_id": "" }),
+            "attachment",
+            json!(null),
+            json!(null),
+        ),
+        (
+            json!({ "filename": "Größe 🎉.pdf", "content_id": "<a b>", "content_type": "text/x;y=\"\r\n\"" }),
+            "Größe 🎉.pdf",
+            json!(null),
+            json!(null),
+        ),
+        (json!({ "filename": "a", "content_id": "é" }), "a", json!(null), json!(null)),
+    ] {
+        let files = json!([file("http://127.0.0.1:9/x", fields.clone())]);
+        let script = Script::of([Step::Answer(200, email()), list(&files), Step::Text(200, "x")]).odd();
+        let copy = script.client().received().forward("e1").await.unwrap().from("a@x.test").to("b@x.test");
+        assert!(copy.check().is_ok(), "{fields}");
+        let attachment = serde_json::to_value(&copy).unwrap()["attachments"][0].clone();
+        let found = ["filename", "content_type", "content_id"].map(|field| attachment[field].clone());
+        assert_eq!(found, [json!(name), kind, id], "{fields}");
+    }
+    for url in ["", "file:///etc/passwd", "/relative"] {
+        let script = Script::of([Step::Answer(200, email()), list(&json!([file(url, json!({}))]))]).odd();
+        let error = script.client().received().forward("e1").await.unwrap_err();
+        assert!(matches!(error, Error::Invalid(_)), "{url}: {error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any_download() {
+    let files = json!([
+        file("http://127.0.0.1:9/a", json!({ "size": 31_000_000 })),
+        file("http://127.0.0.1:9/b", json!({ "size": u64::MAX })),
+    ]);
+    let script = Script::of([Step::Answer(200, email()), list(&files)]).odd();
+    let Error::Invalid(problems) = script.client().received().forward("e1").await.unwrap_err() else {
+        panic!()
+    };
+    assert_eq!((problems[0].path.as_str(), problems[0].code), ("/attachments", "size"));
+    for raw in [json!(null), json!({ "download_url": "" })] {
+        let mut email = email();
+        email["raw"] = raw;
+        let script = Script::of([Step::Answer(200, email)]).odd();
+        let error = script.client().received().forward_as_attachment("e1").await.unwrap_err();
+        let Error::Invalid(problems) = error else { panic!("{error}") };
+        assert_eq!((problems[0].path.as_str(), problems[0].code), ("/raw", "required"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_understated_size_does_not_exceed_the_limit() {
+    let large = "x".repeat(16 << 20).leak();
+    let files = json!([
+        file("http://127.0.0.1:9/a", json!({ "size": 1 })),
+        file("http://127.0.0.1:9/b", json!({ "size": 1 })),
+    ]);
+    let script = Script::of([
+        Step::Answer(200, email()),
+        list(&files),
+        Step::Text(200, large),
+        Step::Text(200, large),
+    ])
+    .odd();
+    let Error::Invalid(problems) = script.client().received().forward("e1").await.unwrap_err() else {
+        panic!()
+    };
+    assert_eq!((problems[0].path.as_str(), problems[0].code), ("/attachments", "size"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_request_ends_the_preparation() {
+    let missing = json!({ "statusCode": 404, "name": "not_found", "message": "x" });
+    for steps in [
+        vec![Step::Answer(404, missing.clone())],
+        vec![Step::Answer(200, email()), Step::Answer(404, missing.clone())],
+        vec![
+            Step::Answer(200, email()),
+            list(&json!([file("http://127.0.0.1:9/a", json!({}))])),
+            Step::Answer(403, missing.clone()),
+        ],
+    ] {
+        let script = Script::of(steps).odd();
+        let error = script.client().received().forward("e1").await.unwrap_err();
+        assert!(matches!(error, Error::Api(_)), "{error}");
+        assert!(script.seen().iter().all(|seen| seen.method == "GET"));
+    }
+}

@@ -1,0 +1,159 @@
+//! What the attachments of sent and received emails have in common: their responses, and signed download URLs, valid for an hour.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::store::ledger::Ledger;
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::timestamp::iso;
+
+/// The lifetime of a download URL. The specification says that it is limited, without a value.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+
+/// The emails that a download URL is valid for.
+#[derive(Clone, Copy)]
+pub(crate) enum Folder {
+    Sent,
+    Received,
+}
+
+impl Folder {
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::Sent => "sent attachment",
+            Self::Received => "received",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Sent => "files",
+            Self::Received => "received",
+        }
+    }
+}
+
+/// `SPEC.md`, Received-email attachment (list item).
+#[derive(Serialize)]
+struct Detail<T> {
+    #[serde(flatten)]
+    item: T,
+    download_url: String,
+    expires_at: String,
+}
+
+#[derive(Serialize)]
+struct Record<T> {
+    object: &'static str,
+    #[serde(flatten)]
+    detail: Detail<T>,
+}
+
+/// Responds with a page of an email's attachments, mode B, in the order of the message.
+pub(super) fn page<T: Clone + Serialize>(
+    context: &Context<'_>,
+    links: &Links<'_>,
+    items: Vec<(Uuid, T)>,
+) -> Answer {
+    let window = context.window(Mode::B)?;
+    // A ledger lists the newest first; a message lists the first part first.
+    let mut ledger = Ledger::new();
+    for (id, item) in items.into_iter().rev() {
+        ledger.insert(id, (id, item));
+    }
+    let page = window.page_where(&ledger, |_| true)?;
+    Ok(list(&page.map(|(id, item)| links.detail(id, item))))
+}
+
+/// Responds with the attachment of the second path parameter.
+pub(super) fn one<T: Serialize>(context: &Context<'_>, links: &Links<'_>, items: Vec<(Uuid, T)>) -> Answer {
+    let id = context.id_at(1, "an attachment")?;
+    let item = items.into_iter().find(|(known, _)| *known == id);
+    let (_, item) = item.ok_or_else(|| Problem::not_found("Attachment not found."))?;
+    Ok(json(StatusCode::OK, &Record { object: "attachment", detail: links.detail(id, item) }))
+}
+
+/// Creates the signed download URLs of one email.
+pub(super) struct Links<'a> {
+    state: &'a State,
+    folder: Folder,
+    email: Uuid,
+    expires_at: Timestamp,
+}
+
+impl<'a> Links<'a> {
+    pub(super) fn now(state: &'a State, folder: Folder, email: Uuid) -> Self {
+        let expires_at = state.clock.now().checked_add(LIFETIME).unwrap_or(Timestamp::MAX);
+        Self { state, folder, email, expires_at }
+    }
+
+    pub(super) fn expires_at(&self) -> Timestamp {
+        self.expires_at
+    }
+
+    pub(super) fn to(&self, attachment: Uuid) -> String {
+        let mut bytes = Vec::with_capacity(40);
+        bytes.extend(self.email.as_bytes());
+        bytes.extend(attachment.as_bytes());
+        bytes.extend(self.expires_at.as_millisecond().to_be_bytes());
+        let (links, folder) = (&self.state.links, self.folder);
+        format!("{}/_/{}/{}", links.address(), folder.path(), links.seal(folder.purpose(), &bytes))
+    }
+
+    fn detail<T>(&self, id: Uuid, item: T) -> Detail<T> {
+        Detail { item, download_url: self.to(id), expires_at: iso(self.expires_at) }
+    }
+}
+
+/// A file to download.
+pub(crate) struct File {
+    pub(crate) filename: String,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// The target of a download URL.
+pub(super) struct Target {
+    pub(super) tenant: Arc<Tenant>,
+    pub(super) email: Uuid,
+    pub(super) attachment: Uuid,
+}
+
+/// Resolves the token of a download URL, if it is valid and not expired.
+pub(super) fn target(state: &State, folder: Folder, token: &str) -> Result<Target, Problem> {
+    let bytes = state.links.open(folder.purpose(), token);
+    let (email, attachment, until) = bytes.as_deref().and_then(take_apart).ok_or_else(|| {
+        refused("invalid_link", "This download URL is not signed by this service, or was modified.")
+    })?;
+    if state.clock.now().as_millisecond() >= until {
+        return Err(refused("expired_link", "This download URL has expired; request the attachment again."));
+    }
+    let tenant = state.tenants.owner(email).ok_or_else(gone)?;
+    Ok(Target { tenant, email, attachment })
+}
+
+/// The error of a link to an email that was deleted.
+pub(super) fn gone() -> Problem {
+    Problem::not_found("The email no longer exists.")
+}
+
+fn refused(name: &'static str, message: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, name, message)
+}
+
+fn take_apart(bytes: &[u8]) -> Option<(Uuid, Uuid, i64)> {
+    let (email, rest) = bytes.split_at_checked(16)?;
+    let (attachment, until) = rest.split_at_checked(16)?;
+    let until = i64::from_be_bytes(until.try_into().ok()?);
+    Some((Uuid::from_slice(email).ok()?, Uuid::from_slice(attachment).ok()?, until))
+}

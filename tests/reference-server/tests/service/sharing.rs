@@ -1,0 +1,185 @@
+//! Links to emails: `POST /emails/{email_id}/share`, and their pages.
+
+use http::Method;
+use posthaste_reference_server::Settings;
+use serde_json::{Value, json};
+
+use crate::persistence::{close, open};
+use crate::support::{Answer, KEY, Sandbox, email, email_with};
+
+fn share(sandbox: &Sandbox, id: &str, body: &Value) -> Answer {
+    sandbox.post(&format!("/emails/{id}/share"), body)
+}
+
+fn link(sandbox: &Sandbox, id: &str) -> String {
+    let shared = sandbox.ask(Method::POST, format!("/emails/{id}/share")).send("");
+    assert_eq!(shared.status, 200, "{}", shared.text());
+    shared.json()["url"].as_str().unwrap().strip_prefix("http://sandbox.invalid").unwrap().to_owned()
+}
+
+fn visit(sandbox: &Sandbox, path: impl Into<String>) -> Answer {
+    sandbox.ask(Method::GET, path).no_key().send("")
+}
+
+const HOSTILE: &str = "From: <a@x.test>\r\nTo: in@acme.test\r\nSubject: =?utf-8?q?=3Cscript=3Ealert(1)=3C/script=3E?=\r\n\
+    MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=m\r\n\r\n\
+    --m\r\nContent-Type: text/html\r\n\r\n<script>alert(1)</script><img src=https://evil.test/x><base href=https://evil.test><a href=https://evil.test>x</a>\r\n\
+    --m\r\nContent-Type: text/html\r\nContent-Disposition: attachment; filename=\"<b>.html\"\r\n\r\n<script>alert(2)</script>\r\n--m--\r\n";
+
+#[test]
+fn a_link_shows_the_email_until_it_expires() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email_with("bcc", "secret@example.com"));
+    let shared = share(&sandbox, &id, &json!({"expires_in": "1h 30m"}));
+    assert_eq!(
+        (shared.status.as_u16(), &shared.json()["object"], &shared.json()["id"]),
+        (200, &json!("email"), &json!(id))
+    );
+    let url = shared.json()["url"].as_str().unwrap().to_owned();
+    let path = url.strip_prefix("http://sandbox.invalid").unwrap();
+    let page = visit(&sandbox, path);
+    assert_eq!(page.status, 200);
+    for text in ["<h1>Hello</h1>", "Acme &lt;hi@acme.test&gt;", "ada@example.com", "<pre>It works</pre>"] {
+        assert!(page.text().contains(text), "{text}: {}", page.text());
+    }
+    assert!(!page.text().contains("secret@") && !page.text().contains(KEY), "{}", page.text());
+    sandbox.advance(5_399);
+    assert_eq!(visit(&sandbox, path).status, 200);
+    sandbox.advance(1);
+    for path in [path.to_owned(), format!("{path}/html"), format!("{path}/files/0")] {
+        let expired = visit(&sandbox, path);
+        assert_eq!((expired.status.as_u16(), expired.name().as_str()), (403, "expired_link"));
+    }
+    let path = link(&sandbox, &id);
+    sandbox.advance(48 * 3_600 - 1);
+    assert_eq!(visit(&sandbox, &path).status, 200);
+    sandbox.advance(1);
+    assert_eq!(visit(&sandbox, &path).status, 403);
+}
+
+#[test]
+fn lifetimes_are_durations_in_words_of_at_most_48_hours() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.sent(&email());
+    for expires_in in ["10m", "2 hours", "1 day", "1h 30m", "48h", "2 days", "1 second"] {
+        assert_eq!(share(&sandbox, &id, &json!({ "expires_in": expires_in })).status, 200, "{expires_in}");
+    }
+    assert_eq!(share(&sandbox, &id, &json!({ "expires_in": null })).status, 200);
+    for expires_in in
+        [json!("48h 1s"), json!("3 days"), json!("0h"), json!("soon"), json!("PT5M"), json!(""), json!(60)]
+    {
+        let refused = share(&sandbox, &id, &json!({ "expires_in": expires_in }));
+        assert_eq!(
+            (refused.status.as_u16(), refused.name().as_str()),
+            (422, "validation_error"),
+            "{expires_in}"
+        );
+        assert!(refused.message().contains("`expires_in`"), "{}", refused.text());
+    }
+    let long = share(&sandbox, &id, &json!({"expires_in": "49 hours"}));
+    assert!(long.message().contains("`expires_in` must not exceed 48 hours"), "{}", long.text());
+}
+
+#[test]
+fn hostile_mail_is_inert_on_its_page() {
+    let sandbox = Sandbox::new();
+    let id = sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap();
+    let path = link(&sandbox, &id);
+    let page = visit(&sandbox, &path);
+    assert!(!page.text().contains("<script") && !page.text().contains("<b>"), "{}", page.text());
+    assert!(
+        page.text().contains("<iframe sandbox ") && page.text().contains("&lt;script&gt;"),
+        "{}",
+        page.text()
+    );
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.starts_with("default-src 'none';") && policy.contains("frame-ancestors 'none'"),
+        "{policy}"
+    );
+    assert_eq!(
+        (page.header("referrer-policy"), page.header("cache-control")),
+        (Some("no-referrer"), Some("no-store"))
+    );
+    let html = visit(&sandbox, format!("{path}/html"));
+    assert!(html.header("content-security-policy").unwrap().starts_with("sandbox; default-src 'none';"));
+    assert!(
+        !html.text().contains("<base href=https") && !html.text().contains("<a href=https"),
+        "{}",
+        html.text()
+    );
+    let file = visit(&sandbox, format!("{path}/files/0"));
+    assert_eq!(file.text().trim_end(), "<script>alert(2)</script>");
+    assert!(file.header("content-disposition").unwrap().starts_with("attachment;"));
+    assert!(file.header("content-security-policy").unwrap().starts_with("sandbox"));
+    assert_eq!(visit(&sandbox, format!("{path}/files/9")).status, 404);
+    for answer in [&page, &html, &file] {
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+}
+
+#[test]
+fn links_are_followed_from_anywhere_and_cannot_be_forged() {
+    let sandbox = Sandbox::new();
+    let (id, other) = (sandbox.sent(&email()), sandbox.sent(&email()));
+    let path = link(&sandbox, &id);
+    let foreign = sandbox.ask(Method::GET, path.clone()).no_key();
+    let foreign =
+        foreign.header("sec-fetch-site", "cross-site").header("sec-fetch-mode", "navigate").send("");
+    assert_eq!(foreign.status, 200);
+    let rebound = sandbox.ask(Method::GET, path.clone()).no_key().header("host", "evil.test").send("");
+    assert_eq!(rebound.status, 403);
+    let mut forged = path.clone().into_bytes();
+    let last = forged.len() - 2;
+    forged[last] = if forged[last] == b'A' { b'B' } else { b'A' };
+    let forged = visit(&sandbox, String::from_utf8(forged).unwrap());
+    assert_eq!((forged.status.as_u16(), forged.name().as_str()), (403, "invalid_link"));
+    // The token of a file is none of a page.
+    let file = sandbox.sent(&email_with("attachments", json!([{"content": "YQ=="}])));
+    let file = sandbox.get(format!("/emails/{file}/attachments")).json()["data"][0]["download_url"].clone();
+    let token = file.as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    assert_eq!(visit(&sandbox, format!("/_/shared/{token}")).status, 403);
+    assert_ne!(link(&sandbox, &other), path);
+}
+
+#[test]
+fn unsent_emails_are_shared_and_deleted_ones_are_not() {
+    let sandbox = Sandbox::new();
+    let mut scheduled = email_with("scheduled_at", "2026-03-02T13:00:00Z");
+    scheduled["html"] = "<p>Later</p>".into();
+    let path = link(&sandbox, &sandbox.sent(&scheduled));
+    assert!(visit(&sandbox, format!("{path}/html")).text().ends_with("<p>Later</p>"));
+    sandbox.advance(3_600);
+    assert!(visit(&sandbox, format!("{path}/html")).text().ends_with("<p>Later</p>"));
+    let none = "8b3c4d5e-0000-4000-8000-000000000000";
+    let missing = share(&sandbox, none, &json!({}));
+    assert_eq!((missing.status.as_u16(), missing.message().as_str()), (404, "Email not found."));
+    assert_eq!(share(&sandbox, "x", &json!({})).name(), "invalid_parameter");
+    let id = sandbox.sent(&email());
+    let foreign = sandbox.ask(Method::POST, format!("/emails/{id}/share")).key("sb_other").send("");
+    assert_eq!(foreign.status, 404);
+    let sending = sandbox.ask(Method::POST, format!("/emails/{id}/share")).key("sb_test_sending").send("");
+    assert_eq!(sending.name(), "restricted_api_key");
+    let path = link(&sandbox, &id);
+    sandbox.ask(Method::POST, "/_/reset").send("");
+    assert_eq!(visit(&sandbox, &path).status, 404);
+    let small = Sandbox::with(&Settings { keep_mails: 1, ..Settings::default() });
+    let path = link(&small, &small.sent(&email()));
+    small.sent(&email());
+    assert_eq!(visit(&small, &path).status, 404);
+}
+
+#[test]
+fn links_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let sent = link(&sandbox, &sandbox.sent(&email()));
+    let received = link(&sandbox, &sandbox.service.receive(KEY, &["in@acme.test"], HOSTILE).unwrap());
+    close(sandbox, persistence);
+    let (sandbox, persistence) = open(folder.path());
+    assert_eq!(
+        (visit(&sandbox, sent).status.as_u16(), visit(&sandbox, received).status.as_u16()),
+        (200, 200)
+    );
+    close(sandbox, persistence);
+}
