@@ -115,9 +115,7 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{
-    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};

@@ -72,8 +72,8 @@ pub(super) fn send_email(
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match known(given, facts)? {
-            // Template variables are strings and numbers only.
-            Value::Bool(yes) => Value::String(yes.to_string()),
+            // Template variables are strings and numbers only; the others are rendered as JSON.
+            value @ (Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Value::String(value.to_string()),
             value => value,
         };
         Some((key.clone(), value))
@@ -88,6 +88,9 @@ pub(super) fn send_email(
         if let Some(value) = value {
             email[field] = Value::String(value.clone());
         }
+    }
+    if let Some(topic) = action.topic {
+        email["topic_id"] = Value::String(topic.to_string());
     }
     let draft = Draft::parse(email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
