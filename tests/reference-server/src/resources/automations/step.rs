@@ -29,6 +29,7 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
         let value = match value {
             PropertyValue::Text(text) => Value::String(text.clone()),
             PropertyValue::Number(number) => Value::Number(number.clone()),
+            PropertyValue::Boolean(yes) => Value::Bool(*yes),
         };
         (key.clone(), value)
     });
@@ -155,9 +156,12 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
                 Value::Null => None,
                 Value::String(text) => Some(PropertyValue::Text(text)),
                 Value::Number(number) => Some(PropertyValue::Number(number)),
-                // Properties are strings and numbers only.
-                Value::Bool(yes) => Some(PropertyValue::Text(yes.to_string())),
-                other => return Err(format!("`{key}` must be a string, a number or null; found {other}.")),
+                Value::Bool(yes) => Some(PropertyValue::Boolean(yes)),
+                other => {
+                    return Err(format!(
+                        "`{key}` must be a string, a number, a boolean or null; found {other}."
+                    ));
+                }
             };
             contact_properties::check_value(tenant, key, value.as_ref())
                 .map_err(|reason| format!("`{key}` {reason}."))?;
