@@ -146,7 +146,7 @@ pub use resources::{
     },
     domains::{
         Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
-        RecordPurpose, RecordStatus, RecordType, Region, Tls,
+        ProxyStatus, RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,

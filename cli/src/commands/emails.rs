@@ -37,7 +37,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     match command {
         Command::Send(args) => send::run(send::plan(*args, context).await?, context).await,
-        Command::Batch(args) => batch::run(batch::plan(args, context)?, context).await,
+        Command::Batch(args) => batch::run(batch::plan(args, context).await?, context).await,
         Command::List(args) => list::run(args, context).await,
         Command::Get(args) => get::run(args, context).await,
         Command::Attachments(args) => attachments::run(args, context).await,

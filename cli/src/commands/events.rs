@@ -75,6 +75,9 @@ pub(crate) struct UpdateArgs {
     /// Payload field and its type: string, number, boolean or date; replaces all previous fields; repeatable
     #[arg(long, value_name = "KEY=TYPE")]
     field: Vec<String>,
+    /// All fields as one JSON object, replacing all previous fields: {"plan": "string", "seats": "number"}
+    #[arg(long, value_name = "JSON", conflicts_with = "clear")]
+    schema: Option<String>,
     /// Clear the schema, so that any payload is accepted
     #[arg(long, value_name = "FIELD", value_parser = Choices(&["schema"]), hide_possible_values = true)]
     clear: Option<String>,
@@ -132,19 +135,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     }
     // A placeholder if the name is missing, which has been reported.
     let mut event = NewEvent::new(name.unwrap_or_else(|| "missing".to_owned()));
-    if let Some(text) = &args.schema {
-        if let Some(field) = args.field.first() {
-            flags.wrong("exclusive", "--schema and --field can't be used together", "--field", field);
-        }
-        for (key, holds) in flags.object("--schema", 1, text) {
-            flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
-            match holds {
-                Value::String(holds) => event = event.field(key, PayloadType::from(holds)),
-                _ => flags.wrong("type", format!("the type of `{key}` must be a string"), "--schema", text),
-            }
-        }
-    }
-    for (key, holds) in fields(&args.field, &mut flags) {
+    for (key, holds) in all_fields(&args.field, args.schema.as_deref(), &mut flags) {
         event = event.field(key, holds);
     }
     flags.add_problems(event.check());
@@ -161,11 +152,11 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
 
 async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    let fields = fields(&args.field, &mut flags);
+    let fields = all_fields(&args.field, args.schema.as_deref(), &mut flags);
     let patch = match args.clear.as_deref() {
-        None if args.field.is_empty() => {
+        None if args.field.is_empty() && args.schema.is_none() => {
             flags.help("posthaste events update NAME --field plan=string");
-            flags.missing("--field or --clear schema");
+            flags.missing("--field, --schema or --clear schema");
             EventPatch::clear_schema()
         }
         None => EventPatch::schema(fields),
@@ -193,6 +184,23 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
     }
+}
+
+/// The fields of `--schema` or `--field`.
+fn all_fields(given: &[String], schema: Option<&str>, flags: &mut Flags) -> Vec<(String, PayloadType)> {
+    let Some(text) = schema else { return fields(given, flags) };
+    if let Some(field) = given.first() {
+        flags.wrong("exclusive", "--schema and --field can't be used together", "--field", field);
+    }
+    let mut found = Vec::new();
+    for (key, holds) in flags.object("--schema", 1, text) {
+        flags.field(&format!("/schema{}", json::pointer(&key)), "--schema", Some(text));
+        match holds {
+            Value::String(holds) => found.push((key, PayloadType::from(holds))),
+            _ => flags.wrong("type", format!("the type of `{key}` must be a string"), "--schema", text),
+        }
+    }
+    found
 }
 
 /// Parses `KEY=TYPE`; types are validated with the whole request.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use posthaste::{Client, ClientBuilder};
-use posthaste_reference_server::Settings;
+use posthaste_reference_server::{Compat, Settings};
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
@@ -67,6 +67,11 @@ pub(crate) struct ServerArgs {
     /// Emails per month (UTC) and key; sends beyond it get 429 monthly_quota_exceeded [default: no quota]
     #[arg(long, value_name = "N")]
     monthly_quota: Option<u64>,
+    /// Behavior where the specification and the public service differ: spec or live
+    ///
+    /// With live, emails of a batch can have `scheduled_at`.
+    #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true)]
+    compat: String,
     /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
@@ -119,6 +124,7 @@ impl ServerArgs {
             rate_limit: self.rate_limit,
             daily_quota: self.daily_quota,
             monthly_quota: self.monthly_quota,
+            compat: if self.compat == "live" { Compat::Live } else { Compat::Specification },
             strict_domains: self.strict_domains,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,

@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// HTML body from a file; - reads standard input
     #[arg(long, value_name = "PATH", help_heading = "Body")]
     html_file: Option<String>,
+    /// HTML body from a command's output, such as a renderer; nothing is sent if it fails
+    #[arg(long, value_name = "COMMAND", help_heading = "Body")]
+    pub(crate) html_command: Option<String>,
 }
 
 /// The bodies, from either source.
@@ -35,6 +38,11 @@ pub(crate) struct Bodies {
 }
 
 impl Args {
+    /// Whether a flag or a file gives the HTML.
+    pub(crate) fn has_html(&self) -> bool {
+        self.html.is_some() || self.html_file.is_some()
+    }
+
     /// Reads the files.
     pub(crate) fn read(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
         let mut unread = false;

@@ -46,7 +46,10 @@ fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
             &["contacts", "create", "a@x.test", "--properties", "[1]"][..],
             "--properties must be a JSON object",
         ),
-        (&["contacts", "create", "a@x.test", "--properties", r#"{"a": [1]}"#], "JSON string or number"),
+        (
+            &["contacts", "create", "a@x.test", "--properties", r#"{"a": [1]}"#],
+            "JSON string, number or boolean",
+        ),
         (
             &["contacts", "create", "a@x.test", "--properties", r#"{"a":1}"#, "--property", "a=1"],
             "is repeated",
@@ -190,5 +193,180 @@ fn a_missing_main_field_of_create_is_reported_by_its_argument() {
             _ => "NAME",
         };
         assert_eq!(missing(noun, more), json!([argument]), "{noun}");
+    }
+}
+
+#[test]
+fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_a_schema() {
+    let topic = "b6d24b8e-af0b-4c3c-be0c-359bbd97381e";
+    let topics = json!([{"id": topic, "subscription": "opt_out"}]).to_string();
+    let update = ["contacts", "update-topics", "ada@example.com", "--topics"];
+    let other = ["--opt-in", "5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19"];
+    let sent = body(&[&update[..], &[&topics], &other].concat());
+    let sent = sent.get("topics").unwrap_or(&sent);
+    assert_eq!(sent.as_array().unwrap().len(), 2);
+    assert!(sent.as_array().unwrap().contains(&json!({"id": topic, "subscription": "opt_out"})));
+
+    let steps = json!([
+        {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
+        {"key": "pause", "type": "delay", "config": {"duration": "1 day"}},
+    ]);
+    let connections = json!([{"from": "start", "to": "pause"}]);
+    let (steps_json, connections_json) = (steps.to_string(), connections.to_string());
+    let lists = ["--steps", &steps_json, "--connections", &connections_json];
+    let created = body(&[&["automations", "create", "Welcome"][..], &lists].concat());
+    assert_eq!(created, json!({"name": "Welcome", "steps": steps, "connections": connections}));
+    let updated = body(&[&["automations", "update", topic][..], &lists].concat());
+    assert_eq!(updated, json!({"steps": steps, "connections": connections}));
+    let schema = body(&["events", "update", "user.created", "--schema", r#"{"plan": "string"}"#]);
+    assert_eq!(schema, json!({"schema": {"plan": "string"}}));
+
+    let wrong_step = json!([{"key": "start", "type": "sleep", "config": {}}]).to_string();
+    for (arguments, parts) in [
+        (
+            &["contacts", "update-topics", "a@x.test", "--topics", "{}"][..],
+            &["--topics must be a JSON array"][..],
+        ),
+        (&[&update[..], &[&topics, "--opt-in", topic]].concat(), &["is repeated"]),
+        (
+            &["automations", "create", "W", "--steps", "{}", "--connections", "[]"],
+            &["--steps must be a JSON array"],
+        ),
+        (
+            &["automations", "create", "W", "--steps", "[", "--connections", "[{\"a\":1,\"a\":2}]"],
+            &["--steps", "a key is repeated"],
+        ),
+        (
+            &["automations", "create", "W", "--steps", &wrong_step, "--connections", "[]"],
+            &["--steps", "sleep"],
+        ),
+        (&["automations", "create", "W", "--steps", "[]"], &["--connections"]),
+        (&["automations", "create", "W"], &["--definition"]),
+        (&["events", "update", "e", "--schema", "{}", "--field", "a=string"], &["can't be used together"]),
+    ] {
+        let stderr = Posthaste::new().run(arguments).fails(2);
+        assert!(parts.iter().all(|part| stderr.contains(part)), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn one_click_unsubscribe_headers_come_from_one_flag() {
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "s",
+        "--text",
+        "t",
+    ];
+    let sent =
+        body(&[&send[..], &["--list-unsubscribe", "https://acme.test/u?t=1", "--header", "X-A: b"]].concat());
+    assert_eq!(
+        sent["headers"],
+        json!({"List-Unsubscribe": "<https://acme.test/u?t=1>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-A": "b"})
+    );
+    for url in ["http://acme.test/u", "mailto:leave@acme.test", "x"] {
+        let stderr = Posthaste::new().run(&[&send[..], &["--list-unsubscribe", url]].concat()).fails(2);
+        assert!(stderr.contains("https URL") && stderr.contains("--list-unsubscribe"), "{stderr}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn every_command_with_an_html_body_takes_it_from_a_command() {
+    let segment = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
+    let broadcast =
+        ["broadcasts", "create", "--segment-id", segment, "--from", "hi@acme.test", "--subject", "s"];
+    for command in [
+        &broadcast[..],
+        &["broadcasts", "update", segment],
+        &["templates", "create", "Welcome"],
+        &["templates", "update", "welcome"],
+    ] {
+        let render = |renderer: &'static str, more: &[&'static str]| {
+            [command, &["--html-command", renderer], more].concat()
+        };
+        assert_eq!(body(&render("printf '<p>%s</p>' Hello", &[]))["html"], "<p>Hello</p>", "{command:?}");
+        for (renderer, more, part) in [
+            ("echo broken >&2; exit 7", &[][..], "broken"),
+            ("printf '\\377'", &[], "isn't UTF-8"),
+            ("echo x", &["--html", "y"], "can't be used with --html"),
+        ] {
+            let stderr = Posthaste::new().run(&render(renderer, more)).fails(2);
+            assert!(stderr.contains(part) && stderr.contains("--html-command"), "{command:?}: {stderr}");
+        }
+    }
+
+    let one = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s"});
+    let (mut own, mut template) =
+        (one.clone(), json!({"to": "ada@example.com", "template": {"id": "welcome"}}));
+    own["html"] = "<p>Own</p>".into();
+    template["subject"] = "s".into();
+    let batch = json!([one, own, template]).to_string();
+    let posthaste = Posthaste::new();
+    let arguments = ["emails", "batch", "-", "-n", "--html-command"];
+    let sent = posthaste.run_with(&[&arguments[..], &["printf '<p>Made</p>'"]].concat(), &batch).json();
+    let sent = &sent["dry_run"]["body"];
+    assert_eq!((&sent[0]["html"], &sent[1]["html"]), (&json!("<p>Made</p>"), &json!("<p>Own</p>")));
+    assert!(sent[2].get("html").is_none());
+    let error = posthaste.run_with(&[&arguments[..], &["exit 3"]].concat(), &batch).fails(2);
+    assert!(error.contains("the command failed") && error.contains("--html-command"), "{error}");
+}
+
+#[test]
+fn a_batch_has_schedules_only_with_a_flag_and_a_service_that_supports_them() {
+    use posthaste_reference_server::{Compat, Settings};
+
+    let email = |when: &str| json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s", "text": "t", "scheduled_at": when});
+    let batch = json!([email("in 1 hour"), email("in 2 hours")]).to_string();
+    let live = Service::with(Settings { compat: Compat::Live, ..Settings::default() }).unjudged();
+    let stderr = live.posthaste().run_with(&["emails", "batch", "-"], &batch).fails(2);
+    assert!(
+        stderr.contains("not supported in a batch") && stderr.contains("--allow-scheduled-at"),
+        "{stderr}"
+    );
+    assert_eq!(live.asked(), 0);
+    let ids = live.posthaste().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).ok();
+    for id in ids.lines() {
+        assert_eq!(live.posthaste().run(&["emails", "get", id, "--jq", ".last_event"]).ok(), "scheduled\n");
+    }
+    assert_eq!(ids.lines().count(), 2);
+    let stderr = live
+        .posthaste()
+        .run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &json!([email("")]).to_string());
+    assert!(stderr.fails(2).contains("scheduled_at"));
+
+    let strict = Service::start().unjudged();
+    let stderr =
+        strict.posthaste().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).fails(3);
+    assert!(stderr.contains("`[0].scheduled_at` is not supported in a batch"), "{stderr}");
+}
+
+#[test]
+fn limits_of_the_public_service_are_warnings() {
+    let mut arguments = vec![
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "a@x.test",
+        "--subject",
+        "s",
+        "--text",
+        "t",
+        "-n",
+    ];
+    let tags: Vec<String> = (0..76).map(|n| format!("--tag=n{n}=v")).collect();
+    arguments.extend(tags.iter().map(String::as_str));
+    arguments.push("--scheduled-at=2099-01-01T00:00:00Z");
+    let ran = Posthaste::new().run(&arguments);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in ["/tags", "75 tags", "/scheduled_at", "30 days"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
 }

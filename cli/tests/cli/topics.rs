@@ -170,7 +170,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         &["properties", "update", UNKNOWN, "--fallback", "x", "--clear", "fallback"],
         &["can't be used with"],
     );
-    fails(&["contacts", "update-topics", "ada@example.com"], &["--opt-in or --opt-out"]);
+    fails(&["contacts", "update-topics", "ada@example.com"], &["--opt-in, --opt-out or --topics"]);
     let both = [
         "contacts",
         "update-topics",

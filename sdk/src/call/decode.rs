@@ -91,6 +91,24 @@ impl<T> WithResponse<T> {
     }
 }
 
+impl<T> WithResponse<T> {
+    /// Returns whether the service had handled a request with the same idempotency key before, and repeated its response: nothing was sent again.
+    /// The service announces it in the header `idempotent-replayed`, on which the specification is silent.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+    /// let sent = client.emails().send(email).idempotency_key("order-17-receipt").with_response().await?;
+    /// println!("{} {}", sent.value.id, if sent.replayed() { "was sent before" } else { "is sent" });
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replayed(&self) -> bool {
+        self.headers
+            .get("idempotent-replayed")
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
+    }
+}
+
 /// `Debug` leaves out the body: it can hold private text.
 impl<T: fmt::Debug> fmt::Debug for WithResponse<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -54,7 +54,7 @@ pub enum ApiErrorKind {
     IdempotencyConflict,
     /// The rate limit was exceeded.
     RateLimited,
-    /// The daily or monthly quota is exhausted.
+    /// The daily or monthly quota is exhausted, or a received email was stored beyond it.
     QuotaExceeded,
     /// The service failed.
     Server,
@@ -107,7 +107,9 @@ impl ApiError {
             }
             "resource_locked" => ApiErrorKind::Conflict,
             "rate_limit_exceeded" => ApiErrorKind::RateLimited,
-            "daily_quota_exceeded" | "monthly_quota_exceeded" => ApiErrorKind::QuotaExceeded,
+            "daily_quota_exceeded" | "monthly_quota_exceeded" | "email_above_quota" => {
+                ApiErrorKind::QuotaExceeded
+            }
             "application_error" | "internal_server_error" | "service_unavailable" => ApiErrorKind::Server,
             _ => self.kind_by_status(),
         }
@@ -225,6 +227,7 @@ mod tests {
             (409, "something_new", ApiErrorKind::Conflict),
             (429, "rate_limit_exceeded", ApiErrorKind::RateLimited),
             (429, "daily_quota_exceeded", ApiErrorKind::QuotaExceeded),
+            (403, "email_above_quota", ApiErrorKind::QuotaExceeded),
             (500, "application_error", ApiErrorKind::Server),
             (503, "", ApiErrorKind::Server),
             (308, "", ApiErrorKind::Redirect),

@@ -23,6 +23,21 @@ pub const SHARE_SECONDS: u64 = 48 * 60 * 60;
 pub const IDEMPOTENCY_KEY_CHARS: usize = 256;
 /// How long the service remembers an `Idempotency-Key`, in seconds: 24 hours.
 pub const IDEMPOTENCY_KEY_SECONDS: u64 = 24 * 60 * 60;
+/// The number of tags of an email above which there is a warning. The specification is silent on it.
+pub const TAGS_ADVISED: usize = 75;
+/// How far ahead an email can be scheduled without a warning, in seconds: 30 days. The specification is silent on it.
+pub const SCHEDULE_SECONDS_ADVISED: u64 = 30 * 24 * 60 * 60;
+/// The endings of the file names of attachments that cause a warning, since the public service refuses them. The specification is silent on
+/// them.
+pub const REFUSED_ATTACHMENT_ENDINGS: [&str; 89] = [
+    "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
+    "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
+    "mag", "mam", "maq", "mar", "mas", "mat", "mau", "mav", "maw", "mda", "mdb", "mde", "mdt", "mdw", "mdz",
+    "msc", "msh", "msh1", "msh2", "mshxml", "msh1xml", "msh2xml", "msi", "msp", "mst", "ops", "pcd", "pif",
+    "plg", "prf", "prg", "reg", "scf", "scr", "sct", "shb", "shs", "sys", "ps1", "ps1xml", "ps2", "ps2xml",
+    "psc1", "psc2", "tmp", "url", "vb", "vbe", "vbs", "vps", "vsmacros", "vss", "vst", "vsw", "vxd", "ws",
+    "wsc", "wsf", "wsh", "xnk",
+];
 /// The maximum length of a tag's name and of its value, in characters.
 pub const TAG_CHARS: usize = 256;
 /// The maximum length of a template variable's key when sending, in characters.

@@ -12,5 +12,6 @@ pub use patch::DomainPatch;
 pub use record::{Domain, DomainSummary};
 
 pub use super::shared::{
-    Capabilities, Capability, DnsRecord, DomainStatus, RecordPurpose, RecordStatus, RecordType, Region,
+    Capabilities, Capability, DnsRecord, DomainStatus, ProxyStatus, RecordPurpose, RecordStatus, RecordType,
+    Region,
 };

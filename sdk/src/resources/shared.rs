@@ -13,7 +13,8 @@ mod suppression;
 pub use attachment::{ContentDisposition, EmailAttachment, EmailAttachmentSummary};
 pub use contact::{Contact, ContactSummary};
 pub use domain::{
-    Capabilities, Capability, DnsRecord, DomainStatus, RecordPurpose, RecordStatus, RecordType, Region,
+    Capabilities, Capability, DnsRecord, DomainStatus, ProxyStatus, RecordPurpose, RecordStatus, RecordType,
+    Region,
 };
 pub use property::{ContactPropertyValue, PropertyType, PropertyValue};
 pub use response::{Deleted, Reference};

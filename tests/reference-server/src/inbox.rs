@@ -75,7 +75,7 @@ pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes>
     let (method, path) = (request.method(), request.uri().path());
     match routes::find(method, path) {
         Ok(route) => route.answer(state, request).unwrap_or_else(Problem::into_response),
-        Err(allowed) if allowed.is_empty() => no_such_route(path).into_response(),
+        Err(allowed) if allowed.is_empty() => no_such_route(method, path).into_response(),
         Err(allowed) => wrong_method(method, path, &allowed),
     }
 }

@@ -67,7 +67,7 @@ pub use model::oauth::events::{IssuedTokens, TokenEvent, TokenEventKind};
 pub use resources::received::NotReceived;
 pub use server::ReferenceServer;
 pub use service::Service;
-pub use settings::Settings;
+pub use settings::{Compat, Settings};
 pub use state::faults::{self, Faults};
 pub use state::fetches::{FetchError, FetchJob, Fetched};
 pub use state::requests::RecordedRequest;

@@ -199,7 +199,7 @@ impl Service {
         let tenant = credential.as_ref().ok().map(|credential| self.state.tenants.tenant(&credential.tenant));
         let (method, path) = (request.method(), request.uri().path());
         let response = match (routes::find(method, path), &tenant) {
-            (Found::Nothing, _) => routes::no_such_route(path).into_response(),
+            (Found::Nothing, _) => routes::no_such_route(method, path).into_response(),
             (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
             (Found::Route(route), tenant) => {
                 let checked = credential

@@ -6,6 +6,16 @@ use crate::model::oauth::clients::OAuthClient;
 
 pub(crate) use crate::clock::ClockStart;
 
+/// Which behavior applies where the specification and the public service differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// That of the specification.
+    #[default]
+    Specification,
+    /// That of the public service: emails of a batch can have `scheduled_at`.
+    Live,
+}
+
 /// The settings of one [`Service`](crate::Service).
 ///
 /// Every limit has a default that suits both tests and a sandbox that runs for days.
@@ -26,6 +36,8 @@ pub struct Settings {
     pub daily_quota: Option<u64>,
     /// The same per month.
     pub monthly_quota: Option<u64>,
+    /// Which behavior applies where the specification and the public service differ.
+    pub compat: Compat,
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
     /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
@@ -76,6 +88,7 @@ impl Default for Settings {
             rate_limit: None,
             daily_quota: None,
             monthly_quota: None,
+            compat: Compat::default(),
             strict_domains: false,
             max_memory: 1 << 30,
             keep_mails: 100_000,

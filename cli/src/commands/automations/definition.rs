@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::body_builder::{BodyBuilder, flag_origin};
 use crate::input::flags::{DryRun, Flags};
+use crate::input::json::{self, Document};
 use crate::input::name::argument_or_flag;
 
 /// Create an automation
@@ -21,13 +22,15 @@ use crate::input::name::argument_or_flag;
 #[command(mut_arg("name", |name| name.hide(true).help("Same as NAME").conflicts_with("named")), after_help = "Examples:\n  \
     posthaste automations create --definition series.json\n  \
     posthaste automations create 'Welcome series' --definition series.json --status enabled\n  \
+    posthaste automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      \
+    --steps '[{\"key\":\"start\",\"type\":\"trigger\",\"config\":{\"event_name\":\"user.created\"}}, …]'\n  \
     posthaste automations get ID --jq '{name, steps, connections}' | posthaste automations create --definition -")]
 pub(crate) struct CreateArgs {
     /// Display name of the automation
     #[arg(value_name = "NAME")]
     named: Option<String>,
     /// File with the definition; - reads standard input
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required_unless_present = "steps")]
     definition: Option<String>,
     #[command(flatten)]
     fields: Fields,
@@ -65,12 +68,20 @@ struct Fields {
     /// Whether events start runs: enabled or disabled
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
+    /// Steps as a JSON array, replacing those of the file
+    #[arg(long, value_name = "JSON", requires = "connections")]
+    steps: Option<String>,
+    /// Connections as a JSON array, replacing those of the file
+    #[arg(long, value_name = "JSON", requires = "steps")]
+    connections: Option<String>,
 }
 
 pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { named, definition, fields, dry_run } = args;
     let (label, name) = argument_or_flag(named, "NAME", fields.name, "--name");
+    let lists = [("steps", "--steps", fields.steps), ("connections", "--connections", fields.connections)];
     let fields = [("name", label, name), ("status", "--status", fields.status)];
+    let definition = (definition, lists);
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
     let unknown_outcome = "the automation may have been created; check: posthaste automations list --limit 1";
     let done = mutation::execute(dry_run, unknown_outcome, context, |client| {
@@ -84,7 +95,9 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
 
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let UpdateArgs { id, definition, fields, dry_run } = args;
-    let nothing = "--name, --status or --definition";
+    let nothing = "--name, --status, --definition or --steps";
+    let lists = [("steps", "--steps", fields.steps), ("connections", "--connections", fields.connections)];
+    let definition = (definition, lists);
     let fields = [("name", "--name", fields.name), ("status", "--status", fields.status)];
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let unknown_outcome =
@@ -98,10 +111,11 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     }
 }
 
-/// Applies the flags to the file's contents and validates the result. `fields` are names in the body, flags and values; `nothing` names
+/// Applies the flags to the file's contents and validates the result. `fields` are names in the body, flags and values, and so are the
+/// `lists`, whose values are JSON; `nothing` names
 /// the flags of which one is required.
 fn read<T>(
-    definition: Option<String>,
+    (definition, lists): (Option<String>, [(&str, &str, Option<String>); 2]),
     fields: [(&str, &str, Option<String>); 2],
     dry_run: &DryRunFlag,
     context: &Context,
@@ -110,7 +124,8 @@ fn read<T>(
 ) -> Result<(T, Option<DryRun>), Fail> {
     let mut builder = BodyBuilder::default();
     let mut flags = Flags::default();
-    let given = definition.is_some();
+    let mut unread = false;
+    let given = definition.is_some() || lists.iter().any(|(_, _, value)| value.is_some());
     if let Some(file) = definition {
         match context.stdin().claim("--definition", &file) {
             Ok(source) => builder.read(source, "--definition"),
@@ -123,9 +138,29 @@ fn read<T>(
             builder.set(field, value, origin);
         }
     }
+    for (field, flag, text) in lists {
+        let Some(text) = text else { continue };
+        let origin = flag_origin(flag, 1, &text);
+        match json::read(&text) {
+            Ok(Document { value: value @ Value::Array(_), repeated, .. }) if repeated.is_empty() => {
+                builder.set(field, value, origin);
+            }
+            wrong => {
+                let rule = match wrong {
+                    Ok(Document { value: Value::Array(_), .. }) => "a key is repeated".to_owned(),
+                    Ok(_) => format!("{flag} must be a JSON array"),
+                    Err(error) => error.message,
+                };
+                builder.malformed("json", rule, origin, None);
+                unread = true;
+            }
+        }
+    }
     let mut read = None;
     match check(&builder.value()) {
         Ok(checked) => read = Some(checked),
+        // What follows from a list that can't be read isn't reported.
+        Err(_) if unread => {}
         Err(problems) => builder.add_problems(problems),
     }
     flags.omit(builder.omitted());

@@ -1,5 +1,6 @@
 //! The content flags that `create` and `update` share.
 
+use crate::actions::html_command;
 use crate::context::Context;
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::Flags;
@@ -35,7 +36,7 @@ pub(super) struct Args {
 
 impl Args {
     /// Reads the files and records which flag set each field.
-    pub(super) fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
+    pub(super) async fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
         for (pointer, flag, value) in [
             ("/segment_id", "--segment-id", &self.segment_id),
             ("/from", "--from", &self.from),
@@ -45,6 +46,6 @@ impl Args {
             flags.field(pointer, flag, value.as_deref());
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
-        self.bodies.read(flags, context.stdin())
+        html_command::bodies(&self.bodies, flags, context).await
     }
 }

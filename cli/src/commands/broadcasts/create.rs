@@ -57,7 +57,7 @@ struct Plan {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let Plan { broadcast, summary, wait, dry_run } = plan(args, context)?;
+    let Plan { broadcast, summary, wait, dry_run } = plan(args, context).await?;
     if let (Some(summary), None) = (&summary, dry_run) {
         confirm_send::confirm(summary, context).await?;
     }
@@ -81,7 +81,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
 }
 
-fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
+async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { mut content, send, scheduled_at, wait, timeout, dry_run } = args;
     let mut flags = Flags::default();
     flags.help(
@@ -90,7 +90,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if content.from.is_none() {
         content.from = context.settings()?.from.as_ref().map(|from| from.value.clone());
     }
-    let bodies = content.bodies(&mut flags, context);
+    let bodies = content.bodies(&mut flags, context).await;
     flags.field("/scheduled_at", "--scheduled-at", scheduled_at.as_deref());
     let mut broadcast = NewBroadcast::new(
         content.segment_id.clone().unwrap_or_default(),

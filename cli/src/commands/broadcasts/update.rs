@@ -45,7 +45,7 @@ const CLEARS: [(&str, Clear); 6] = [
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, content, clear, dry_run } = args;
     let mut flags = Flags::default();
-    let bodies = content.bodies(&mut flags, context);
+    let bodies = content.bodies(&mut flags, context).await;
     let mut patch = BroadcastPatch::new();
     let mut set = Vec::new();
     let setters: [(&str, _, Set); 8] = [

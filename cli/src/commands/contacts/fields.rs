@@ -25,10 +25,10 @@ pub(super) struct Args {
     /// The property must exist: posthaste properties create. The value is always a string: `--property N=007` stays `007`.
     #[arg(long, value_name = "KEY=TEXT")]
     property: Vec<String>,
-    /// Set a property to a JSON string or number; repeatable
+    /// Set a property to a JSON string, number or boolean; repeatable
     #[arg(long, value_name = "KEY=JSON")]
     property_json: Vec<String>,
-    /// Properties as one JSON object of strings and numbers
+    /// Properties as one JSON object of strings, numbers and booleans
     #[arg(long, value_name = "JSON")]
     properties: Option<String>,
 }
@@ -45,7 +45,8 @@ impl Args {
                 (Some(pair), _) => match serde_json::from_str(pair.value) {
                     Ok(Value::String(text)) => Ok((pair.name, text.into())),
                     Ok(Value::Number(number)) => Ok((pair.name, number.into())),
-                    _ => Err(format!("{flag} must be KEY=JSON with a JSON string or number")),
+                    Ok(Value::Bool(yes)) => Ok((pair.name, yes.into())),
+                    _ => Err(format!("{flag} must be KEY=JSON with a JSON string, number or boolean")),
                 },
                 (None, _) => Err(format!("{flag} must be a key and a value separated by `=`")),
             };
@@ -73,8 +74,9 @@ impl Args {
             let value = match value {
                 Value::String(text) => text.into(),
                 Value::Number(number) => number.into(),
+                Value::Bool(yes) => yes.into(),
                 _ => {
-                    let rule = format!("the property `{key}` must be a JSON string or number");
+                    let rule = format!("the property `{key}` must be a JSON string, number or boolean");
                     flags.wrong("type", rule, "--properties", text);
                     continue;
                 }

@@ -43,6 +43,9 @@ pub(crate) struct UpdateArgs {
     /// Topic to opt out of; repeatable
     #[arg(long, value_name = "TOPIC_ID")]
     opt_out: Vec<String>,
+    /// Subscriptions as a JSON array: [{"id": "…", "subscription": "opt_in"}]
+    #[arg(long, value_name = "JSON")]
+    topics: Option<String>,
     #[command(flatten)]
     dry_run: DryRunFlag,
 }
@@ -63,8 +66,24 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
     pages::list(args.part, &TABLE, context, |client| client.contacts().topics(&args.contact)).await
 }
 
+/// The entries of `--topics`, without a subscription those that are malformed.
+fn read_topics(text: &str) -> Vec<(String, Option<Subscription>)> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Choice {
+        id: String,
+        subscription: String,
+    }
+    match serde_json::from_str::<Vec<Choice>>(text) {
+        Ok(choices) if !choices.is_empty() => {
+            choices.into_iter().map(|one| (one.id, Some(one.subscription.as_str().into()))).collect()
+        }
+        _ => vec![(String::new(), None)],
+    }
+}
+
 pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
-    let UpdateArgs { contact, opt_in, opt_out, dry_run } = args;
+    let UpdateArgs { contact, opt_in, opt_out, topics, dry_run } = args;
     let mut flags = Flags::default();
     let mut choices: Vec<(String, Subscription)> = Vec::new();
     for (flag, topics, choice) in
@@ -83,9 +102,29 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
             choices.push((topic, choice.clone()));
         }
     }
-    if choices.is_empty() {
+    let given = topics.is_some();
+    for (topic, choice) in topics.as_deref().map(read_topics).unwrap_or_default() {
+        let text = topics.as_deref().unwrap_or_default();
+        let rule = match choice {
+            _ if choices.iter().any(|(known, _)| *known == topic) => {
+                Some(format!("the topic `{topic}` is repeated"))
+            }
+            None => Some(
+                "--topics must be a JSON array of objects with only `id` and `subscription`, both text"
+                    .to_owned(),
+            ),
+            Some(choice) => {
+                choices.push((topic, choice));
+                None
+            }
+        };
+        if let Some(rule) = rule {
+            flags.wrong("type", rule, "--topics", text);
+        }
+    }
+    if choices.is_empty() && !given {
         flags.help(format!("posthaste contacts update-topics {contact} --opt-out TOPIC"));
-        flags.missing("--opt-in or --opt-out");
+        flags.missing("--opt-in, --opt-out or --topics");
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;

@@ -7,6 +7,7 @@ use posthaste::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem
 use serde_json::Value;
 
 use super::count;
+use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail};
@@ -16,7 +17,7 @@ use crate::input::{body_builder::flag_origin, documents::Documents};
 /// Send up to 100 emails in one request
 ///
 /// FILE is a JSON array of emails, or one JSON object per line, in the API's format; - reads standard input. Batches don't support
-/// attachments and `scheduled_at`. One invalid email fails the whole batch and nothing is sent, unless --permissive is given.
+/// attachments, nor `scheduled_at` without --allow-scheduled-at. One invalid email fails the whole batch and nothing is sent, unless --permissive is given.
 ///
 /// Prints the IDs of the accepted emails in order, one per line.
 #[derive(Debug, clap::Args)]
@@ -33,6 +34,16 @@ pub(crate) struct Args {
     /// The service then validates each email. Input that can't be parsed as an email is still rejected here.
     #[arg(long)]
     permissive: bool,
+    /// HTML from a command's output, such as a renderer, for all emails without `html` and `template`
+    ///
+    /// Nothing is sent if the command fails.
+    #[arg(long, value_name = "COMMAND")]
+    html_command: Option<String>,
+    /// Accept `scheduled_at` in the emails: the public service supports it, although the specification doesn't
+    ///
+    /// A service that follows the specification rejects the batch, and so does a sandbox without `--compat live`.
+    #[arg(long)]
+    allow_scheduled_at: bool,
     /// Idempotency key: within 24 hours, the same batch is sent only once
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -58,8 +69,16 @@ pub(crate) struct Plan {
 }
 
 /// Reads the file and validates every email in it.
-pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
-    let Args { file, permissive, idempotency_key, dry_run, no_validate } = args;
+pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
+    let Args {
+        file,
+        permissive,
+        html_command: renderer,
+        allow_scheduled_at,
+        idempotency_key,
+        dry_run,
+        no_validate,
+    } = args;
     let mut of_flags = Vec::new();
     let key = match idempotency_key {
         None => IdempotencyKey::random(),
@@ -87,10 +106,25 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         let problem = Problem::new("", "file", format!("couldn't read {source}: {rule}"));
         Fail::Usage(Diagnostics { found: vec![at_flag(problem, "FILE", &file)], ..Diagnostics::default() })
     })?;
-    let (documents, mut found) = Documents::read(source, text)
+    let (mut documents, mut found) = Documents::read(source, text)
         .map_err(|found| Fail::Usage(Diagnostics { found, ..Diagnostics::default() }))?;
 
-    let (emails, shape_errors) = BatchEmail::read_all(&documents.items);
+    if let Some(command) = &renderer {
+        match html_command::output(command).await {
+            Ok(html) => documents.items.iter_mut().for_each(|email| set_html(email, &html)),
+            Err(rule) => {
+                of_flags.push(at_flag(Problem::new("", "command", rule), "--html-command", command));
+                documents.items.iter_mut().for_each(|email| set_html(email, "stand-in"));
+            }
+        }
+    }
+
+    let (mut emails, mut shape_errors) = BatchEmail::read_all(&documents.items);
+    if allow_scheduled_at {
+        emails = emails.into_iter().map(BatchEmail::allow_schedule).collect();
+        shape_errors = shape_errors
+            .or_else(|problems| Problems::check(problems.into_vec().into_iter().filter(is_no_schedule)));
+    }
     let readable = shape_errors.is_ok();
     let whole = |problem: &Problem| problem.code == "count" && problem.path.matches('/').count() < 2;
     let rules = check_batch(&emails).or_else(|problems| {
@@ -122,9 +156,16 @@ pub(crate) fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     found.extend(of_flags);
     if !found.is_empty() {
         let timed = found.iter().any(|found| found.problem.code == "unsupported");
-        let help =
-            timed.then(|| "attachments and scheduling need single emails: posthaste emails send".to_owned());
+        let help = timed.then(|| {
+            "attachments and scheduling need single emails: posthaste emails send; some services accept schedules: --allow-scheduled-at"
+                .to_owned()
+        });
         return Err(Fail::Usage(Diagnostics { summary, found, omitted, help, ..Diagnostics::default() }));
+    }
+    for (i, warning) in
+        emails.iter().enumerate().flat_map(|(i, email)| email.warnings().into_iter().map(move |one| (i, one)))
+    {
+        context.out.warn(&format!("/{i}{warning}"));
     }
     let recipients = documents.items.iter().map(recipients_of).sum();
     let json = (!readable).then_some(documents.items);
@@ -173,6 +214,19 @@ pub(crate) async fn run(plan: Plan, context: &Context) -> Result<(), Fail> {
 
 fn at_flag(problem: Problem, flag: &str, value: &str) -> Diagnostic {
     Diagnostic { problem, origin: Some(flag_origin(flag, 1, value)), hint: None }
+}
+
+fn is_no_schedule(problem: &Problem) -> bool {
+    problem.code != "unsupported" || !problem.path.ends_with("/scheduled_at")
+}
+
+/// Sets the HTML of an email that has neither HTML nor a template.
+fn set_html(email: &mut Value, html: &str) {
+    if let Some(fields) = email.as_object_mut()
+        && !fields.contains_key("template")
+    {
+        fields.entry("html").or_insert_with(|| html.into());
+    }
 }
 
 /// `/3` of `/3/to/0`.

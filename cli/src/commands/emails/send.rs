@@ -33,7 +33,7 @@ use crate::output::progress::Upload;
 /// retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "12 more options: posthaste emails send --help\n\nExamples:\n  \
+    after_help = "13 more options: posthaste emails send --help\n\nExamples:\n  \
         posthaste emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
         posthaste emails send --input mail.json --idempotency-key order-17",
     after_long_help = "Examples:\n  \
@@ -112,6 +112,11 @@ pub(crate) struct Args {
     /// Custom email header; repeatable
     #[arg(long, value_name = "NAME: VALUE", hide_short_help = true)]
     header: Vec<String>,
+    /// https URL for one-click unsubscribing in mail clients (RFC 8058)
+    ///
+    /// Sets the headers List-Unsubscribe and List-Unsubscribe-Post. Mail clients post to the URL, so it must identify the recipient.
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    list_unsubscribe: Option<String>,
     /// Tag; name and value of A-Z a-z 0-9 _ -, at most 256 characters each; repeatable
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     tag: Vec<String>,

@@ -3,6 +3,7 @@
 use posthaste::TemplateVariable;
 use serde_json::Value;
 
+use crate::actions::html_command;
 use crate::context::Context;
 use crate::input::bodies::{self, Bodies};
 use crate::input::flags::Flags;
@@ -38,7 +39,7 @@ pub(super) struct Args {
 
 impl Args {
     /// Reads the files and records which flag set each field.
-    pub(super) fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
+    pub(super) async fn bodies(&self, flags: &mut Flags, context: &Context) -> Bodies {
         for (pointer, flag, value) in [
             ("/name", "--name", &self.name),
             ("/alias", "--alias", &self.alias),
@@ -49,7 +50,7 @@ impl Args {
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
         flags.list("/variables", "--variable", &self.variable);
-        self.bodies.read(flags, context.stdin())
+        html_command::bodies(&self.bodies, flags, context).await
     }
 
     /// Reads the variables; reports invalid ones.

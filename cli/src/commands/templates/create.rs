@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.help("posthaste templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
     let (label, name) = argument_or_flag(named, "NAME", content.name.take(), "--name");
     flags.field("/name", label, name.as_deref());
-    let bodies = content.bodies(&mut flags, context);
+    let bodies = content.bodies(&mut flags, context).await;
     flags.field("/html", "--html or --html-file", None);
     let variables = content.variables(&mut flags);
     // An unreadable body has been reported.

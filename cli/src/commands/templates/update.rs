@@ -49,7 +49,7 @@ const CLEARS: [(&str, Clear); 6] = [
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, content, clear, publish, dry_run } = args;
     let mut flags = Flags::default();
-    let bodies = content.bodies(&mut flags, context);
+    let bodies = content.bodies(&mut flags, context).await;
     let variables = content.variables(&mut flags);
     let mut patch = TemplatePatch::new();
     let mut set = Vec::new();

@@ -8,7 +8,7 @@ use super::{
     rule::{Rule, given},
     value::RunValue,
 };
-use crate::types::{SegmentId, TemplateId, lenient::null_default};
+use crate::types::{SegmentId, TemplateId, TopicId, lenient::null_default};
 
 /// The event that starts a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +49,9 @@ pub struct AutomationEmail {
     /// The address for replies; `None` for the template's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
+    /// The topic; the email is sent only if the contact's subscription to it allows it.
+    #[serde(default, rename = "topic_id", skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicId>,
 }
 
 /// The template of an email that an automation sends.
@@ -66,10 +69,11 @@ impl AutomationEmail {
     /// Creates an email from a published template, by its ID or alias.
     pub fn new(template: impl Into<TemplateId>) -> Self {
         let template = AutomationTemplate { id: template.into(), variables: BTreeMap::new() };
-        Self { template, subject: None, from: None, reply_to: None }
+        Self { template, subject: None, from: None, reply_to: None, topic: None }
     }
 
-    /// Sets a variable of the template to a string, a number, or a value from the run ([`RunValue::var`]).
+    /// Sets a variable of the template to a string, a number, a boolean, or a value that the run resolves ([`RunValue::var`]); an array and an
+    /// object of scalars are given as [`serde_json::Value`]. The specification knows strings and numbers only.
     #[must_use]
     pub fn variable(mut self, key: impl Into<String>, value: impl Into<RunValue>) -> Self {
         self.template.variables.insert(key.into(), value.into());
@@ -83,6 +87,8 @@ impl AutomationEmail {
         from: String;
         /// Sets the address for replies, replacing the template's.
         reply_to: String;
+        /// Sets the topic: the email is sent only if the contact's subscription to it allows it.
+        topic: TopicId;
     }
 }
 

@@ -166,6 +166,11 @@ mod tests {
     #[test]
     fn a_valid_definition_has_no_problems() {
         assert_eq!(problems(&sound()), []);
+        assert_eq!(problems(&with("/steps/1/config/field", json!("wait_events.order.paid.total"))), []);
+        let variables =
+            json!({"A": true, "B": [1, {"c": 2}], "C": {"d": null}, "D": {"var": "wait_events.paid.n"}});
+        let email = json!({"template": {"id": "welcome", "variables": variables}, "topic_id": "78261eea-8f8b-4381-83c6-79fa7120f1cf"});
+        assert_eq!(problems(&with("/steps/2/config", email)), []);
     }
 
     #[test]
@@ -201,11 +206,17 @@ mod tests {
             (
                 with(
                     "/steps/2",
-                    step("send_email", json!({"template": {"id": "a", "variables": {"B": true}}})),
+                    step("send_email", json!({"template": {"id": "a", "variables": {"B": null}}})),
                 ),
                 "/steps/2/config/template/variables/B",
                 "type",
             ),
+            (
+                with("/steps/2", step("send_email", json!({"template": {"id": "a"}, "topic_id": ""}))),
+                "/steps/2/config/topic_id",
+                "empty",
+            ),
+            (with("/steps/1/config/field", json!("wait_events.paid")), "/steps/1/config/field", "reference"),
             (with("/steps/1/config/field", json!("plan")), "/steps/1/config/field", "reference"),
             (with("/steps/1/config/operator", json!("is")), "/steps/1/config/operator", "type"),
             (with("/steps/1/config/operator", json!("gt")), "/steps/1/config/value", "type"),

@@ -33,7 +33,7 @@ open_enum! {
 
 /// A condition: a comparison of one field, or several rules of which all or any must hold.
 ///
-/// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`.
+/// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`, `wait_events.order.paid.total`.
 ///
 /// ```
 /// use posthaste::Rule;

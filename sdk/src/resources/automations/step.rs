@@ -202,10 +202,16 @@ mod tests {
                     "mail",
                     AutomationEmail::new("welcome")
                         .variable("NAME", RunValue::var("event.name"))
-                        .subject("Hi"),
+                        .variable("VIP", true)
+                        .variable("ITEMS", json!(["a", 1]))
+                        .variable("PLAN", json!({"name": "pro"}))
+                        .subject("Hi")
+                        .topic("78261eea-8f8b-4381-83c6-79fa7120f1cf"),
                 ),
                 json!({"key": "mail", "type": "send_email", "config": {
-                    "template": {"id": "welcome", "variables": {"NAME": {"var": "event.name"}}}, "subject": "Hi",
+                    "template": {"id": "welcome", "variables": {
+                        "NAME": {"var": "event.name"}, "VIP": true, "ITEMS": ["a", 1], "PLAN": {"name": "pro"},
+                    }}, "subject": "Hi", "topic_id": "78261eea-8f8b-4381-83c6-79fa7120f1cf",
                 }}),
             ),
             (

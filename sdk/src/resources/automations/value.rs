@@ -16,7 +16,7 @@ use serde_json::Value;
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum RunValue {
-    /// Resolved from the event that started the run, or from the contact: `event.plan`, `contact.first_name`.
+    /// Resolved when the run reaches the step; see [`RunValue::var`].
     Var {
         /// The path to the value.
         var: String,
@@ -26,7 +26,9 @@ pub enum RunValue {
 }
 
 impl RunValue {
-    /// Creates a reference to the event that started the run, or to the contact: `event.plan`, `contact.first_name`.
+    /// Creates a reference to the event that started the run (`event.plan`), to the contact (`contact.first_name`), or to an event that ended a
+    /// wait of the run: `wait_events.order.paid.total` is the field `total` of the event `order.paid`, of several the last. The specification
+    /// is silent on references.
     pub fn var(name: impl Into<String>) -> Self {
         Self::Var { var: name.into() }
     }

@@ -22,14 +22,14 @@ record! {
         pub open_tracking: Option<bool>,
         /// Whether clicks are tracked, given a verified tracking subdomain.
         pub click_tracking: Option<bool>,
+        /// The label of the tracking subdomain; `None` if there is none.
+        pub tracking_subdomain: Option<String>,
         /// Whether the domain sends and receives.
         pub capabilities: Option<Capabilities>,
     }
 
     /// A domain with its DNS records (`SPEC.md`, Domain).
     pub struct Domain: DomainSummary {
-        /// The label of the tracking subdomain; `None` if there is none.
-        pub tracking_subdomain: Option<String>,
         /// The DNS records to publish.
         pub records: Vec<DnsRecord>,
     }

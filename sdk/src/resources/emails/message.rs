@@ -1,6 +1,8 @@
 //! The fields that single emails and emails of a batch have in common, and their validation.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::SystemTime};
+
+use url::Url;
 
 use super::{
     attachment::Attachment,
@@ -9,7 +11,7 @@ use super::{
 };
 use crate::{
     problem::{Problem, Validator, limits, push_token},
-    types::{Recipients, ScheduledAt, TopicId},
+    types::{Recipients, ScheduledAt, Timestamp, TopicId},
 };
 
 /// Headers that the service sets itself. It may accept or reject custom ones, but they are probably a mistake.
@@ -97,11 +99,31 @@ impl Message {
         for (name, value) in self.headers.iter() {
             v.field("headers", |v| v.field(name, |v| validate_header(v, name, value)));
         }
+        self.validate_unsubscribe(v);
         v.not_empty("topic_id", self.topic_id.as_ref().map(TopicId::as_str));
         v.each("tags", &self.tags, |v, tag| {
             v.field("name", |v| validate_tag(v, "name", &tag.name));
             v.field("value", |v| validate_tag(v, "value", &tag.value));
         });
+    }
+
+    /// With `List-Unsubscribe-Post`, `List-Unsubscribe` has an https URL (RFC 8058, 3.1).
+    fn validate_unsubscribe(&self, v: &mut Validator) {
+        let Headers(headers) = &self.headers;
+        let (Some((name, value)), true) =
+            (headers.get("list-unsubscribe"), headers.contains_key("list-unsubscribe-post"))
+        else {
+            return;
+        };
+        // A control character has been reported.
+        // A URL can contain a comma.
+        let mut entries = std::iter::once(value.as_str()).chain(value.split(','));
+        if value.contains(|c: char| c.is_ascii_control()) || entries.any(is_one_click_url) {
+            return;
+        }
+        let rule =
+            "one-click unsubscribing needs an absolute https URL without a username, in angle brackets";
+        v.field("headers", |v| v.field(name, |v| v.report_found("url", rule, value)));
     }
 
     fn required_without_template(&self, v: &mut Validator, field: &str) {
@@ -142,14 +164,50 @@ impl Message {
     /// Returns fields that are accepted but probably a mistake.
     pub(super) fn warnings(&self) -> Vec<Problem> {
         let own = self.headers.0.iter().filter(|(name, _)| OWN_HEADERS.contains(&name.as_str()));
-        own.map(|(_, (name, _))| {
+        let own = own.map(|(_, (name, _))| {
             let mut path = "/headers".to_owned();
             push_token(&mut path, name);
             let rule = "the service sets this header itself; it may ignore or reject a custom one";
             Problem::new(path, "reserved", rule).found(name)
-        })
-        .collect()
+        });
+        own.chain(self.many_tags()).chain(self.far_schedule()).chain(self.refused_attachments()).collect()
     }
+
+    fn many_tags(&self) -> Option<Problem> {
+        let found = self.tags.len();
+        let rule = "the public service rejects more than 75 tags";
+        (found > limits::TAGS_ADVISED)
+            .then(|| Problem::new("/tags", "count", rule).found(format_args!("{found} tags")))
+    }
+
+    /// Texts such as `in 2 months` are left to the service.
+    fn far_schedule(&self) -> Option<Problem> {
+        let text = self.scheduled_at.as_ref()?.as_str();
+        let time = Timestamp::from(text).to_system_time()?;
+        let ahead = time.duration_since(SystemTime::now()).ok()?;
+        let rule = "the public service rejects schedules more than 30 days ahead";
+        (ahead.as_secs() > limits::SCHEDULE_SECONDS_ADVISED)
+            .then(|| Problem::new("/scheduled_at", "range", rule).found(text))
+    }
+
+    fn refused_attachments(&self) -> impl Iterator<Item = Problem> {
+        let names = self.attachments.iter().map(Attachment::file_name).enumerate();
+        names.filter_map(|(i, name)| {
+            let (_, ending) = name?.rsplit_once('.')?;
+            let mut refused = limits::REFUSED_ATTACHMENT_ENDINGS.iter();
+            refused.find(|refused| ending.eq_ignore_ascii_case(refused))?;
+            let rule = "the public service rejects files with this ending";
+            Some(Problem::new(format!("/attachments/{i}/filename"), "file_type", rule).found(name?))
+        })
+    }
+}
+
+/// Whether an entry of `List-Unsubscribe` is an https URL in angle brackets.
+fn is_one_click_url(entry: &str) -> bool {
+    let url = entry.trim().strip_prefix('<').and_then(|url| url.strip_suffix('>'));
+    url.filter(|url| url.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte)))
+        .and_then(|url| Url::parse(url).ok())
+        .is_some_and(|url| url.scheme() == "https" && url.username().is_empty() && url.password().is_none())
 }
 
 fn validate_header(v: &mut Validator, name: &str, value: &str) {

@@ -72,6 +72,25 @@ macro_rules! message {
                 self
             }
 
+            /// Offers recipients to unsubscribe with one click in their mail client: sets the headers `List-Unsubscribe` (RFC 2369) and
+            /// `List-Unsubscribe-Post` (RFC 8058). Mail clients post `List-Unsubscribe=One-Click` to the URL, without cookies or other
+            /// authorization, so it must identify the recipient. Validation reports a URL that isn't https. Broadcasts have such headers
+            /// without being asked.
+            ///
+            /// ```
+            /// use posthaste::Email;
+            ///
+            /// let email = Email::new("hi@acme.test", "ada@example.com", "Weekly report")
+            ///     .text("…")
+            ///     .list_unsubscribe("https://acme.test/unsubscribe?token=3f8a1c2d");
+            /// assert_eq!(email.fields().headers["List-Unsubscribe"], "<https://acme.test/unsubscribe?token=3f8a1c2d>");
+            /// ```
+            #[must_use]
+            pub fn list_unsubscribe(self, url: impl AsRef<str>) -> Self {
+                self.header("List-Unsubscribe", format!("<{}>", url.as_ref()))
+                    .header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+            }
+
             /// Adds a tag. Name and value have ASCII letters, digits, `_` and `-`, at most 256 characters each.
             #[must_use]
             pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -100,7 +119,7 @@ macro_rules! message {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = Value::deserialize(deserializer)?;
                 let (message, shape) = Validator::read(|v| from_json::message(v, &json));
-                shape.map(|()| Self { message }).map_err(D::Error::custom)
+                shape.map(|()| Self { message, ..Self::default() }).map_err(D::Error::custom)
             }
         }
 
@@ -161,7 +180,9 @@ impl Email {
         (Self { message }, shape)
     }
 
-    /// Returns fields that are accepted but probably a mistake, or that a service may reject because it reads the specification strictly.
+    /// Returns fields that are accepted but probably a mistake, or that a service may reject: because it reads the specification strictly, or by
+    /// limits of the public service that the specification doesn't have (more than 75 tags, a schedule more than 30 days ahead, attachments
+    /// that are programs).
     pub fn warnings(&self) -> Vec<Problem> {
         let mut warnings = self.message.warnings();
         let size = self.attachments_size();
@@ -197,21 +218,46 @@ impl Email {
 
 /// An email of a batch: an [`Email`] without attachments and schedule, which batches don't support.
 ///
-/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them.
+/// An [`Email`] converts with `email.into()`. Its attachments and schedule are kept, and validation reports them; the public service
+/// supports schedules, which [`scheduled_at`](Self::scheduled_at) and [`allow_schedule`](Self::allow_schedule) permit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEmail {
     message: Message,
+    /// Whether a schedule is permitted.
+    schedule: bool,
 }
 
 message!(BatchEmail);
 
 impl From<Email> for BatchEmail {
     fn from(email: Email) -> Self {
-        Self { message: email.message }
+        Self { message: email.message, schedule: false }
     }
 }
 
 impl BatchEmail {
+    /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
+    ///
+    /// This is beyond the specification, which doesn't support schedules in a batch: a service that follows it rejects the batch with 422, and
+    /// so does a sandbox without `--compat live`. The public service supports them.
+    #[must_use]
+    pub fn scheduled_at(mut self, when: impl Into<ScheduledAt>) -> Self {
+        self.message.scheduled_at = Some(when.into());
+        self.allow_schedule()
+    }
+
+    /// Permits the schedule that the email has from an [`Email`] or from JSON; see [`scheduled_at`](Self::scheduled_at).
+    #[must_use]
+    pub fn allow_schedule(mut self) -> Self {
+        self.schedule = true;
+        self
+    }
+
+    /// Returns fields that are accepted but probably a mistake, or that the public service may reject; see [`Email::warnings`].
+    pub fn warnings(&self) -> Vec<Problem> {
+        self.message.warnings()
+    }
+
     /// Parses as much of an email as possible from the service's JSON, with the problems of its shape. The rules
     /// of [`check`](Self::check) aren't applied yet.
     pub fn read(json: &Value) -> (Self, Result<(), Problems>) {
@@ -232,13 +278,15 @@ impl BatchEmail {
                 unsupported(v, field);
             }
         }
-        Self { message }
+        Self { message, schedule: false }
     }
 
     fn validate(&self, v: &mut Validator) {
         self.message.validate(v);
-        if self.message.scheduled_at.is_some() {
-            unsupported(v, "scheduled_at");
+        match &self.message.scheduled_at {
+            Some(when) if self.schedule => v.schedule(Some(when.as_str())),
+            Some(_) => unsupported(v, "scheduled_at"),
+            None => {}
         }
         if !self.message.attachments.is_empty() {
             unsupported(v, "attachments");
@@ -311,6 +359,8 @@ fn json(fields: &impl Serialize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
     use futures_util::TryStreamExt as _;
     use serde_json::json;
 
@@ -575,6 +625,60 @@ mod tests {
         }
         assert_eq!(codes(&good().header("X-A", "v".repeat(2_000))), []);
         assert_eq!(good().header("Content-Type", "x").warnings().len(), 1);
+    }
+
+    #[test]
+    fn one_click_unsubscribing_needs_an_https_url() {
+        let check = |url: &str| pairs(good().list_unsubscribe(url).check());
+        assert_eq!(check("https://acme.test/u?t=1"), []);
+        for url in [
+            "http://acme.test/u",
+            "mailto:leave@acme.test",
+            "acme.test/u",
+            "",
+            "https://",
+            "https://acme.test/a b",
+            "https://ada:secret@acme.test/u",
+        ] {
+            assert_eq!(check(url), [("/headers/List-Unsubscribe".to_owned(), "url")], "{url}");
+        }
+        assert_eq!(
+            pairs(good().list_unsubscribe("https://a.test/\r\nBcc: x").check()).first().map(|one| one.1),
+            Some("header")
+        );
+        // Without one-click unsubscribing, any URL fits (RFC 2369).
+        assert!(good().header("List-Unsubscribe", "<mailto:leave@acme.test>").check().is_ok());
+        let both = good()
+            .list_unsubscribe("https://acme.test/u")
+            .header("list-unsubscribe", "<mailto:a@acme.test>, <https://acme.test/u>");
+        assert!(both.check().is_ok());
+    }
+
+    #[test]
+    fn limits_that_only_the_public_service_has_are_warnings() {
+        let warned = |email: Email| {
+            assert!(email.check().is_ok());
+            let pair = |one: Problem| (one.path, one.code);
+            email.warnings().into_iter().map(pair).collect::<Vec<_>>()
+        };
+        let tagged = |count| (0..count).fold(good(), |email, n| email.tag(format!("n{n}"), "x"));
+        assert_eq!(warned(tagged(75)), []);
+        assert_eq!(warned(tagged(76)), [("/tags".into(), "count")]);
+        let days = |days: u64| SystemTime::now() + Duration::from_hours(days * 24);
+        assert_eq!(warned(good().scheduled_at(days(29))), []);
+        assert_eq!(warned(good().scheduled_at("in 2 years")), [], "the service interprets texts");
+        assert_eq!(warned(good().scheduled_at(days(31))), [("/scheduled_at".into(), "range")]);
+        let attached = |name| {
+            warned(
+                good().attach(Attachment::from_bytes("a.pdf", "")).attach(Attachment::from_bytes(name, "")),
+            )
+        };
+        for name in ["exe", "a.exe.pdf", "a.js.map"] {
+            assert_eq!(attached(name), [], "{name}");
+        }
+        for name in ["a.exe", "a.pdf.JS", ".url"] {
+            assert_eq!(attached(name), [("/attachments/1/filename".into(), "file_type")], "{name}");
+        }
         for id in ["a>", "a b", "<a", ""] {
             assert_eq!(
                 codes(&good().attach(Attachment::from_bytes("a", "x").content_id(id))).len(),
@@ -684,6 +788,10 @@ mod tests {
         let mut found = pairs(batch[1].check());
         found.sort();
         assert_eq!(found, unsupported);
+        assert_eq!(pairs(batch[1].clone().allow_schedule().check()), unsupported[..1]);
+        let scheduled = |when| batch[0].clone().scheduled_at(when).check();
+        assert!(scheduled("in 1 min").is_ok());
+        assert_eq!(pairs(scheduled("")), [("/scheduled_at".into(), "empty")]);
         assert_eq!(batch[1].fields(), email.fields());
         let pieces: Vec<bytes::Bytes> = batch_body(&batch).stream().try_collect().await.unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&pieces.concat()).unwrap(), json!([good(), email]));

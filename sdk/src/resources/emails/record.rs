@@ -62,6 +62,8 @@ record! {
         pub last_event: Option<LastEvent>,
         /// When the email is or was scheduled to be sent.
         pub scheduled_at: Option<Timestamp>,
+        /// The topic whose subscribers receive the email. (The specification's table doesn't have it.)
+        pub topic_id: Option<TopicId>,
     }
 
     /// A sent email with its body. (The specification names the operation and is silent on the fields.)
@@ -72,8 +74,6 @@ record! {
         pub text: Option<String>,
         /// The tags.
         pub tags: Option<Vec<Tag>>,
-        /// The topic whose subscribers receive the email.
-        pub topic_id: Option<TopicId>,
     }
 }
 

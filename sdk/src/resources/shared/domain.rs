@@ -103,6 +103,16 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// Whether a DNS provider proxies a record.
+    ProxyStatus {
+        /// Proxied.
+        Enable = "enable",
+        /// Not proxied.
+        Disable = "disable",
+    }
+}
+
 record! {
     /// The capabilities of a domain.
     #[derive(PartialEq, Eq)]
@@ -132,6 +142,10 @@ record! {
         pub status: Option<RecordStatus>,
         /// The preference of a mail exchanger; `None` for other types.
         pub priority: Option<u16>,
+        /// The routing policy of the record at its DNS provider. (The specification is silent on it.)
+        pub routing_policy: Option<String>,
+        /// Whether the DNS provider proxies the record. (The specification is silent on it.)
+        pub proxy_status: Option<ProxyStatus>,
     }
 }
 

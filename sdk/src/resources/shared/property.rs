@@ -14,6 +14,8 @@ open_enum! {
         String = "string",
         /// A number.
         Number = "number",
+        /// A boolean. The service reads such values on contacts, and no property has the type.
+        Boolean = "boolean",
     }
 }
 

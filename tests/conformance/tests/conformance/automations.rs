@@ -85,7 +85,13 @@ async fn an_automation_is_created_read_updated_duplicated_and_deleted() {
     let series = chain([
         Step::send_email(
             "mail",
-            AutomationEmail::new("welcome").variable("NAME", RunValue::var("event.name")),
+            AutomationEmail::new("welcome")
+                .variable("NAME", RunValue::var("event.name"))
+                .variable("VIP", true)
+                .variable("ITEMS", json!(["a", 1]))
+                .variable("PLAN", json!({"name": "pro"}))
+                .variable("TOTAL", RunValue::var("wait_events.order.paid.total"))
+                .topic("78261eea-8f8b-4381-83c6-79fa7120f1cf"),
         ),
         Step::delay("pause", "30 minutes"),
         Step::condition(

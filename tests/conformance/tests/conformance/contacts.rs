@@ -131,7 +131,7 @@ async fn client_and_service_refuse_invalid_contacts() {
         ("first_name", json!(1)),
         ("unsubscribed", json!("yes")),
         ("properties", json!(["x"])),
-        ("properties", json!({"city": true})),
+        ("properties", json!({"city": [true]})),
         ("segments", json!("x")),
         ("segments", json!(["x"])),
         ("segments", json!([{"name": "x"}])),

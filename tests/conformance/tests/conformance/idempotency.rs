@@ -81,6 +81,15 @@ async fn a_repeated_request_gets_the_first_response_and_sends_nothing() {
 }
 
 #[tokio::test]
+async fn the_client_tells_a_repeated_response_from_a_first_one() {
+    let bench = Bench::start().await;
+    let send = || bench.client().emails().send(&email()).idempotency_key("k").with_response();
+    let (first, again) = (send().await.unwrap(), send().await.unwrap());
+    assert_eq!((first.replayed(), again.replayed()), (false, true));
+    assert_eq!(first.value.id, again.value.id);
+}
+
+#[tokio::test]
 async fn a_key_with_another_body_is_a_conflict() {
     // IDEM-08, IDEM-10
     let bench = Bench::start().await;

@@ -444,7 +444,7 @@ fn unknown_values_are_preserved() {
     assert!(matches!(read.default_subscription, Some(Subscription::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), topic);
     let property =
-        json!({"id": "p", "key": "vip", "type": "boolean", "fallback_value": true, "created_at": null});
+        json!({"id": "p", "key": "vip", "type": "date", "fallback_value": true, "created_at": null});
     let read: posthaste::ContactProperty = serde_json::from_value(property.clone()).unwrap();
     assert!(matches!(read.kind, Some(PropertyType::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), property);

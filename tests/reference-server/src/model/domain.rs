@@ -176,6 +176,7 @@ view! {
         region: domain.setup.region.as_str(),
         open_tracking: domain.setup.open_tracking,
         click_tracking: domain.setup.click_tracking,
+        tracking_subdomain: domain.setup.tracking_subdomain,
         capabilities: CapabilitiesItem(&domain.setup.capabilities),
     }
 }
@@ -183,7 +184,6 @@ view! {
 view! {
     pub(crate) Created of domain: Domain {
         ..Item,
-        tracking_subdomain: domain.setup.tracking_subdomain,
         records: domain.records,
     }
 }

@@ -371,7 +371,7 @@ impl Size for Email {
 
 view! {
     /// `SPEC.md`, Sent email (list item).
-    pub(crate) Item of email: Email {
+    Listing of email: Email {
         id: email.id,
         message_id: email.message_id,
         to: email.to,
@@ -387,9 +387,14 @@ view! {
 }
 
 view! {
+    /// The specification's list item has no topic, so it is left out without one.
+    pub(crate) Item of email: Email { ..Listing, topic_id?: email.topic, }
+}
+
+view! {
     pub(crate) Detail of email: Email {
         object: "email",
-        ..Item,
+        ..Listing,
         html: email.bodies.html(),
         text: email.bodies.text(),
         tags: email.tags,

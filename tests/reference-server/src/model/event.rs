@@ -14,6 +14,9 @@ use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
 
+/// A prefix of the service's own events in the definitions of automations, which custom events can't have.
+pub(crate) const RESERVED_PREFIX: &str = "resend:";
+
 /// An event definition.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Event {

@@ -16,13 +16,15 @@ use crate::wire::words::words;
 pub(crate) enum PropertyValue {
     Text(String),
     Number(serde_json::Number),
+    /// Only of contact properties; the specification is silent on booleans.
+    Boolean(bool),
 }
 
 impl Size for PropertyValue {
     fn heap_size(&self) -> usize {
         match self {
             Self::Text(text) => text.heap_size(),
-            Self::Number(_) => 0,
+            Self::Number(_) | Self::Boolean(_) => 0,
         }
     }
 }
@@ -33,6 +35,7 @@ impl PropertyValue {
         match self {
             Self::Text(_) => "string",
             Self::Number(_) => "number",
+            Self::Boolean(_) => "boolean",
         }
     }
 }
@@ -42,6 +45,7 @@ impl fmt::Display for PropertyValue {
         match self {
             Self::Text(text) => f.write_str(text),
             Self::Number(number) => write!(f, "{number}"),
+            Self::Boolean(yes) => write!(f, "{yes}"),
         }
     }
 }

@@ -94,7 +94,8 @@ fn read_properties(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Strin
                 Some(Value::Null) => None,
                 Some(Value::String(text)) => Some(PropertyValue::Text(text)),
                 Some(Value::Number(number)) => Some(PropertyValue::Number(number)),
-                _ => return Err(field.mistyped("a string, a number or null")),
+                Some(Value::Bool(yes)) => Some(PropertyValue::Boolean(yes)),
+                _ => return Err(field.mistyped("a string, a number, a boolean or null")),
             };
             contact_properties::check_value(tenant, key, value.as_ref())
                 .map_err(|reason| field.reject(reason))?;

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::model::automation::Group;
-use crate::model::automation::definition::{EventName, RESERVED_PREFIX};
+use crate::model::automation::definition::EventName;
 use crate::model::email::recipients::Mailbox;
+use crate::model::event::RESERVED_PREFIX;
 use crate::model::event::schema::Schema;
 use crate::model::event::{self, Event};
 use crate::resources::automations::engine::{self, Occurrence};

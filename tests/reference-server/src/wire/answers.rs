@@ -53,8 +53,8 @@ pub(crate) fn deleted(object: &'static str, id: Uuid) -> Response<Bytes> {
     json(StatusCode::OK, &Deletion::of(object, id))
 }
 
-pub(crate) fn no_such_route(path: &str) -> Problem {
-    Problem::not_found(format!("There is no route {}.", quoted(path)))
+pub(crate) fn no_such_route(method: &Method, path: &str) -> Problem {
+    Problem::not_found(format!("There is no route {method} {}.", quoted(path)))
 }
 
 /// Responds to a known path with an unsupported method.

@@ -6,12 +6,20 @@
 //! time zone the words mean UTC.
 
 use interim::{Dialect, parse_date_string};
-use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
-/// Parses a schedule. The error continues a sentence that starts with the field's name.
+/// How far ahead a schedule can lie. The specification is silent on it.
+const LIMIT: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Parses a schedule within the limit. The error continues a sentence that starts with the field's name.
 pub(crate) fn read(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
+    let instant = parse(text, now)?;
+    if instant.duration_since(now) > LIMIT { Err("must be at most 30 days ahead") } else { Ok(instant) }
+}
+
+fn parse(text: &str, now: Timestamp) -> Result<Timestamp, &'static str> {
     let instant = iso_8601(text.trim()).or_else(|| words(text, now)).ok_or(UNREADABLE)?;
     if instant < now { Err("must not lie in the past") } else { Ok(instant) }
 }
@@ -245,7 +253,18 @@ mod tests {
     const NOW: &str = "2026-03-02T12:00:00Z";
 
     fn reads(text: &str) -> Option<String> {
-        read(text, NOW.parse().unwrap()).ok().map(|instant| instant.to_string())
+        parse(text, NOW.parse().unwrap()).ok().map(|instant| instant.to_string())
+    }
+
+    #[test]
+    fn a_schedule_is_at_most_30_days_ahead() {
+        let now = NOW.parse().unwrap();
+        for text in ["in 30 days", "2026-04-01T12:00:00Z"] {
+            assert!(read(text, now).is_ok(), "{text}");
+        }
+        for text in ["in 31 days", "in 1 month", "2026-04-01T12:00:01Z", "2027-03-02T12:00:00Z"] {
+            assert_eq!(read(text, now), Err("must be at most 30 days ahead"), "{text}");
+        }
     }
 
     #[test]

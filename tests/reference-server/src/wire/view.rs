@@ -27,7 +27,7 @@ pub(crate) trait Shown {
     fn detail(&self) -> Self::Detail<'_>;
 }
 
-/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view. A view named
+/// Declares a view of a record: each field with the expression for its value. `..Other` includes the fields of another view; `field?` is left out if it is `None`. A view named
 /// `Item` is the one in lists, and one named `Detail` that of the record itself.
 macro_rules! view {
     ($(#[$doc:meta])* $visible:vis $view:ident of $record:ident: $type:ty { $($fields:tt)* }) => {
@@ -74,6 +74,12 @@ macro_rules! view {
     (@ $map:ident $record:ident) => {};
     (@ $map:ident $record:ident ..$other:ident, $($rest:tt)*) => {
         $crate::wire::view::View::fields(&$other($record), $map)?;
+        $crate::wire::view::view!(@ $map $record $($rest)*);
+    };
+    (@ $map:ident $record:ident $key:ident?: $value:expr, $($rest:tt)*) => {
+        if let Some(value) = &$value {
+            serde::ser::SerializeMap::serialize_entry($map, stringify!($key), value)?;
+        }
         $crate::wire::view::view!(@ $map $record $($rest)*);
     };
     (@ $map:ident $record:ident $key:tt: $value:expr, $($rest:tt)*) => {

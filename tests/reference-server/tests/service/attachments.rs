@@ -212,3 +212,42 @@ fn a_failed_fetch_fails_the_email() {
     assert!(sandbox.mails().is_empty());
     assert_eq!(sandbox.sent(&email()).len(), 36, "other emails are unaffected");
 }
+
+#[test]
+fn programs_are_rejected_by_the_ending_of_their_name() {
+    let sandbox = Sandbox::new();
+    for (attachment, ending) in [
+        (json!({"filename": "setup.exe", "content": ""}), "exe"),
+        (json!({"filename": "report.pdf.JS", "content": ""}), "js"),
+        (json!({"filename": "folder/.url", "content": ""}), "url"),
+        (json!({"path": "https://acme.test/files/tool.msi"}), "msi"),
+    ] {
+        let answer = sandbox.refused(&with(json!([{"filename": "a.pdf", "content": ""}, attachment])));
+        assert_eq!(answer.name(), "validation_error");
+        let words = format!("`attachments[1]` must not be a file with the ending `.{ending}`");
+        assert!(answer.message().contains(&words), "{}", answer.message());
+    }
+    for name in ["exe", "a.exe.zip", "a.json", "a.xnk2", "a."] {
+        sandbox.sent(&with(json!([{"filename": name, "content": ""}])));
+    }
+    // Received mail may have any attachment.
+    let mail = "From: a@x.test\r\nTo: b@y.test\r\nContent-Type: application/octet-stream\r\n\
+        Content-Disposition: attachment; filename=setup.exe\r\n\r\nx\r\n";
+    assert!(sandbox.service.receive(crate::support::KEY, &["b@y.test"], mail).is_ok());
+}
+
+#[test]
+fn an_inline_content_id_is_another_name_of_the_content_id() {
+    for (attachment, id) in [
+        (json!({"content": "", "inline_content_id": "logo"}), "logo"),
+        (json!({"content": "", "content_id": "a", "inline_content_id": "b"}), "a"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.sent(&with(json!([attachment])));
+        let mail = sandbox.mail();
+        let parsed = MessageParser::new().parse(&mail.mime[..]).unwrap();
+        assert_eq!(parsed.attachment(0).unwrap().content_id(), Some(id));
+    }
+    let answer = Sandbox::new().refused(&with(json!([{"content": "", "inline_content_id": "a b"}])));
+    assert!(answer.message().contains("`attachments[0].inline_content_id`"), "{}", answer.message());
+}

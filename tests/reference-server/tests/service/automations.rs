@@ -4,6 +4,7 @@ use http::Method;
 use posthaste_reference_server::Settings;
 use serde_json::{Value, json};
 
+use crate::persistence::{close, open};
 use crate::support::{Answer, Sandbox, email_with};
 
 fn trigger() -> Value {
@@ -169,9 +170,27 @@ fn an_invalid_definition_is_rejected() {
         ),
         (config("send_email", json!({})), "missing_required_field", "Missing `steps[1].config.template`"),
         (
-            config("send_email", json!({"template": {"id": "a", "variables": {"A": true}}})),
+            config("send_email", json!({"template": {"id": "a", "variables": {"A": null}}})),
             "validation_error",
             "`steps[1].config.template.variables.A` must be",
+        ),
+        (
+            config("send_email", json!({"template": {"id": "a", "variables": {"A": {"b": {"c": 1}}}}})),
+            "missing_required_field",
+            "`steps[1].config.template.variables.A.var`",
+        ),
+        (
+            config(
+                "send_email",
+                json!({"template": {"id": "a", "variables": {"A": {"var": "wait_events.paid"}}}}),
+            ),
+            "validation_error",
+            "must begin with `event.`, `contact.` or `wait_events.<event name>.`",
+        ),
+        (
+            config("send_email", json!({"template": {"id": "a"}, "topic_id": "news"})),
+            "validation_error",
+            "`steps[1].config.topic_id` must be a UUID",
         ),
         (
             config("send_email", json!({"template": {"id": "a"}, "from": "nobody"})),
@@ -186,7 +205,7 @@ fn an_invalid_definition_is_rejected() {
         (
             config("contact_update", json!({"first_name": {"var": "name"}})),
             "validation_error",
-            "must begin with `event.` or `contact.`",
+            "must begin with `event.`, `contact.`",
         ),
         (
             config("add_to_segment", json!({"segment_id": "all"})),
@@ -757,4 +776,104 @@ fn email_events_start_runs_unless_an_automation_sent_the_email() {
         assert_eq!(deleted.status, 200);
     }
     assert_eq!(sandbox.mails().len(), 4);
+}
+
+/// Publishes a template whose subject shows these variables, each with the fallback `-`.
+fn subject_of(sandbox: &Sandbox, variables: &[&str]) -> String {
+    let declared: Vec<_> =
+        variables.iter().map(|key| json!({"key": key, "type": "string", "fallback_value": "-"})).collect();
+    let subject = variables.iter().map(|key| format!("{{{{{{{key}}}}}}}")).collect::<Vec<_>>().join(" ");
+    let template = json!({"name": "T", "from": "hi@acme.test", "subject": subject, "html": "<p>Hi</p>", "variables": declared});
+    let template = sandbox.created("/templates", &template);
+    assert_eq!(sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("").status, 200);
+    template
+}
+
+#[test]
+fn steps_read_awaited_events_and_the_last_of_the_same_name_counts_even_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let template = subject_of(&sandbox, &["CURRENCY", "NOTE", "ONLY", "PLAN"]);
+    let wait = |key: &str| step(key, "wait_for_event", json!({"event_name": "order.paid"}));
+    let mut second = wait("second");
+    // The second payment is awaited in another currency than the first one.
+    second["config"]["filter_rule"] = json!({"type": "and", "rules": [
+        {"type": "rule", "field": "event.currency", "operator": "eq", "value": "EUR"},
+        {"type": "rule", "field": "wait_events.order.paid.currency", "operator": "eq", "value": "USD"},
+    ]});
+    let id = sandbox.created(
+        "/automations",
+        &chain(vec![
+            wait("first"),
+            step("note", "contact_update", json!({"first_name": {"var": "wait_events.order.paid.note.text"}})),
+            second,
+            step(
+                "check",
+                "condition",
+                json!({"type": "rule", "field": "wait_events.order.paid.total", "operator": "gt", "value": 15}),
+            ),
+            step(
+                "mail",
+                "send_email",
+                json!({"template": {"id": template, "variables": {
+                    "CURRENCY": {"var": "wait_events.order.paid.currency"}, "NOTE": {"var": "wait_events.order.paid.note"},
+                    "ONLY": {"var": "wait_events.order.paid.only"}, "PLAN": {"var": "event.plan"},
+                }}}),
+            ),
+        ]),
+    );
+    sandbox.send(&signed_up());
+    let paid =
+        |payload: Value| json!({"event": "order.paid", "email": "ada@example.com", "payload": payload});
+    sandbox.send(&paid(json!({"total": 10, "currency": "USD", "only": "first", "note": {"text": "Hello"}})));
+    assert_eq!(sandbox.contact("ada@example.com")["first_name"], "Hello");
+    close(sandbox, persistence);
+
+    let (sandbox, persistence) = open(folder.path());
+    sandbox.send(&paid(json!({"total": 20, "currency": "USD"})));
+    assert_eq!(sandbox.run(&id)["status"], "running", "the filter reads both events");
+    sandbox.send(&paid(json!({"total": 20, "currency": "EUR", "note": [1, true]})));
+    let run = sandbox.run(&id);
+    assert_eq!(run["status"], "completed", "{run}");
+    assert_eq!(run["steps"][4]["output"], json!({"condition_met": true}));
+    // The last event has no field `only`: the fallback applies.
+    assert_eq!(sandbox.mails()[0].subject, "EUR [1,true] - pro");
+    close(sandbox, persistence);
+}
+
+#[test]
+fn booleans_arrays_and_objects_are_rendered_as_json() {
+    let sandbox = Sandbox::new();
+    let template = subject_of(&sandbox, &["YES", "LIST", "OBJECT"]);
+    let variables = json!({"YES": true, "LIST": ["a", 1], "OBJECT": {"a": "b", "c": null}});
+    let mail = step("mail", "send_email", json!({"template": {"id": template, "variables": variables}}));
+    let id = sandbox.created("/automations", &chain(vec![mail]));
+    let kept =
+        &sandbox.get(format!("/automations/{id}")).json()["steps"][1]["config"]["template"]["variables"];
+    assert_eq!(kept, &variables);
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.mails()[0].subject, r#"true ["a",1] {"a":"b","c":null}"#);
+}
+
+#[test]
+fn the_topic_of_an_email_step_decides_by_the_subscription_of_its_contact() {
+    let sandbox = Sandbox::new();
+    let topic = sandbox.created("/topics", &json!({"name": "News", "default_subscription": "opt_out"}));
+    let template = subject_of(&sandbox, &["A"]);
+    let mail =
+        |topic: &str| step("mail", "send_email", json!({"template": {"id": template}, "topic_id": topic}));
+    let id = sandbox.created("/automations", &chain(vec![mail(&topic)]));
+    let ada = sandbox.created("/contacts", &json!({"email": "ada@example.com"}));
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.run(&id)["status"], "completed");
+    assert!(sandbox.mails().is_empty(), "the contact didn't opt in");
+    sandbox.patch(format!("/contacts/{ada}/topics"), &json!([{"id": topic, "subscription": "opt_in"}]));
+    sandbox.send(&signed_up());
+    assert_eq!(sandbox.mails().len(), 1);
+
+    let unknown = sandbox.created("/automations", &chain(vec![mail("9f3a3a5e-6d0e-4c57-8d5c-0c8a7d1b2f10")]));
+    sandbox.send(&signed_up());
+    let run = sandbox.run(&unknown);
+    assert_eq!(run["status"], "failed");
+    assert!(run["steps"][1]["error"]["message"].as_str().unwrap().contains("topic_id"), "{run}");
 }

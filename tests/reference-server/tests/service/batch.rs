@@ -1,6 +1,7 @@
 //! `POST /emails/batch`.
 
 use http::Method;
+use posthaste_reference_server::{ClockStart, Compat, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
@@ -123,4 +124,69 @@ fn warnings_name_ignored_fields_by_index() {
     let sandbox = Sandbox::new();
     let answer = sandbox.post("/emails/batch", &json!([email(), email_with("colour", "red")]));
     assert_eq!(answer.header("x-sandbox-ignored-fields"), Some("/1/colour"));
+}
+
+fn live() -> Sandbox {
+    let noon = "2026-03-02T12:00:00Z".parse().unwrap();
+    let clock = ClockStart::Frozen(noon);
+    Sandbox::with(&Settings { compat: Compat::Live, clock, ..Settings::default() })
+}
+
+#[test]
+fn with_live_compatibility_the_emails_of_a_batch_have_their_own_schedules() {
+    let sandbox = live();
+    let batch =
+        json!([email_with("scheduled_at", "in 2 hours"), email(), email_with("scheduled_at", "in 1 hour")]);
+    let send = || sandbox.ask(Method::POST, "/emails/batch").header("idempotency-key", "k").json(&batch);
+    let first = send();
+    assert_eq!(first.status, 200, "{}", first.text());
+    let ids: Vec<_> = first.json()["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(sandbox.record(&ids[0])["scheduled_at"], "2026-03-02 14:00:00.000000+00");
+    let events: Vec<_> = ids.iter().map(|id| sandbox.last_event(id)).collect();
+    assert_eq!(events, ["scheduled", "sent", "scheduled"]);
+    let again = send();
+    assert_eq!((again.header("idempotent-replayed"), again.json()), (Some("true"), first.json()));
+    sandbox.advance(3_600);
+    assert_eq!(sandbox.mails().len(), 2);
+    sandbox.advance(3_600);
+    assert_eq!(sandbox.mails().len(), 3, "the replay scheduled nothing");
+    let canceled = sandbox.post("/emails/batch", &json!([email_with("scheduled_at", "in 1 hour")])).json();
+    let id = canceled["data"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(sandbox.ask(Method::POST, format!("/emails/{id}/cancel")).send("").status, 200);
+    sandbox.advance(3_600);
+    assert_eq!(sandbox.mails().len(), 3);
+}
+
+#[test]
+fn with_live_compatibility_an_invalid_schedule_and_attachments_are_still_rejected() {
+    let sandbox = live();
+    for (email, words) in [
+        (email_with("scheduled_at", "whenever"), "`[0].scheduled_at` must be an ISO 8601"),
+        (email_with("scheduled_at", "in 31 days"), "`[0].scheduled_at` must be at most 30 days ahead"),
+        (email_with("attachments", json!([])), "`[0].attachments` is not supported in a batch"),
+    ] {
+        let answer = sandbox.post("/emails/batch", &json!([email]));
+        assert_eq!((answer.status.as_u16(), answer.name().as_str()), (422, "validation_error"));
+        assert!(answer.message().contains(words), "{}", answer.message());
+    }
+}
+
+#[test]
+fn a_permissive_batch_rejects_only_the_scheduled_emails_unless_compatibility_is_live() {
+    let batch =
+        json!([email(), email_with("scheduled_at", "in 1 hour"), email_with("scheduled_at", "whenever")]);
+    for (sandbox, refused) in [(Sandbox::new(), vec![1, 2]), (live(), vec![2])] {
+        let ask = sandbox.ask(Method::POST, "/emails/batch").header("x-batch-validation", "permissive");
+        let answer = ask.json(&batch).json();
+        let indexes: Vec<_> =
+            answer["errors"].as_array().unwrap().iter().map(|one| one["index"].as_u64().unwrap()).collect();
+        assert_eq!(indexes, refused);
+        assert_eq!(answer["data"].as_array().unwrap().len(), 3 - refused.len());
+        assert_eq!(sandbox.mails().len(), 1);
+    }
 }

@@ -358,6 +358,7 @@ fn missing_and_invalid_fields_are_named() {
         (json!({"scheduled_at": "in 1 hour", "send": false}), "`scheduled_at` needs `send`"),
         (json!({"scheduled_at": "whenever", "send": true}), "`scheduled_at` must be an ISO 8601"),
         (json!({"scheduled_at": "2026-03-02T11:00:00Z", "send": true}), "must not lie in the past"),
+        (json!({"scheduled_at": "2026-05-02T11:00:00Z", "send": true}), "must be at most 30 days ahead"),
         (json!({"react": {}}), "`react` exists only in client libraries"),
     ] {
         let answer = stage.refused(&fields);
@@ -618,6 +619,28 @@ fn the_unsubscribe_link_asks_for_confirmation_and_unsubscribes() {
     stage.created(&json!({"send": true}));
     assert_eq!(stage.sandbox.mails().len(), 1, "the next broadcast skips the contact");
     assert_eq!(ask(Method::PUT).send("").status, 405);
+}
+
+#[test]
+fn the_public_service_s_name_of_the_unsubscribe_link_is_filled_in_too() {
+    let stage = Stage::new();
+    stage.contact("ada@example.com", &json!({}));
+    let html = "<p><a href=\"{{{RESEND_UNSUBSCRIBE_URL}}}\">a</a> <a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">b</a></p>";
+    stage.created(&json!({"send": true, "html": html, "text": null}));
+    let mail = stage.sandbox.mail();
+    let link = format!("http://sandbox.invalid{}", link(&mail));
+    assert_eq!(
+        mail.html.as_deref(),
+        Some(&*format!("<p><a href=\"{link}\">a</a> <a href=\"{link}\">b</a></p>"))
+    );
+    assert_eq!(mail.text.as_deref().unwrap().matches(&link).count(), 2);
+
+    // In a template of a single email it isn't a variable, and stays as it is.
+    let template = json!({"name": "T", "from": "hi@acme.test", "subject": "s", "html": "<p>{{{RESEND_UNSUBSCRIBE_URL}}}</p>"});
+    let template = create(&stage.sandbox, "/templates", &template);
+    stage.sandbox.ask(Method::POST, format!("/templates/{template}/publish")).send("");
+    stage.sandbox.sent(&json!({"to": "ada@example.com", "template": {"id": template}}));
+    assert_eq!(stage.sandbox.mails()[0].html.as_deref(), Some("<p>{{{RESEND_UNSUBSCRIBE_URL}}}</p>"));
 }
 
 #[test]

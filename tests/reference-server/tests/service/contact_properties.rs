@@ -152,3 +152,35 @@ fn the_default_page_size_is_twenty() {
     let back = sandbox.get(format!("/contact-properties?before={first}&limit=100")).json();
     assert_eq!(back["data"], list["data"]);
 }
+
+#[test]
+fn a_boolean_value_is_stored_as_given_whatever_the_type_of_its_property() {
+    let sandbox = Sandbox::new();
+    create(
+        &sandbox,
+        "/contact-properties",
+        &json!({ "key": "vip", "type": "string", "fallback_value": "no" }),
+    );
+    create(&sandbox, "/contact-properties", &json!({ "key": "score", "type": "number" }));
+    let contact = json!({ "email": "ada@example.com", "properties": { "vip": true, "score": false } });
+    create(&sandbox, "/contacts", &contact);
+    let read = || sandbox.get("/contacts/ada@example.com").json()["properties"].clone();
+    let boolean = |value: bool| json!({ "type": "boolean", "value": value });
+    assert_eq!(read(), json!({ "vip": boolean(true), "score": boolean(false) }));
+    let change = |properties: Value| {
+        let ask = sandbox.ask(Method::PATCH, "/contacts/ada@example.com");
+        ask.json(&json!({ "properties": properties }))
+    };
+    assert_eq!(change(json!({ "vip": "yes", "score": true })).status, 200);
+    assert_eq!(read(), json!({ "vip": { "type": "string", "value": "yes" }, "score": boolean(true) }));
+    assert_eq!(change(json!({ "vip": true })).status, 200);
+    refused(&change(json!({ "vip": [true] })), "validation_error", "a string, a number, a boolean or null");
+
+    let segment = create(&sandbox, "/segments", &json!({ "name": "All" }));
+    sandbox.ask(Method::POST, format!("/contacts/ada@example.com/segments/{segment}")).send("");
+    let broadcast = json!({ "segment_id": segment, "from": "hi@acme.test", "subject": "{{{contact.vip}}}",
+        "text": "{{{contact.score|none}}}", "send": true });
+    create(&sandbox, "/broadcasts", &broadcast);
+    let mail = sandbox.mail();
+    assert_eq!((mail.subject.as_str(), mail.text.as_deref().map(str::trim)), ("true", Some("true")));
+}

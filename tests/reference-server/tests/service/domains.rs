@@ -498,3 +498,14 @@ fn deleting_a_domain_cancels_its_verification() {
     sandbox.advance(2);
     assert_eq!(statuses(&sandbox, &next), all("not_started", 5));
 }
+
+#[test]
+fn a_list_item_names_the_tracking_subdomain() {
+    let sandbox = Sandbox::new();
+    created(&sandbox, &json!({ "name": "acme.test" }));
+    created(&sandbox, &json!({ "name": "other.test", "tracking_subdomain": "links" }));
+    let items = sandbox.get("/domains").json();
+    let found: Vec<_> =
+        items["data"].as_array().unwrap().iter().map(|one| one["tracking_subdomain"].clone()).collect();
+    assert_eq!(found, [json!("links"), Value::Null]);
+}

@@ -185,3 +185,50 @@ fn the_same_seed_generates_the_same_ids() {
     let ids = ids(Some(7));
     assert_ne!(ids[0], ids[1]);
 }
+
+#[test]
+fn an_unknown_route_says_so_for_every_method() {
+    let sandbox = Sandbox::new();
+    let id = "00000000-0000-4000-8000-000000000000";
+    let methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    for path in [
+        "/",
+        "/nowhere",
+        "/emails/a/b",
+        "/contacts/a@x.test/devices",
+        "/oauth/nowhere",
+        "/.well-known/x",
+        "/_/nowhere",
+    ] {
+        for method in &methods {
+            let answer = sandbox.ask(method.clone(), path).send("");
+            assert_error(&answer, 404, "not_found");
+            assert!(
+                answer.message().contains(&format!("There is no route {method} \"{path}\"")),
+                "{}",
+                answer.message()
+            );
+            assert_eq!(answer.header("allow"), None);
+        }
+    }
+    // The path of a record, with text that can't be its ID.
+    for (method, path) in [
+        (Method::POST, "/emails/report"),
+        (Method::PUT, "/domains/all"),
+        (Method::POST, "/broadcasts/all"),
+        (Method::DELETE, "/logs/all"),
+        (Method::GET, "/automations/all/stop"),
+    ] {
+        let answer = sandbox.ask(method.clone(), path).send("");
+        assert_error(&answer, 404, "not_found");
+        assert!(answer.message().contains("There is no route"), "{method} {path}: {}", answer.message());
+    }
+    for path in [
+        format!("/emails/{id}"),
+        format!("/broadcasts/{id}"),
+        "/contacts/anything".into(),
+        "/events/any.name".into(),
+    ] {
+        assert_error(&sandbox.ask(Method::PUT, path).send(""), 405, "method_not_allowed");
+    }
+}

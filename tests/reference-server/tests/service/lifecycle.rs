@@ -102,11 +102,18 @@ fn invalid_and_past_schedules_are_rejected() {
         ("", "`scheduled_at` must be an ISO 8601"),
         ("whenever", "`scheduled_at` must be an ISO 8601"),
         ("2026-03-02T11:59:00Z", "`scheduled_at` must not lie in the past"),
+        ("2026-04-01T12:00:01Z", "`scheduled_at` must be at most 30 days ahead"),
+        ("in 2 months", "`scheduled_at` must be at most 30 days ahead"),
     ] {
         let answer = sandbox.refused(&email_with("scheduled_at", text));
         assert_eq!(answer.name(), "validation_error");
         assert!(answer.message().contains(words), "{}", answer.message());
     }
+    let id = sandbox.sent(&email_with("scheduled_at", "in 30 days"));
+    let later = sandbox
+        .ask(http::Method::PATCH, format!("/emails/{id}"))
+        .json(&json!({"scheduled_at": "in 31 days"}));
+    assert_eq!((later.status.as_u16(), later.name().as_str()), (422, "validation_error"));
     assert!(sandbox.refused(&email_with("scheduled_at", 5)).message().contains("must be a string"));
 }
 

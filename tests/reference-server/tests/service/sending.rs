@@ -298,3 +298,28 @@ fn deeply_nested_and_malformed_html_is_accepted() {
     }
     assert_eq!(sandbox.mails().len(), 4);
 }
+
+#[test]
+fn an_email_has_at_most_75_tags() {
+    let tags = |count: usize| -> Value {
+        (0..count).map(|n| json!({"name": format!("n{n}"), "value": "v"})).collect()
+    };
+    let sandbox = Sandbox::new();
+    sandbox.sent(&email_with("tags", tags(75)));
+    let answer = sandbox.refused(&email_with("tags", tags(76)));
+    assert_eq!(answer.name(), "validation_error");
+    assert!(answer.message().contains("`tags` must have at most 75 tags; found 76"), "{}", answer.message());
+    let answer = sandbox.post("/emails/batch", &json!([email_with("tags", tags(76))]));
+    assert!(answer.message().contains("`[0].tags` must have at most 75 tags"), "{}", answer.message());
+}
+
+#[test]
+fn a_list_item_names_the_topic_of_its_email() {
+    let sandbox = Sandbox::new();
+    let topic = sandbox.post("/topics", &json!({"name": "News", "default_subscription": "opt_in"})).json();
+    sandbox.sent(&email());
+    sandbox.sent(&email_with("topic_id", topic["id"].clone()));
+    let items = sandbox.get("/emails").json();
+    assert_eq!(items["data"][0]["topic_id"], topic["id"]);
+    assert!(items["data"][1].get("topic_id").is_none(), "the specification's item has none");
+}

@@ -4,8 +4,7 @@ use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, files, wait::DELIVERED};
-use crate::actions::shell::Shell;
-use crate::actions::wait;
+use crate::actions::{html_command, wait};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Missing};
 use crate::input::flags::DryRun;
@@ -15,9 +14,6 @@ use crate::input::{
     pair::Pair,
     source::StdinReaders,
 };
-
-/// Maximum output of `--html-command` in bytes.
-const HTML_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Reads the named files, applies the flags to the document, and validates the result.
 pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
@@ -31,7 +27,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         text_file,
         html,
         html_file,
-        html_command,
+        html_command: renderer,
         template,
         var,
         var_json,
@@ -41,6 +37,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         bcc,
         reply_to,
         header,
+        list_unsubscribe,
         tag,
         topic_id,
         scheduled_at,
@@ -93,7 +90,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     body(&mut builder, &mut stdin, "text", "--text", text, "--text-file", text_file);
     let html_given = html.is_some() || html_file.is_some();
     body(&mut builder, &mut stdin, "html", "--html", html, "--html-file", html_file);
-    if let Some(command) = &html_command {
+    if let Some(command) = &renderer {
         html_of(command, html_given, &mut builder).await;
     }
     if let Some(id) = template {
@@ -108,6 +105,9 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     }
     for (i, text) in header.iter().enumerate() {
         custom_header(&mut builder, i + 1, text);
+    }
+    if let Some(url) = &list_unsubscribe {
+        unsubscribe_headers(&mut builder, url);
     }
     for (i, text) in tag.iter().enumerate() {
         add_tag(&mut builder, i + 1, text);
@@ -238,7 +238,7 @@ async fn html_of(command: &str, given: bool, builder: &mut BodyBuilder) {
         let rule = "--html-command can't be used with --html or --html-file".to_owned();
         return builder.malformed("exclusive", rule, origin, None);
     }
-    match Shell::output(command, HTML_LIMIT).await {
+    match html_command::output(command).await {
         Ok(html) => builder.set("html", html, origin),
         Err(rule) => {
             builder.set("html", "stand-in", origin.clone());
@@ -298,6 +298,17 @@ fn custom_header(builder: &mut BodyBuilder, n: usize, text: &str) {
         return builder.malformed("type", rule, flag_origin("--header", n, text), None);
     };
     builder.put_key(&["headers"], pair.name, pair.value.trim().into(), flag_origin("--header", n, text));
+}
+
+/// The headers of `Email::list_unsubscribe`.
+fn unsubscribe_headers(builder: &mut BodyBuilder, url: &str) {
+    for (name, value) in [
+        ("List-Unsubscribe", format!("<{url}>")),
+        ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".into()),
+    ] {
+        let origin = flag_origin("--list-unsubscribe", 1, url);
+        builder.put_key(&["headers"], name, value.into(), origin);
+    }
 }
 
 fn add_tag(builder: &mut BodyBuilder, n: usize, text: &str) {

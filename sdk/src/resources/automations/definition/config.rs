@@ -37,8 +37,8 @@ fn texts(v: &mut Validator, fields: &Map<String, Value>, names: &[&str]) {
 }
 
 fn email(v: &mut Validator, fields: &Map<String, Value>) {
-    v.known(fields, "`config`", &["template", "subject", "from", "reply_to"]);
-    for name in ["subject", "from", "reply_to"] {
+    v.known(fields, "`config`", &["template", "subject", "from", "reply_to", "topic_id"]);
+    for name in ["subject", "from", "reply_to", "topic_id"] {
         v.filled(fields, name);
     }
     let Some(template) = v.needed(fields, "template") else { return };
@@ -46,9 +46,17 @@ fn email(v: &mut Validator, fields: &Map<String, Value>) {
         let Some(template) = v.object(template, "`template`") else { return };
         v.known(template, "`template`", &["id", "variables"]);
         v.needed_text(template, "id");
-        let right = |value: &Value| value.is_string() || value.is_number();
-        run_values(v, template, "variables", "a variable must be a string or a number", right);
+        let rule = "a variable must be a string, a number, a boolean, an array or an object of scalars";
+        run_values(v, template, "variables", rule, is_variable);
     });
+}
+
+fn is_variable(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(fields) => fields.values().all(is_scalar),
+        _ => true,
+    }
 }
 
 fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
@@ -67,7 +75,7 @@ fn contact_update(v: &mut Validator, fields: &Map<String, Value>) {
     run_values(v, fields, "properties", rule, is_scalar);
 }
 
-/// Validates an object of values that a run can also take from the event or the contact.
+/// Validates an object of values that a run can also resolve.
 fn run_values(
     v: &mut Validator,
     fields: &Map<String, Value>,
@@ -83,26 +91,33 @@ fn run_values(
     });
 }
 
-/// Validates a value of the right type, or a reference to the event or the contact.
+/// Validates a value of the right type, or a reference.
 fn run_value(v: &mut Validator, value: &Value, rule: &str, right: fn(&Value) -> bool) {
     match value.as_object() {
-        Some(fields) => {
+        Some(fields) if fields.contains_key("var") || !right(value) => {
             v.known(fields, "a reference", &["var"]);
             origin(v, fields, "var");
         }
-        None if right(value) => {}
-        None => v.wrong_type(format!("{rule}, or {{\"var\": …}}"), value),
+        _ if right(value) => {}
+        _ => v.wrong_type(format!("{rule}, or {{\"var\": …}}"), value),
     }
 }
 
-/// Validates a field that refers to `event.…` or `contact.…`.
+/// Validates a field that refers to `event.…`, `contact.…` or `wait_events.<event name>.…`.
 fn origin(v: &mut Validator, fields: &Map<String, Value>, field: &str) {
     let Some(name) = v.needed_text(fields, field) else { return };
-    let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
-    if key.is_none_or(str::is_empty) {
-        v.field(field, |v| {
-            v.report_found("reference", format!("`{field}` must start with `event.` or `contact.`"), name);
-        });
+    let known = match name.split_once('.') {
+        Some(("event" | "contact", key)) => !key.is_empty(),
+        Some(("wait_events", rest)) => {
+            rest.split_once('.').is_some_and(|(event, key)| !event.is_empty() && !key.is_empty())
+        }
+        _ => false,
+    };
+    if !known {
+        let rule = format!(
+            "`{field}` must start with `event.`, `contact.` or `wait_events.<event name>.` and name a field"
+        );
+        v.field(field, |v| v.report_found("reference", rule, name));
     }
 }
 

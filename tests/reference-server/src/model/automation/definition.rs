@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::event::RESERVED_PREFIX;
 use crate::store::interned::{Interned, word};
 use crate::store::size::{heap_size, no_heap};
 use crate::wire::fields::Fields;
@@ -79,9 +80,6 @@ impl BranchKind {
         }
     }
 }
-
-/// A prefix of the service's own events in definitions, which custom events can't have.
-pub(crate) const RESERVED_PREFIX: &str = "resend:";
 
 /// The name of an event in definitions.
 #[derive(Clone, Copy, Debug)]

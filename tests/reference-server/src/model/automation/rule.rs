@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::model::event::RESERVED_PREFIX;
 use crate::store::size::Size;
 use crate::wire::change::Change;
 use crate::wire::fields::{Field, Fields};
@@ -62,21 +63,36 @@ pub(crate) enum Condition {
     IsEmpty,
 }
 
-/// The facts of a run: the payload of its event, and its contact if that still exists.
+/// The facts of a run: the payload of its event, its contact if that still exists, and the events that ended its waits.
 pub(crate) struct Facts<'a> {
     pub(crate) event: &'a Value,
     pub(crate) contact: &'a Value,
+    /// Names and payloads, newest first.
+    pub(crate) awaited: Vec<(&'a str, &'a Value)>,
 }
 
 impl<'a> Facts<'a> {
-    /// The value at `event.plan` or `contact.first_name`; a property of the contact is found with `contact.properties.` before its key, and
-    /// without it unless the contact has a field of that name.
+    /// The value at `event.plan`, `contact.first_name` or `wait_events.order.paid.total`; a property of the contact is found with
+    /// `contact.properties.` before its key, and without it unless the contact has a field of that name.
     pub(crate) fn find(&self, name: &str) -> Option<&'a Value> {
         if let Some(rest) = name.strip_prefix("event.") {
             return walk(self.event, rest);
         }
+        if let Some(rest) = name.strip_prefix("wait_events.") {
+            return self.find_awaited(rest.strip_prefix(RESERVED_PREFIX).unwrap_or(rest));
+        }
         let rest = name.strip_prefix("contact.")?;
         walk(self.contact, rest).or_else(|| walk(self.contact.get("properties")?, rest))
+    }
+
+    /// The field of an awaited event. Of several events of the same name the last one counts, and of several names that fit the longest.
+    fn find_awaited(&self, path: &str) -> Option<&'a Value> {
+        let fits = |(name, payload): &(&'a str, &'a Value)| {
+            Some((name.len(), *payload, path.strip_prefix(name)?.strip_prefix('.')?))
+        };
+        // The last of equal maxima is returned.
+        let found = self.awaited.iter().rev().filter_map(fits).max_by_key(|(length, ..)| *length);
+        found.and_then(|(_, payload, field)| walk(payload, field))
     }
 }
 
@@ -179,11 +195,18 @@ fn read_field(fields: &mut Fields<'_>) -> Checked<Rule> {
 /// Reads the name of a variable, which starts with its origin.
 pub(crate) fn read_variable(field: &Field<'_>) -> Checked<String> {
     let name = non_empty(field)?;
-    let key = name.strip_prefix("event.").or_else(|| name.strip_prefix("contact."));
-    if key.is_none_or(str::is_empty) {
+    let known = match name.split_once('.') {
+        Some(("event" | "contact", key)) => !key.is_empty(),
+        Some(("wait_events", rest)) => {
+            rest.split_once('.').is_some_and(|(event, key)| !event.is_empty() && !key.is_empty())
+        }
+        _ => false,
+    };
+    if !known {
         let found = quoted(&name);
-        return Err(field
-            .reject(format_args!("must begin with `event.` or `contact.` and name a field; found {found}")));
+        return Err(field.reject(format_args!(
+            "must begin with `event.`, `contact.` or `wait_events.<event name>.` and name a field; found {found}"
+        )));
     }
     Ok(name)
 }
@@ -275,7 +298,7 @@ mod tests {
     fn every_operator_compares_the_field_with_its_value() {
         let event = json!({"n": 5, "text": "Ada Lovelace", "yes": true, "nothing": null, "empty": "", "a": {"b": 1}, "c.d": 2});
         let contact = json!({"first_name": "Ada", "properties": {"plan": "pro"}});
-        let facts = Facts { event: &event, contact: &contact };
+        let facts = Facts { event: &event, contact: &contact, awaited: vec![] };
         for (field, operator, value, holds) in [
             ("event.n", "eq", json!(5), true),
             ("event.n", "eq", json!(5.0), true),
@@ -320,9 +343,23 @@ mod tests {
     }
 
     #[test]
+    fn the_last_awaited_event_of_the_longest_name_counts() {
+        let (first, last) = (json!({"n": 1, "only": true, "b": {"c": 5}}), json!({"n": 2}));
+        let longer = json!({"c": 9});
+        let awaited = vec![("a", &last), ("a.b", &longer), ("a", &first)];
+        let facts = Facts { event: &Value::Null, contact: &Value::Null, awaited };
+        assert_eq!(facts.find("wait_events.a.n"), Some(&json!(2)));
+        assert_eq!(facts.find("wait_events.resend:a.n"), Some(&json!(2)));
+        assert_eq!(facts.find("wait_events.a.only"), None, "an earlier event isn't asked");
+        assert_eq!(facts.find("wait_events.a.b.c"), Some(&json!(9)));
+        assert_eq!(facts.find("wait_events.ab.n"), None);
+        assert_eq!(facts.find("wait_events.other.n"), None);
+    }
+
+    #[test]
     fn and_requires_all_rules_and_or_requires_one() {
         let event = json!({"n": 5});
-        let facts = Facts { event: &event, contact: &Value::Null };
+        let facts = Facts { event: &event, contact: &Value::Null, awaited: vec![] };
         let is = |n: u8| json!({"type": "rule", "field": "event.n", "operator": "eq", "value": n});
         let tree = |form: &str, rules: [Value; 2]| json!({"type": form, "rules": rules});
         assert!(read(&tree("and", [is(5), is(5)])).holds(&facts));
@@ -348,6 +385,10 @@ mod tests {
             (json!({"type": "rule", "field": "n", "operator": "exists"}), "`rule.field` must begin with"),
             (
                 json!({"type": "rule", "field": "event.", "operator": "exists"}),
+                "`rule.field` must begin with",
+            ),
+            (
+                json!({"type": "rule", "field": "wait_events.paid", "operator": "exists"}),
                 "`rule.field` must begin with",
             ),
             (json!({"type": "rule", "field": "event.n"}), "Missing `rule.operator`"),

@@ -30,6 +30,9 @@ pub(crate) struct Run {
     pub(crate) started_at: Timestamp,
     pub(crate) completed_at: Option<Timestamp>,
     pub(crate) steps: Vec<Progress>,
+    /// The waits that an event has ended, oldest first.
+    #[serde(default)]
+    received: Vec<usize>,
     /// The waiting step. The number identifies the wait: a job of an earlier wait has no effect.
     waiting: Option<Waiting>,
     waits: u64,
@@ -46,6 +49,7 @@ heap_size!(Run {
     started_at,
     completed_at,
     steps,
+    received,
     waiting,
     waits
 });
@@ -160,6 +164,7 @@ impl Run {
             started_at: now,
             completed_at: None,
             steps: vec![pending; automation.definition.steps.len()],
+            received: Vec::new(),
             waiting: None,
             waits: 0,
         }
@@ -196,6 +201,9 @@ impl Run {
                 step.status = "completed";
                 step.completed_at = Some(at);
                 step.output = output;
+                if way == BranchKind::EventReceived {
+                    self.received.push(index);
+                }
                 if let Some(next) = self.definition.next(index, way) {
                     return Move::To(next);
                 }
@@ -231,16 +239,26 @@ impl Run {
     pub(crate) fn woken_by_event(
         &mut self,
         name: EventName<'_>,
-        fits: impl FnOnce(&Action) -> bool,
+        fits: impl FnOnce(&Self, &Action) -> bool,
     ) -> Option<usize> {
         let waiting = self.waiting.filter(|_| self.is_running())?;
         let action = &self.definition.steps.get(waiting.index)?.action;
-        if !matches!(action, Action::WaitForEvent { event_name, .. } if name.is(event_name)) || !fits(action)
+        if !matches!(action, Action::WaitForEvent { event_name, .. } if name.is(event_name))
+            || !fits(self, action)
         {
             return None;
         }
         self.waiting = None;
         Some(waiting.index)
+    }
+
+    /// The names and payloads of the events that ended its waits, newest first.
+    pub(crate) fn awaited(&self) -> Vec<(&str, &Value)> {
+        let event = |index: &usize| {
+            let output = self.steps.get(*index)?.output.as_ref()?;
+            Some((output.get("event")?.as_str()?, output.get("payload")?))
+        };
+        self.received.iter().rev().filter_map(event).collect()
     }
 
     /// Cancels the run, unless it has ended.

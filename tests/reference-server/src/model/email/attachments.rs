@@ -27,6 +27,17 @@ pub(crate) const MAX_BASE64: usize = 40 << 20;
 /// The maximum length of a content ID, in bytes: with `<` and `>` it is one word of a header.
 const MAX_CONTENT_ID: usize = MAX_WORD - 2;
 
+/// The endings of file names that aren't sent. The specification is silent on them.
+const REFUSED_ENDINGS: [&str; 89] = [
+    "adp", "app", "asp", "bas", "bat", "cer", "chm", "cmd", "com", "cpl", "crt", "csh", "der", "exe", "fxp",
+    "gadget", "hlp", "hta", "inf", "ins", "isp", "its", "js", "jse", "ksh", "lib", "lnk", "mad", "maf",
+    "mag", "mam", "maq", "mar", "mas", "mat", "mau", "mav", "maw", "mda", "mdb", "mde", "mdt", "mdw", "mdz",
+    "msc", "msh", "msh1", "msh2", "mshxml", "msh1xml", "msh2xml", "msi", "msp", "mst", "ops", "pcd", "pif",
+    "plg", "prf", "prg", "reg", "scf", "scr", "sct", "shb", "shs", "sys", "ps1", "ps1xml", "ps2", "ps2xml",
+    "psc1", "psc2", "tmp", "url", "vb", "vbe", "vbs", "vps", "vsmacros", "vss", "vst", "vsw", "vxd", "ws",
+    "wsc", "wsf", "wsh", "xnk",
+];
+
 /// An attachment of an email.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Attachment {
@@ -72,7 +83,14 @@ pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let total = Cell::new(0);
     let attachments = field.items()?.read(|index, item| {
         let input = item.object(|fields| AttachmentInput::read(fields, &total))?;
-        Ok(input.attachment(index))
+        let attachment = input.attachment(index);
+        match refused_ending(&attachment.filename) {
+            None => Ok(attachment),
+            Some(ending) => Err(item.reject(format_args!(
+                "must not be a file with the ending `.{ending}`, which is refused for the recipients' safety; found {}",
+                quoted(&attachment.filename)
+            ))),
+        }
     });
     let total = total.get();
     if total > MAX_BASE64 {
@@ -119,7 +137,7 @@ input! {
     struct AttachmentInput(fields, total: &Cell<usize>) {
         filename: Option<String> = fields.optional("filename", filename),
         content_type: Option<String> = content_type(fields),
-        content_id: Option<String> = fields.optional("content_id", content_id),
+        content_id: Option<String> = read_content_id(fields),
         content: Content = content(fields, total),
     }
 }
@@ -162,6 +180,19 @@ fn content_type(item: &mut Fields<'_>) -> Checked<Option<String>> {
         Some(given) if is_multipart(&given) => {
             reject("not be a `multipart` type, since a file has no parts (RFC 2046)", &given)
         }
+        given => Ok(given),
+    }
+}
+
+fn refused_ending(filename: &str) -> Option<&'static str> {
+    let (_, ending) = filename.rsplit_once('.')?;
+    REFUSED_ENDINGS.into_iter().find(|refused| ending.eq_ignore_ascii_case(refused))
+}
+
+fn read_content_id(item: &mut Fields<'_>) -> Checked<Option<String>> {
+    match item.optional("content_id", content_id)? {
+        // Some clients write `inline_content_id`.
+        None => item.optional("inline_content_id", content_id),
         given => Ok(given),
     }
 }

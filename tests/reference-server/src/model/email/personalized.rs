@@ -14,7 +14,8 @@ use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
 use crate::model::email::html_and_text::{self, Derivation, HtmlAndText, LINK_PLACEHOLDER};
 
-const UNSUBSCRIBE: &str = "SERVICE_UNSUBSCRIBE_URL";
+/// The specification's name of the unsubscribe link, and the public service's: templates from there work unchanged.
+const UNSUBSCRIBE: [&str; 2] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL"];
 
 /// The content that all emails of a broadcast share.
 #[derive(Debug)]
@@ -48,9 +49,9 @@ impl SharedContent {
     fn text(&self, html: &str) -> Option<&str> {
         let text = self.text.get_or_init(|| {
             let filled = fill_within(html, MAX_TEXT_BYTES, |one| {
-                (one.name == UNSUBSCRIBE).then_some(LINK_PLACEHOLDER.into())
+                UNSUBSCRIBE.contains(&one.name).then_some(LINK_PLACEHOLDER.into())
             })?;
-            placeholders(html).all(|one| one.name == UNSUBSCRIBE).then(|| derive(&filled))
+            placeholders(html).all(|one| UNSUBSCRIBE.contains(&one.name)).then(|| derive(&filled))
         });
         text.as_deref()
     }
@@ -87,7 +88,7 @@ impl Values {
         let text = |text: &'v Option<String>| text.as_deref().map(Cow::Borrowed);
         let mut of_property = None;
         let own = match placeholder.name {
-            UNSUBSCRIBE => return Some(Cow::Borrowed(&self.link)),
+            name if UNSUBSCRIBE.contains(&name) => return Some(Cow::Borrowed(&self.link)),
             "FIRST_NAME" | "contact.first_name" => text(&contact.first_name),
             "LAST_NAME" | "contact.last_name" => text(&contact.last_name),
             "EMAIL" | "contact.email" => Some(contact.email.as_str().into()),
@@ -132,7 +133,7 @@ impl Personalized {
             return Some(text.replace(LINK_PLACEHOLDER, &self.values.link));
         }
         let filled = fill_within(html, MAX_TEXT_BYTES, |placeholder| match placeholder.name {
-            UNSUBSCRIBE => Some(LINK_PLACEHOLDER.into()),
+            name if UNSUBSCRIBE.contains(&name) => Some(LINK_PLACEHOLDER.into()),
             _ => self.values.of(placeholder),
         });
         Some(derive(&filled.unwrap_or_default()).replace(LINK_PLACEHOLDER, &self.values.link))

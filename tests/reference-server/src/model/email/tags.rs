@@ -8,6 +8,8 @@ use crate::wire::paging::quoted;
 use crate::wire::problems::Checked;
 use serde::{Deserialize, Serialize};
 
+/// The maximum number of tags of an email. The specification is silent on it.
+const MAX_TAGS: usize = 75;
 /// The maximum length of a name or value, in characters.
 const MAX_LENGTH: usize = 256;
 
@@ -33,8 +35,17 @@ impl Size for Tag {
     }
 }
 
+/// Reads the tags of an email.
+pub(crate) fn read(field: &Field<'_>) -> Checked<Vec<Tag>> {
+    let tags = field.objects(Tag::read)?;
+    match tags.len() {
+        0..=MAX_TAGS => Ok(tags),
+        found => Err(field.reject(format_args!("must have at most {MAX_TAGS} tags; found {found}"))),
+    }
+}
+
 impl Tag {
-    pub(crate) fn read(fields: &mut Fields<'_>) -> Checked<Self> {
+    fn read(fields: &mut Fields<'_>) -> Checked<Self> {
         let (name, value) = (fields.required("name", part), fields.required("value", part));
         Ok(Self { name: name?, value: value? })
     }

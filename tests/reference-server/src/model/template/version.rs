@@ -48,8 +48,14 @@ pub(crate) struct Rendered {
 }
 
 /// Placeholders that refer to the recipient instead of a variable.
-const RECIPIENT_PLACEHOLDERS: [&str; 5] =
-    ["FIRST_NAME", "LAST_NAME", "EMAIL", "UNSUBSCRIBE_URL", "SERVICE_UNSUBSCRIBE_URL"];
+const RECIPIENT_PLACEHOLDERS: [&str; 6] = [
+    "FIRST_NAME",
+    "LAST_NAME",
+    "EMAIL",
+    "UNSUBSCRIBE_URL",
+    "SERVICE_UNSUBSCRIBE_URL",
+    "RESEND_UNSUBSCRIBE_URL",
+];
 
 impl Version {
     /// The keys for which the send must provide a value and doesn't: used or defined variables without a fallback.

@@ -45,9 +45,10 @@ pub(crate) fn handle_event(
     let waits =
         |name: Cow<'_, str>| tenant.runs.members(&run::Group::WaitsFor(event.contact, name.into_owned()));
     for run in event.name.names().flat_map(waits) {
-        let facts = Facts { event: &event.payload, contact: &contact };
-        let fits = |action: &Action| match action {
-            Action::WaitForEvent { filter: Some(rule), .. } => rule.holds(&facts),
+        let fits = |run: &Run, action: &Action| match action {
+            Action::WaitForEvent { filter: Some(rule), .. } => {
+                rule.holds(&Facts { event: &event.payload, contact: &contact, awaited: run.awaited() })
+            }
             _ => true,
         };
         let woken = tenant.runs.change(run.id, |run| run.woken_by_event(event.name, fits)).flatten();
@@ -163,7 +164,7 @@ fn execute(state: &State, tenant: &Arc<Tenant>, run: &Run, index: usize, at: Tim
         return Outcome::Failed("The step does not exist.".into());
     };
     let contact = step::contact_facts(tenant, run.contact);
-    let facts = Facts { event: &run.event, contact: &contact };
+    let facts = Facts { event: &run.event, contact: &contact, awaited: run.awaited() };
     let contacts = ContactService { state, tenant, at };
     let done = match &step.action {
         // No connection leads to a trigger.

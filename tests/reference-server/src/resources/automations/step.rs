@@ -29,6 +29,7 @@ pub(super) fn contact_facts(tenant: &Tenant, id: Uuid) -> Value {
         let value = match value {
             PropertyValue::Text(text) => Value::String(text.clone()),
             PropertyValue::Number(number) => Value::Number(number.clone()),
+            PropertyValue::Boolean(yes) => Value::Bool(*yes),
         };
         (key.clone(), value)
     });
@@ -72,8 +73,8 @@ pub(super) fn send_email(
     let contact = contact(tenant, id)?;
     let variables = action.variables.iter().filter_map(|(key, given)| {
         let value = match known(given, facts)? {
-            // Template variables are strings and numbers only.
-            Value::Bool(yes) => Value::String(yes.to_string()),
+            // Template variables are strings and numbers only; the others are rendered as JSON.
+            value @ (Value::Bool(_) | Value::Array(_) | Value::Object(_)) => Value::String(value.to_string()),
             value => value,
         };
         Some((key.clone(), value))
@@ -88,6 +89,9 @@ pub(super) fn send_email(
         if let Some(value) = value {
             email[field] = Value::String(value.clone());
         }
+    }
+    if let Some(topic) = action.topic {
+        email["topic_id"] = Value::String(topic.to_string());
     }
     let draft = Draft::parse(email.to_string().as_bytes(), tenant, at).map_err(|problem| problem.message)?;
     let draft = Draft { origin: Origin { automation: true, ..draft.origin }, ..draft };
@@ -152,9 +156,12 @@ fn change(tenant: &Tenant, part: &Part, value: Value) -> Result<Change, String> 
                 Value::Null => None,
                 Value::String(text) => Some(PropertyValue::Text(text)),
                 Value::Number(number) => Some(PropertyValue::Number(number)),
-                // Properties are strings and numbers only.
-                Value::Bool(yes) => Some(PropertyValue::Text(yes.to_string())),
-                other => return Err(format!("`{key}` must be a string, a number or null; found {other}.")),
+                Value::Bool(yes) => Some(PropertyValue::Boolean(yes)),
+                other => {
+                    return Err(format!(
+                        "`{key}` must be a string, a number, a boolean or null; found {other}."
+                    ));
+                }
             };
             contact_properties::check_value(tenant, key, value.as_ref())
                 .map_err(|reason| format!("`{key}` {reason}."))?;

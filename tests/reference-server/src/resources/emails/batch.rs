@@ -1,7 +1,7 @@
 //! `POST /emails/batch`: up to 100 emails in one request.
 //!
 //! The specification doesn't define a batch with an invalid email. By default it is rejected as a whole, nothing is sent, and the error
-//! names the index. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
+//! names the index. Emails have no schedule, as the specification says, except with [`Compat::Live`]. With the header `x-batch-validation: permissive` the valid ones are sent, and the others are listed in `errors`.
 
 use http::StatusCode;
 use serde::Serialize;
@@ -13,6 +13,7 @@ use crate::delivery;
 use crate::model::email::draft::Draft;
 use crate::resources::api_keys;
 use crate::resources::emails::draft::Form;
+use crate::settings::Compat;
 use crate::state::quota;
 use crate::wire::answers::Answer;
 use crate::wire::fields;
@@ -34,7 +35,11 @@ pub(crate) fn send(context: &Context<'_>) -> Answer {
     }
 
     let now = context.now();
-    let form = Form { in_batch: true, ..Form::single(&context.tenant, now) };
+    let unsupported: &[_] = match context.state.settings.compat {
+        Compat::Specification => &["attachments", "scheduled_at"],
+        Compat::Live => &["attachments"],
+    };
+    let form = Form { unsupported, ..Form::single(&context.tenant, now) };
     let mut drafts = Vec::with_capacity(items.len());
     let mut errors = Vec::new();
     for (index, item) in items.iter().enumerate() {

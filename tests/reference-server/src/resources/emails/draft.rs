@@ -11,7 +11,7 @@ use crate::model::email::bodies::{Bodies, REACT};
 use crate::model::email::draft::{Draft, Origin};
 use crate::model::email::headers;
 use crate::model::email::recipients::{self, Mailbox};
-use crate::model::email::tags::Tag;
+use crate::model::email::tags;
 use crate::model::template::version::Version;
 use crate::resources::emails::template::Use;
 use crate::state::tenant::Tenant;
@@ -26,24 +26,27 @@ use crate::wire::schedule;
 pub(crate) struct Form<'a> {
     pub(crate) tenant: &'a Tenant,
     pub(crate) now: Timestamp,
-    /// A batch allows neither attachments nor a schedule.
-    pub(crate) in_batch: bool,
+    /// The fields that it doesn't allow: in a batch attachments, and a schedule unless the settings permit it.
+    pub(crate) unsupported: &'static [&'static str],
 }
 
 impl<'a> Form<'a> {
     pub(crate) fn single(tenant: &'a Tenant, now: Timestamp) -> Self {
-        Self { tenant, now, in_batch: false }
+        Self { tenant, now, unsupported: &[] }
     }
 
-    /// Reads a field that a batch doesn't allow.
+    /// Reads a field that a batch may not allow.
     fn read_single<T>(
         &self,
         fields: &mut Fields<'_>,
-        field: &str,
+        name: &str,
         read: impl FnOnce(&Field<'_>) -> Checked<T>,
     ) -> Checked<Option<T>> {
-        fields.optional(field, |field| {
-            if self.in_batch { Err(field.reject("is not supported in a batch")) } else { read(field) }
+        fields.optional(name, |field| {
+            if self.unsupported.contains(&name) {
+                return Err(field.reject("is not supported in a batch"));
+            }
+            read(field)
         })
     }
 }
@@ -77,7 +80,7 @@ impl Draft {
         let topic = fields.optional("topic_id", |field| tenant.topics.read_id(field));
         let has_reply_to = matches!(reply_to, Ok(Some(_)));
         let headers = fields.optional("headers", |field| headers::read(field, has_reply_to));
-        let tags = fields.optional("tags", |field| field.objects(Tag::read));
+        let tags = fields.optional("tags", tags::read);
         let attachments = form.read_single(fields, "attachments", attachments::read);
         let scheduled_at =
             form.read_single(fields, "scheduled_at", |field| field.parsed(|text| schedule::read(text, now)));

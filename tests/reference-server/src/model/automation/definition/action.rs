@@ -47,6 +47,8 @@ pub(crate) struct EmailAction {
     pub(crate) subject: Option<String>,
     pub(crate) from: Option<String>,
     pub(crate) reply_to: Option<String>,
+    /// The topic whose subscription decides whether the contact gets it.
+    pub(crate) topic: Option<Uuid>,
 }
 
 /// The field of a contact that changes.
@@ -80,7 +82,7 @@ impl Size for Action {
     }
 }
 
-heap_size!(EmailAction { template, variables, subject, from, reply_to });
+heap_size!(EmailAction { template, variables, subject, from, reply_to, topic });
 
 impl Size for Part {
     fn heap_size(&self) -> usize {
@@ -163,14 +165,27 @@ impl EmailAction {
         let template = fields.required("template", |template| {
             template.object(|fields| {
                 let id = fields.required("id", non_empty);
-                let variables = ValueSource::read_map(fields, "variables", "a string, a number", |value| {
-                    value.is_string() || value.is_number()
-                });
+                let variables = ValueSource::read_map(
+                    fields,
+                    "variables",
+                    "a string, a number, a boolean, an array, an object of scalars",
+                    is_variable,
+                );
                 Ok((id?, variables?))
             })
         });
+        let topic = fields.optional("topic_id", uuid);
         let (subject, from, reply_to, (template, variables)) = (subject?, from?, reply_to?, template?);
-        Ok(Self { template, variables, subject, from, reply_to })
+        Ok(Self { template, variables, subject, from, reply_to, topic: topic? })
+    }
+}
+
+/// Whether a template variable can have this value: no null, and no nested objects.
+fn is_variable(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(fields) => !fields.values().any(|value| value.is_array() || value.is_object()),
+        _ => true,
     }
 }
 
@@ -181,12 +196,14 @@ fn read_address(field: &Field<'_>) -> Checked<String> {
 }
 
 impl ValueSource {
-    /// Reads a value that may be null or `{"var": …}`; `what` names the other accepted types.
+    /// Reads a value, or a reference `{"var": …}`; `what` names the accepted types.
     fn read(field: &Field<'_>, what: &str, right: impl Fn(&Value) -> bool) -> Checked<Self> {
-        if field.json().starts_with('{') {
+        let value = field.value();
+        let is_object = |value: &Value| value.is_object() && (value.get("var").is_some() || !right(value));
+        if value.as_ref().is_some_and(is_object) {
             return field.object(|fields| fields.required("var", read_variable)).map(Self::Var);
         }
-        let value = field.value().filter(right).map(Self::Fixed);
+        let value = value.filter(right).map(Self::Fixed);
         value.ok_or_else(|| field.mistyped(format_args!("{what} or {{\"var\": …}}")))
     }
 
