@@ -115,9 +115,7 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{
-    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
@@ -135,6 +133,10 @@ pub use resources::{
         RunStatus, RunStep, RunValue, Step, StepStatus, WaitForEvent,
     },
     broadcasts::{Broadcast, BroadcastPatch, BroadcastStatus, BroadcastSummary, NewBroadcast},
+    contact_imports::{
+        ContactImport, ContactImportCounts, ContactImportStatus, ImportConflict, ImportPropertyType,
+        NewContactImport,
+    },
     contact_properties::{
         ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
         StringProperty,
@@ -174,7 +176,8 @@ pub use resources::{
 };
 pub use types::IdempotencyKey;
 pub use types::{
-    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, ScheduledAt, SegmentId,
-    SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
+    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
+    ContactPropertyId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients,
+    ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId,
+    WebhookId,
 };

@@ -79,6 +79,10 @@ id!(
     ContactId
 );
 id!(
+    /// The identifier of a contact import.
+    ContactImportId
+);
+id!(
     /// The identifier of a contact property.
     ContactPropertyId
 );

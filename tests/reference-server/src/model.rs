@@ -4,6 +4,7 @@ pub(crate) mod api_key;
 pub(crate) mod automation;
 pub(crate) mod broadcast;
 pub(crate) mod contact;
+pub(crate) mod contact_import;
 pub(crate) mod contact_property;
 pub(crate) mod credential;
 pub(crate) mod domain;

@@ -6,11 +6,12 @@ mod table;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
+use crate::model::contact_import;
 use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::resources::{
-    api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
-    segments, suppressions, templates, topics, usage, webhooks,
+    api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
+    events, logs, received, segments, suppressions, templates, topics, usage, webhooks,
 };
 use crate::state::State;
 
@@ -136,6 +137,10 @@ pub(crate) const ROUTES: &[Route] = &[
     patch("/domains/{domain_id}", domains::update),
     delete("/domains/{domain_id}", domains::delete),
     post("/domains/{domain_id}/verify", domains::verify),
+    // Contact imports. Listed before the contacts, so that `imports` isn't matched as an address.
+    post(contact_import::PATH, contact_imports::create),
+    get(contact_import::PATH, contact_imports::index),
+    get("/contacts/imports/{import_id}", contact_imports::show),
     // Contacts
     post("/contacts", contacts::create),
     get("/contacts", contacts::index),

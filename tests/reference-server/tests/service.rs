@@ -21,6 +21,8 @@ mod batch;
 mod broadcasts;
 #[path = "service/clock.rs"]
 mod clock;
+#[path = "service/contact_imports.rs"]
+mod contact_imports;
 #[path = "service/contact_properties.rs"]
 mod contact_properties;
 #[path = "service/custom_events.rs"]

@@ -29,7 +29,8 @@ enum StoredJobKind {
 }
 
 impl StoredJob {
-    /// `None` for jobs whose tenant or email was evicted, and for webhook deliveries: the event itself has its due time.
+    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), and for contact imports,
+    /// whose files aren't persisted.
     pub(super) fn of(job: &Job) -> Option<Self> {
         let (tenant, what) = match job {
             Job::SendEmail { tenant, email } => {
@@ -38,7 +39,7 @@ impl StoredJob {
             Job::RecordEvent { tenant, email, event } => {
                 (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
             }
-            Job::RetryDelivery { .. } => return None,
+            Job::RetryDelivery { .. } | Job::ContinueImport(_) => return None,
             Job::ResumeRun { tenant, run, number } => {
                 (tenant.upgrade(), StoredJobKind::ResumeRun { run: *run, number: *number })
             }

@@ -9,6 +9,7 @@ use crate::model::automation::Automation;
 use crate::model::automation::run::Run;
 use crate::model::broadcast::Broadcast;
 use crate::model::contact::Contact;
+use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
 use crate::model::email::Email;
@@ -49,6 +50,7 @@ impl Snapshot for ApiKey {}
 impl Snapshot for Automation {}
 impl Snapshot for Broadcast {}
 impl Snapshot for Contact {}
+impl Snapshot for ContactImport {}
 impl Snapshot for ContactProperty {}
 impl Snapshot for Domain {}
 impl Snapshot for Event {}

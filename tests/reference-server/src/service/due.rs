@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::clock::saturating_add;
-use crate::delivery::{self, broadcast, webhooks};
+use crate::delivery::{self, broadcast, imports, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
 use crate::model::domain::verification::{self, Check};
@@ -131,6 +131,9 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
         }
         Job::ContinueBroadcast(job) => {
             return broadcast::send_next(state, job, due).map(Job::ContinueBroadcast);
+        }
+        Job::ContinueImport(job) => {
+            return imports::apply_next(state, job, due).map(Job::ContinueImport);
         }
         Job::SendEmail { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {

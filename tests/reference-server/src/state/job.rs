@@ -1,14 +1,18 @@
 //! The scheduler's jobs.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::model::contact::Subscription;
+use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::email::personalized::SharedContent;
 use crate::model::email::{Email, Event};
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
+use crate::store::budget::Held;
 
 /// A job of the scheduler.
 pub(crate) enum Job {
@@ -28,6 +32,8 @@ pub(crate) enum Job {
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// Sends the next emails of a broadcast.
     ContinueBroadcast(BroadcastJob),
+    /// Applies the next rows of a contact import.
+    ContinueImport(Box<ImportJob>),
 }
 
 impl Job {
@@ -48,6 +54,7 @@ impl Job {
                 tenant.strong_count() > 0
             }
             Self::ContinueBroadcast(_) => true,
+            Self::ContinueImport(job) => job.tenant.strong_count() > 0,
         }
     }
 }
@@ -80,4 +87,23 @@ impl BroadcastJob {
     pub(crate) fn contacts(&self) -> &[Uuid] {
         &self.contacts
     }
+}
+
+/// A contact import that isn't complete.
+pub(crate) struct ImportJob {
+    pub(crate) tenant: Weak<Tenant>,
+    pub(crate) import: Uuid,
+    /// The remaining rows.
+    pub(crate) rows: Rows,
+    pub(crate) columns: Columns,
+    /// Whether rows update contacts that exist; otherwise they are skipped.
+    pub(crate) overwrites: bool,
+    /// The segments that every contact joins.
+    pub(crate) segments: Vec<Uuid>,
+    /// The subscriptions of every contact.
+    pub(crate) topics: BTreeMap<Uuid, Subscription>,
+    /// The number of rows in the current step.
+    pub(crate) step: usize,
+    /// The memory of the file.
+    pub(crate) _held: Held,
 }

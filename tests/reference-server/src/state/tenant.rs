@@ -11,6 +11,7 @@ use crate::model::automation::Automation;
 use crate::model::automation::run::Run;
 use crate::model::broadcast::Broadcast;
 use crate::model::contact::Contact;
+use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
 use crate::model::email::Email;
@@ -45,6 +46,7 @@ pub(crate) struct Tenant {
     pub(crate) runs: Table<Run>,
     pub(crate) broadcasts: Table<Broadcast>,
     pub(crate) contacts: Table<Contact>,
+    pub(crate) contact_imports: Table<ContactImport>,
     pub(crate) contact_properties: Table<ContactProperty>,
     pub(crate) domains: Table<Domain>,
     pub(crate) events: Table<Event>,
@@ -82,6 +84,7 @@ impl Tenant {
             runs: Table::new(max_records, budget),
             broadcasts: Table::new(max_records, budget),
             contacts: Table::new(max_records, budget),
+            contact_imports: Table::new(max_records, budget),
             contact_properties: Table::new(max_records, budget),
             domains: Table::new(max_records, budget),
             events: Table::new(max_records, budget),

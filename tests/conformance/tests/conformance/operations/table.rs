@@ -5,8 +5,8 @@
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EventOccurrence, EventPatch, EventType, NewApiKey, NewAutomation, NewBroadcast, NewContact,
-    NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step, Subscription,
-    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    NewContactImport, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step,
+    Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -68,6 +68,10 @@ operations! {
     list_contact_segments: |client, id| client.contacts().segments(id);
     add_contact_to_segment: |client, id, segment| client.contacts().add_to_segment(id, segment);
     remove_contact_from_segment: |client, id, segment| client.contacts().remove_from_segment(id, segment);
+
+    create_contact_import: |client| client.contact_imports().create(&NewContactImport::from_bytes("email\nada@example.com\n"));
+    list_contact_imports: |client| client.contact_imports().list();
+    get_contact_import: |client, id| client.contact_imports().get(id);
 
     create_segment: |client| client.segments().create("Weekly");
     list_segments: |client| client.segments().list();
