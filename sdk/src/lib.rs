@@ -146,7 +146,8 @@ pub use resources::{
         NewContact, PropertyValue, TopicSubscription, UpdatedTopics,
     },
     domains::{
-        Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
+        Capabilities, Capability, ClaimBlockedReason, ClaimRecord, DnsRecord, Domain, DomainClaim,
+        DomainClaimStatus, DomainPatch, DomainStatus, DomainSummary, NewDomain, NewDomainClaim,
         RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
@@ -177,7 +178,7 @@ pub use resources::{
 pub use types::IdempotencyKey;
 pub use types::{
     ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
-    ContactPropertyId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients,
-    ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId,
-    WebhookId,
+    ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,
+    Recipients, ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId,
+    WebhookEventId, WebhookId,
 };

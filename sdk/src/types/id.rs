@@ -87,6 +87,10 @@ id!(
     ContactPropertyId
 );
 id!(
+    /// The identifier of a domain claim.
+    DomainClaimId
+);
+id!(
     /// The identifier of a domain.
     DomainId
 );

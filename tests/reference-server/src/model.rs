@@ -8,6 +8,7 @@ pub(crate) mod contact_import;
 pub(crate) mod contact_property;
 pub(crate) mod credential;
 pub(crate) mod domain;
+pub(crate) mod domain_claim;
 pub(crate) mod email;
 pub(crate) mod event;
 pub(crate) mod log;

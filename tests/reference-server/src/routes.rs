@@ -133,10 +133,13 @@ pub(crate) const ROUTES: &[Route] = &[
     // Domains
     post("/domains", domains::create),
     get("/domains", domains::index),
+    post("/domains/claim", domains::claims::create),
     get("/domains/{domain_id}", domains::show),
     patch("/domains/{domain_id}", domains::update),
     delete("/domains/{domain_id}", domains::delete),
     post("/domains/{domain_id}/verify", domains::verify),
+    get("/domains/{domain_id}/claim", domains::claims::show),
+    post("/domains/{domain_id}/claim/verify", domains::claims::verify),
     // Contact imports. Listed before the contacts, so that `imports` isn't matched as an address.
     post(contact_import::PATH, contact_imports::create),
     get(contact_import::PATH, contact_imports::index),

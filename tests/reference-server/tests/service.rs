@@ -27,6 +27,8 @@ mod contact_imports;
 mod contact_properties;
 #[path = "service/custom_events.rs"]
 mod custom_events;
+#[path = "service/domain_claims.rs"]
+mod domain_claims;
 #[path = "service/domains.rs"]
 mod domains;
 #[path = "service/errors.rs"]

@@ -13,9 +13,11 @@ use crate::state::job::{ImportJob, Job};
 use crate::state::tenant::Tenant;
 
 /// The number of rows per step.
-const STEP_SIZE: usize = 10_000;
+const STEP_SIZE: u64 = 10_000;
 /// The number of rows that are applied at a time within a step.
-const BATCH_SIZE: usize = 25;
+const BATCH_SIZE: u64 = 25;
+/// The number of bytes after which no further row is applied at the same time.
+const BATCH_BYTES: u64 = 256 << 10;
 /// The delay before each step.
 const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
 
@@ -34,7 +36,8 @@ pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) 
     });
     let service = ContactService { state, tenant: &tenant, at };
     let (mut counts, mut end) = (Counts::default(), None);
-    for _ in 0..BATCH_SIZE {
+    let start = job.rows.position();
+    while counts.total < BATCH_SIZE && job.rows.position() - start < BATCH_BYTES {
         let row = match job.rows.next() {
             Ok(Some(record)) => job.columns.read(record),
             Ok(None) => {
@@ -74,7 +77,7 @@ pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) 
     if end.is_some() {
         return None;
     }
-    job.step += BATCH_SIZE;
+    job.step += counts.total;
     if job.step < STEP_SIZE {
         return Some(job);
     }

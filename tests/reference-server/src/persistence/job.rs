@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::lock::lock;
 use crate::model::email::Event;
-use crate::state::job::{BroadcastJob, Job};
+use crate::state::job::{BroadcastJob, ClaimStep, Job};
 use crate::state::tenant::Tenant;
 use crate::state::tenants::Tenants;
 
@@ -23,6 +23,7 @@ enum StoredJobKind {
     RecordEvent { email: Uuid, event: Event },
     ResumeRun { run: Uuid, number: u64 },
     CheckDomain { domain: Uuid, number: u64 },
+    AdvanceClaim { claim: Uuid, step: ClaimStep },
     SendBroadcast { broadcast: Uuid },
     ContinueBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
     NotifyAutomations { email: Uuid, event: Event },
@@ -49,6 +50,9 @@ impl StoredJob {
             ),
             Job::CheckDomain { tenant, domain, number } => {
                 (tenant.upgrade(), StoredJobKind::CheckDomain { domain: *domain, number: *number })
+            }
+            Job::AdvanceClaim { tenant, claim, step } => {
+                (tenant.upgrade(), StoredJobKind::AdvanceClaim { claim: *claim, step: *step })
             }
             Job::SendBroadcast { tenant, broadcast } => {
                 (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
@@ -78,6 +82,7 @@ impl StoredJob {
             }
             StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
             StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
+            StoredJobKind::AdvanceClaim { claim, step } => Job::AdvanceClaim { tenant, claim, step },
             StoredJobKind::SendBroadcast { broadcast } => Job::SendBroadcast { tenant, broadcast },
             StoredJobKind::ContinueBroadcast { broadcast, contacts } => {
                 Job::ContinueBroadcast(BroadcastJob::new(&owner, broadcast, contacts))

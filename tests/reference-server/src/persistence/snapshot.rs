@@ -12,6 +12,7 @@ use crate::model::contact::Contact;
 use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
+use crate::model::domain_claim::DomainClaim;
 use crate::model::email::Email;
 use crate::model::event::Event;
 use crate::model::mail::Mail;
@@ -53,6 +54,7 @@ impl Snapshot for Contact {}
 impl Snapshot for ContactImport {}
 impl Snapshot for ContactProperty {}
 impl Snapshot for Domain {}
+impl Snapshot for DomainClaim {}
 impl Snapshot for Event {}
 impl Snapshot for Mail {}
 impl Snapshot for Received {}

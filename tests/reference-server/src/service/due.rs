@@ -11,7 +11,7 @@ use crate::lock::lock;
 use crate::model::domain::Domain;
 use crate::model::domain::verification::{self, Check};
 use crate::resources::automations::engine;
-use crate::resources::domains;
+use crate::resources::domains::{self, claims};
 use crate::service::Service;
 use crate::state::State;
 use crate::state::job::Job;
@@ -159,6 +159,11 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
             {
                 let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
                 engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
+            }
+        }
+        Job::AdvanceClaim { tenant, claim, step } => {
+            if let Some(tenant) = tenant.upgrade() {
+                claims::advance(state, &tenant, claim, step, due);
             }
         }
         Job::CheckDomain { tenant: owner, domain, number } => {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::ClockStart;
 use crate::lock::lock;
+use crate::model::domain::Domain;
 use crate::model::log::Entry;
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::service::Service;
@@ -103,6 +104,9 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/suppressions?limit=20&origin=manual", |_| Value::Null),
     ("GET", "/suppressions?limit=20&origin=complaint", |_| Value::Null),
     ("GET", "/usage", |_| Value::Null),
+    ("POST", "/domains/claim", |_| json!({"name": "taken.test"})),
+    ("GET", "/domains/{placeholder}/claim", |_| Value::Null),
+    ("POST", "/domains/{placeholder}/claim/verify", |_| Value::Null),
     ("POST", "/contacts/imports", |_| IMPORT.into()),
     ("GET", "/contacts/imports/{import}", |_| Value::Null),
     ("GET", "/contacts/imports?limit=20", |_| Value::Null),
@@ -181,6 +185,12 @@ impl World {
         );
         self.send("POST", "/templates/known/publish", &Value::Null);
         self.make("domain", "/domains", &json!({"name": "known.test"}));
+        let owner = self.service.state.tenants.tenant("sb_owner");
+        let mut taken = Domain::clone(&*self.tenant.domain("known.test").unwrap());
+        (taken.id, taken.setup.name, taken.proven) = (id(usize::MAX - 1), "taken.test".to_owned(), true);
+        owner.domains.add(taken.id, taken).unwrap();
+        let claim = self.send("POST", "/domains/claim", &json!({"name": "taken.test"}));
+        self.ids["placeholder"] = claim["domain_id"].clone();
         self.make("event", "/events", &json!({"name": "known.event", "schema": {}}));
         self.make("quiet", "/automations", &automation("quiet.event"));
         self.send("POST", "/events/send", &json!({"event": "quiet.event", "email": "known@example.com"}));
@@ -235,6 +245,10 @@ impl World {
         let tenant = &self.tenant;
         fill(&tenant.templates, many, |n, record| record["alias"] = format!("other-{n}").into());
         fill(&tenant.domains, many, |n, record| record["setup"]["name"] = format!("other-{n}.test").into());
+        fill(&tenant.domain_claims, many, |n, record| {
+            record["setup"]["name"] = format!("other-{n}.test").into();
+            record["domain"] = json!(id(n));
+        });
         fill(&tenant.contacts, many, |n, record| {
             record["email"] = format!("other-{n}@example.com").into();
             record["segments"] = json!([]);

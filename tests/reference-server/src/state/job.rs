@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::model::contact::Subscription;
@@ -28,6 +29,8 @@ pub(crate) enum Job {
     NotifyAutomations { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// Ends the check of a domain's DNS records.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
+    /// Runs the next step of a domain claim.
+    AdvanceClaim { tenant: Weak<Tenant>, claim: Uuid, step: ClaimStep },
     /// Sends a scheduled broadcast.
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// Sends the next emails of a broadcast.
@@ -53,10 +56,24 @@ impl Job {
             Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
                 tenant.strong_count() > 0
             }
+            Self::AdvanceClaim { tenant, claim, .. } => tenant
+                .upgrade()
+                .and_then(|tenant| tenant.domain_claims.get(*claim))
+                .is_some_and(|claim| !claim.has_ended()),
             Self::ContinueBroadcast(_) => true,
             Self::ContinueImport(job) => job.tenant.strong_count() > 0,
         }
     }
+}
+
+/// A step of a domain claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum ClaimStep {
+    /// Ends the check of its DNS record.
+    Check,
+    /// Ends the transfer of the domain.
+    Transfer,
+    Expire,
 }
 
 /// A broadcast that is being sent.
@@ -103,7 +120,7 @@ pub(crate) struct ImportJob {
     /// The subscriptions of every contact.
     pub(crate) topics: BTreeMap<Uuid, Subscription>,
     /// The number of rows in the current step.
-    pub(crate) step: usize,
+    pub(crate) step: u64,
     /// The memory of the file.
     pub(crate) _held: Held,
 }

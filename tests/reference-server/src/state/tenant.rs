@@ -14,6 +14,7 @@ use crate::model::contact::Contact;
 use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
+use crate::model::domain_claim::DomainClaim;
 use crate::model::email::Email;
 use crate::model::event::Event;
 use crate::model::log::Entry;
@@ -49,6 +50,7 @@ pub(crate) struct Tenant {
     pub(crate) contact_imports: Table<ContactImport>,
     pub(crate) contact_properties: Table<ContactProperty>,
     pub(crate) domains: Table<Domain>,
+    pub(crate) domain_claims: Table<DomainClaim>,
     pub(crate) events: Table<Event>,
     pub(crate) segments: Table<Segment>,
     pub(crate) suppressions: Table<Suppression>,
@@ -87,6 +89,7 @@ impl Tenant {
             contact_imports: Table::new(max_records, budget),
             contact_properties: Table::new(max_records, budget),
             domains: Table::new(max_records, budget),
+            domain_claims: Table::new(max_records, budget),
             events: Table::new(max_records, budget),
             segments: Table::new(max_records, budget),
             suppressions: Table::new(max_records, budget),

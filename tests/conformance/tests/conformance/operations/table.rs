@@ -5,8 +5,8 @@
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EventOccurrence, EventPatch, EventType, NewApiKey, NewAutomation, NewBroadcast, NewContact,
-    NewContactImport, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic, NewWebhook, Step,
-    Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    NewContactImport, NewContactProperty, NewDomain, NewDomainClaim, NewEvent, NewTemplate, NewTopic,
+    NewWebhook, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -59,6 +59,10 @@ operations! {
     update_domain: |client, id| client.domains().update(id, &DomainPatch::new().open_tracking(true));
     delete_domain: |client, id| client.domains().delete(id);
     verify_domain: |client, id| client.domains().verify(id);
+
+    claim_domain: |client| client.domains().claim(&NewDomainClaim::new("acme.test"));
+    get_domain_claim: |client, id| client.domains().get_claim(id);
+    verify_domain_claim: |client, id| client.domains().verify_claim(id);
 
     create_contact: |client| client.contacts().create(&NewContact::new("ada@example.com"));
     list_contacts: |client| client.contacts().list();

@@ -63,6 +63,11 @@ impl Rows {
         Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
     }
 
+    /// The number of bytes that were read.
+    pub(crate) fn position(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
     /// The index of a column.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|one| one == name)
