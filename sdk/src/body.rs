@@ -1,14 +1,23 @@
-//! A replayable request body: a list of chunks, each either bytes or a file that is Base64-encoded while it is sent.
+//! A replayable request body: a list of chunks, each bytes, a file or a stream; attachments are Base64-encoded while they are sent.
 //!
 //! The length is known before the first byte is sent, so the request has a `Content-Length` and the service can reject it early.
 //! A second attempt sends the same bytes as the first or fails, as an idempotency key requires.
 
-use std::{fs::Metadata, io, path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    fs::Metadata,
+    hash::{Hash, Hasher},
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::SystemTime,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use tokio::{fs::File, io::AsyncReadExt as _};
 
 /// The size of a read from a file, in bytes: a multiple of three, so that Base64 needs no padding in between.
@@ -25,7 +34,42 @@ pub struct Body {
 enum Chunk {
     Plain(Bytes),
     Encoded(Bytes),
-    File(Arc<FileSource>),
+    File { source: Arc<FileSource>, encoded: bool },
+    Stream(Arc<StreamSource>),
+}
+
+/// A stream of a known length that can be opened again.
+pub(crate) struct StreamSource {
+    len: u64,
+    open: Box<dyn Fn() -> ByteStream + Send + Sync>,
+}
+
+type ByteStream = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+impl StreamSource {
+    pub(crate) fn new<S>(len: u64, open: impl Fn() -> S + Send + Sync + 'static) -> Self
+    where
+        S: Stream<Item = io::Result<Bytes>> + Send + 'static,
+    {
+        Self { len, open: Box::new(move || Box::pin(open())) }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl fmt::Debug for StreamSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamSource").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// The content is only known once it is read.
+impl Hash for StreamSource {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.len.hash(state);
+    }
 }
 
 /// A file as of the time when it was attached.
@@ -70,6 +114,11 @@ pub enum BodyPart {
         /// The content's size before Base64, in bytes.
         bytes: u64,
     },
+    /// The content of a file or a stream, sent as is.
+    File {
+        /// Its size in bytes.
+        bytes: u64,
+    },
 }
 
 impl Body {
@@ -88,7 +137,20 @@ impl Body {
 
     pub(crate) fn file(mut self, source: Arc<FileSource>) -> Self {
         self.len += encoded_len(source.len());
-        self.chunks.push(Chunk::File(source));
+        self.chunks.push(Chunk::File { source, encoded: true });
+        self
+    }
+
+    /// Adds a file without encoding it.
+    pub(crate) fn plain_file(mut self, source: Arc<FileSource>) -> Self {
+        self.len += source.len();
+        self.chunks.push(Chunk::File { source, encoded: false });
+        self
+    }
+
+    pub(crate) fn plain_stream(mut self, source: Arc<StreamSource>) -> Self {
+        self.len += source.len;
+        self.chunks.push(Chunk::Stream(source));
         self
     }
 
@@ -129,7 +191,12 @@ impl Body {
                     None => return Ok(None),
                     Some(Chunk::Plain(bytes)) => return Ok(Some((bytes, (chunks, None)))),
                     Some(Chunk::Encoded(bytes)) => open = Some(OpenChunk::Memory(bytes)),
-                    Some(Chunk::File(source)) => open = Some(OpenChunk::File(source.open().await?)),
+                    Some(Chunk::File { source, encoded }) => {
+                        open = Some(OpenChunk::File { file: source.open().await?, encoded });
+                    }
+                    Some(Chunk::Stream(source)) => {
+                        open = Some(OpenChunk::Stream { stream: (source.open)(), left: source.len });
+                    }
                 }
             }
         })
@@ -144,7 +211,9 @@ impl Body {
         let part = |chunk: &Chunk| match chunk {
             Chunk::Plain(bytes) => BodyPart::Text(bytes.clone()),
             Chunk::Encoded(bytes) => next(bytes.len() as u64),
-            Chunk::File(source) => next(source.len()),
+            Chunk::File { source, encoded: true } => next(source.len()),
+            Chunk::File { source, encoded: false } => BodyPart::File { bytes: source.len() },
+            Chunk::Stream(source) => BodyPart::File { bytes: source.len },
         };
         self.chunks.iter().map(part).collect()
     }
@@ -163,7 +232,8 @@ pub(crate) fn encoded_len(bytes: u64) -> u64 {
 
 enum OpenChunk {
     Memory(Bytes),
-    File(OpenFile),
+    File { file: OpenFile, encoded: bool },
+    Stream { stream: ByteStream, left: u64 },
 }
 
 impl OpenChunk {
@@ -174,16 +244,30 @@ impl OpenChunk {
                 let piece = bytes.split_to(bytes.len().min(CHUNK));
                 Ok(Some(encode(&piece)))
             }
-            Self::File(file) => file.next().await,
+            Self::File { file, encoded } => {
+                let piece = file.next().await?;
+                Ok(piece.map(|piece| if *encoded { encode(&piece) } else { piece }))
+            }
+            Self::Stream { stream, left } => next_of(stream, left).await,
         }
     }
+}
+
+/// The next bytes of a stream, which has to have as many as promised: the service can't mistake an incomplete body for a complete one.
+async fn next_of(stream: &mut ByteStream, left: &mut u64) -> io::Result<Option<Bytes>> {
+    let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text);
+    let Some(bytes) = stream.next().await.transpose()? else {
+        return if *left == 0 { Ok(None) } else { Err(wrong("the stream is shorter than its length")) };
+    };
+    *left =
+        left.checked_sub(bytes.len() as u64).ok_or_else(|| wrong("the stream is longer than its length"))?;
+    Ok(Some(bytes))
 }
 
 struct OpenFile {
     source: Arc<FileSource>,
     file: File,
     left: u64,
-    buffer: BytesMut,
 }
 
 impl FileSource {
@@ -209,7 +293,7 @@ impl FileSource {
         if FileVersion::of(&now) != self.version {
             return Err(self.changed());
         }
-        Ok(OpenFile { left: self.len(), file, source: self, buffer: BytesMut::new() })
+        Ok(OpenFile { left: self.len(), file, source: self })
     }
 
     fn changed(&self) -> io::Error {
@@ -228,8 +312,8 @@ impl OpenFile {
             return Ok(None);
         }
         let wanted = usize::try_from(self.left).unwrap_or(CHUNK).min(CHUNK);
-        self.buffer.resize(wanted, 0);
-        if let Err(error) = self.file.read_exact(&mut self.buffer).await {
+        let mut buffer = BytesMut::zeroed(wanted);
+        if let Err(error) = self.file.read_exact(&mut buffer).await {
             let shrunk = error.kind() == io::ErrorKind::UnexpectedEof;
             return Err(if shrunk { self.source.changed() } else { self.source.named(&error) });
         }
@@ -241,7 +325,7 @@ impl OpenFile {
                 return Err(self.source.changed());
             }
         }
-        Ok(Some(encode(&self.buffer)))
+        Ok(Some(buffer.freeze()))
     }
 }
 
@@ -284,6 +368,36 @@ mod tests {
         assert_eq!(sent(&memory).await.unwrap(), expected);
         assert_eq!(memory.len(), body.len());
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_plain_file_and_a_stream_are_sent_unchanged_at_every_attempt() {
+        let content: Vec<u8> = (0..=255).cycle().take(CHUNK * 2 + 77).collect();
+        let path = scratch("plain", &content);
+        let source = Arc::new(FileSource::inspect(path.clone()).await.unwrap());
+        let pieces: Vec<_> = content.chunks(1_000).map(Bytes::copy_from_slice).collect();
+        let open = move || stream::iter(pieces.clone()).map(Ok);
+        let streamed = Arc::new(StreamSource::new(content.len() as u64, open));
+        let expected = [b"<".as_slice(), &content, b">"].concat();
+        for body in [
+            Body::default().plain("<").plain_file(source).plain(">"),
+            Body::default().plain("<").plain_stream(streamed).plain(">"),
+        ] {
+            assert_eq!(body.len(), expected.len() as u64);
+            assert_eq!(sent(&body).await.unwrap(), expected);
+            assert_eq!(sent(&body).await.unwrap(), expected);
+            assert!(body.parts().contains(&BodyPart::File { bytes: content.len() as u64 }));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stream_must_have_the_promised_length() {
+        for (len, reason) in [(2, "longer"), (4, "shorter")] {
+            let source = StreamSource::new(len, || stream::iter([Ok(Bytes::from("abc"))]));
+            let error = sent(&Body::default().plain_stream(Arc::new(source))).await.unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+        }
     }
 
     #[tokio::test]

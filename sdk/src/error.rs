@@ -61,8 +61,8 @@ pub enum Error {
     /// A setting of the client is missing or invalid; nothing was sent.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// An attachment's file can't be read; nothing was sent.
-    #[error("an attachment can't be read")]
+    /// The file of an attachment or an import can't be read; nothing was sent.
+    #[error("a file can't be read")]
     File(#[source] FileError),
     /// The session has no usable access token: the call was not sent, or the service rejected its token. All calls that waited for the same refresh
     /// fail with the same error.

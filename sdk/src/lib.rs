@@ -136,6 +136,10 @@ pub use resources::{
         BounceType, Broadcast, BroadcastPatch, BroadcastRecipient, BroadcastStatus, BroadcastSummary,
         ClickedLink, NewBroadcast, RecipientLink, RecipientType,
     },
+    contact_imports::{
+        ContactImport, ContactImportCounts, ContactImportStatus, ImportConflict, ImportPropertyType,
+        NewContactImport,
+    },
     contact_properties::{
         ContactProperty, ContactPropertyPatch, NewContactProperty, NumberProperty, PropertyType,
         StringProperty,
@@ -145,7 +149,8 @@ pub use resources::{
         NewContact, PropertyValue, TopicSubscription, UpdatedTopics,
     },
     domains::{
-        Capabilities, Capability, DnsRecord, Domain, DomainPatch, DomainStatus, DomainSummary, NewDomain,
+        Capabilities, Capability, ClaimBlockedReason, ClaimRecord, DnsRecord, Domain, DomainClaim,
+        DomainClaimStatus, DomainPatch, DomainStatus, DomainSummary, NewDomain, NewDomainClaim,
         ProxyStatus, RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
@@ -179,7 +184,8 @@ pub use resources::{
 };
 pub use types::IdempotencyKey;
 pub use types::{
-    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, ScheduledAt, SegmentId,
-    SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
+    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
+    ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,
+    Recipients, ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId,
+    WebhookEventId, WebhookId,
 };

@@ -9,6 +9,7 @@ pub mod api_keys;
 pub mod audiences;
 pub mod automations;
 pub mod broadcasts;
+pub mod contact_imports;
 pub mod contact_properties;
 pub mod contacts;
 pub mod domains;

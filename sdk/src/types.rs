@@ -18,9 +18,9 @@ pub(crate) mod wall_clock;
 
 pub use address::Recipients;
 pub use id::{
-    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactPropertyId,
-    DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, SegmentId, SuppressionId, TemplateId,
-    TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
+    ApiKeyId, AttachmentId, AutomationId, AutomationRunId, BroadcastId, ContactId, ContactImportId,
+    ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,
+    SegmentId, SuppressionId, TemplateId, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };
 pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;

@@ -4,6 +4,7 @@ mod create;
 mod export;
 mod fields;
 mod import;
+mod imports;
 mod membership;
 pub(crate) mod table;
 mod topics;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Topics(topics::ListArgs),
     UpdateTopics(topics::UpdateArgs),
     Import(Box<import::Args>),
+    #[command(subcommand)]
+    Imports(imports::Command),
     Export(export::Args),
 }
 
@@ -94,6 +97,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Topics(args) => topics::list(args, context).await,
         Command::UpdateTopics(args) => topics::update(args, context).await,
         Command::Import(args) => import::run(*args, context).await,
+        Command::Imports(command) => imports::run(command, context).await,
         Command::Export(args) => export::run(args, context).await,
     }
 }

@@ -1,5 +1,6 @@
 //! `domains`: domains for sending and receiving.
 
+mod claim;
 mod create;
 mod records;
 mod setup;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Records(records::Args),
     Update(update::Args),
     Verify(verify::Args),
+    #[command(subcommand)]
+    Claim(claim::Command),
     /// Delete a domain
     #[command(visible_alias = "rm")]
     #[command(after_help = "Example:\n  posthaste domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
@@ -73,6 +76,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Records(args) => records::run(args, context).await,
         Command::Update(args) => update::run(args, context).await,
         Command::Verify(args) => verify::run(args, context).await,
+        Command::Claim(command) => claim::run(command, context).await,
         Command::Delete(args) => {
             let unknown_outcome =
                 format!("the domain may have been deleted; check: {}", show_command(&args.id));

@@ -281,3 +281,65 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }
+
+#[test]
+fn the_service_imports_a_file_from_one_request() {
+    let service = Service::start();
+    properties(&service);
+    let weekly = made(&service, &["segments", "create", "Weekly"]);
+    let news = made(&service, &["topics", "create", "--name", "News", "--default-subscription", "opt_in"]);
+    made(&service, &["contacts", "create", "old@example.com", "--first-name", "Old"]);
+    let program = service.posthaste();
+    let text = "E-mail,first_name,Orders,Notes\nold@example.com,New,3,x\nmüller@bücher.test,,,\nnobody,,,\n";
+    std::fs::write(program.home().join("people.csv"), text).unwrap();
+    let maps = ["--map", "E-mail=email", "--map", "Orders=orders", "--map", "Notes=", "--map", "first_name="];
+    let import =
+        ["contacts", "import", "people.csv", "--server", "--segment-id", &weekly, "--opt-out", &news];
+    let ran = program.run(&[&import[..], &maps[..], &["--wait"]].concat());
+    assert_eq!(ran.code, Some(10), "{ran:?}");
+    assert!(ran.stderr.contains("1 created, 1 updated, 0 skipped, 1 failed"), "{ran:?}");
+    assert!(ran.stderr.contains("1 of 3 rows failed") && ran.stderr.contains("--dry-run"), "{ran:?}");
+    let id = ran.stdout.trim().to_owned();
+    let listed = program.run(&["contacts", "imports", "list", "--status", "completed"]).ok();
+    assert!(listed.starts_with(&format!("{id}\tcompleted\t3\t1\t1\t0\t1\t")), "{listed}");
+    assert_eq!(program.run(&["contacts", "imports", "get", &id, "--jq", ".counts.failed"]).ok(), "1\n");
+    let old = contact(&service, "old@example.com");
+    assert_eq!((&old["first_name"], &old["properties"]["orders"]["value"]), (&json!("Old"), &json!(3)));
+    assert_eq!(
+        emails(&service, &["segments", "contacts", &weekly]),
+        ["müller@bücher.test", "old@example.com"]
+    );
+    let topics = program.run(&["contacts", "topics", "old@example.com", "--json"]).json();
+    assert_eq!(topics["data"][0]["subscription"], "opt_out");
+
+    // The same through standard input, again after a rejected attempt.
+    let fault = Rule::new(Action::TooMany { retry_after: None }).on(Method::POST, "/contacts/imports");
+    service.core().faults().add(fault.times(1));
+    let again = ["contacts", "import", "-", "--server", "--on-conflict", "skip", "--wait"];
+    let ran = program.run_with(&again, "email\nold@example.com\nnew@example.com\n");
+    assert!(ran.code == Some(0) && ran.stderr.contains("1 created, 0 updated, 1 skipped"), "{ran:?}");
+    let ran = program.run_with(&["contacts", "import", "-", "--server", "--wait"], "email\nnobody\n");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+}
+
+#[test]
+fn invalid_flags_of_a_server_import_send_nothing() {
+    let service = Service::start();
+    let asked = |arguments: &[&str], text: &str, part: &str| {
+        let told = service.posthaste().run_with(arguments, text).fails(2);
+        assert!(told.contains(part), "{part}: {told}");
+    };
+    let import = |more: &[&'static str]| [&["contacts", "import", "-", "--server"], more].concat();
+    asked(&import(&["--on-conflict", "fail"]), "email\n", "must be update or skip");
+    asked(&import(&["--failed", "x.csv"]), "email\n", "--failed");
+    asked(&import(&["--concurrency", "2"]), "email\n", "--concurrency");
+    asked(&import(&["--wait=done"]), "email\n", "--wait must be `completed`");
+    asked(&import(&[]), "name\n", "no column is `email`");
+    asked(&["contacts", "import", "-", "--wait"], "email\n", "--server");
+    asked(&["contacts", "imports", "list", "--status", "done"], "", "in_progress");
+    assert_eq!(service.asked(), 0);
+    let ran = service.posthaste().run_with(&import(&["--dry-run"]), "email\nada@example.com\n");
+    assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
+    asked(&import(&["--dry-run"]), "email\nnobody\n", "standard input:2, column 1 (email)");
+    assert_eq!(service.asked(), 0);
+}

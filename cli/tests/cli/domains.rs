@@ -297,3 +297,66 @@ fn a_scheduled_email_is_rescheduled_or_canceled() {
     service.posthaste().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
     service.posthaste().run(&["emails", "cancel", UNKNOWN]).fails(5);
 }
+
+/// Registers and verifies a domain of another account.
+fn owned(service: &Service, name: &str) {
+    let owner = || service.posthaste().env("POSTHASTE_API_KEY", "sb_owner");
+    let id = owner().run(&["domains", "create", name]).ok();
+    owner().run(&["domains", "verify", id.trim(), "--wait"]);
+}
+
+#[test]
+fn a_domain_of_another_account_is_claimed() {
+    let service = Service::start();
+    hurry(&service);
+    owned(&service, "acme.test");
+    let program = service.posthaste();
+    let ran = program.run(&["domains", "claim", "create", "acme.test", "--tracking-subdomain", "links"]);
+    let id = ran.stdout.trim().to_owned();
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{ran:?}");
+    assert!(ran.stderr.contains("acme.test  TXT  posthaste-domain-verification="), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("posthaste domains claim verify {id} --wait")), "{ran:?}");
+    assert_eq!(program.run(&["domains", "claim", "get", &id, "--jq", ".status"]).ok(), "pending\n");
+    let ran = program.run(&["domains", "claim", "verify", &id, "--wait"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), id.as_str()), "{ran:?}");
+    assert!(ran.stderr.contains("completed after"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("posthaste domains verify {id} --wait")), "{ran:?}");
+    let shown = program.run(&["domains", "claim", "get", &id, "--wait"]);
+    assert!(shown.stdout.contains("completed"), "{shown:?}");
+    program.run(&["domains", "verify", &id, "--wait"]).ok();
+}
+
+#[test]
+fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
+    let service = Service::start();
+    hurry(&service);
+    let claim = |name: &str, more: &[&str]| {
+        owned(&service, name);
+        service.posthaste().run(&[&["domains", "claim", "create", name], more].concat())
+    };
+    for (name, reason) in
+        [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]
+    {
+        let id = claim(name, &[]).stdout.trim().to_owned();
+        let ran = service.posthaste().run(&["domains", "claim", "verify", &id, "--wait"]);
+        assert_eq!((ran.code, ran.stdout.trim()), (Some(3), id.as_str()), "the check has started: {ran:?}");
+        assert!(ran.stderr.contains(reason), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("posthaste domains claim get {id}")), "{ran:?}");
+    }
+    let ran = claim("acme.test", &["--wait", "--wait-timeout", "1s"]);
+    assert!(ran.code == Some(8) && ran.stderr.contains("it is pending"), "{ran:?}");
+    service.posthaste().run(&["domains", "claim", "create", "free.test"]).fails(3);
+    let before = service.asked();
+    for wrong in [
+        &["domains", "claim", "create"][..],
+        &["domains", "claim", "create", "acme", "--region", "mars", "--open-tracking=maybe"],
+        &["domains", "claim", "create", "acme.test", "--tracking-subdomain", "send"],
+        &["domains", "claim", "get", "x", "--wait=done"],
+    ] {
+        service.posthaste().run(wrong).fails(2);
+    }
+    let dry =
+        ["domains", "claim", "create", "acme.test", "--click-tracking", "--dry-run", "--jq", ".dry_run.body"];
+    assert_eq!(service.posthaste().run(&dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
+    assert_eq!(service.asked(), before);
+}

@@ -198,6 +198,15 @@ impl Operation {
         }
     }
 
+    /// Sets a body of the type `multipart/form-data`.
+    pub(crate) fn with_form(mut self, boundary: &str, body: Body) -> Self {
+        self.body = body;
+        if let Ok(kind) = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}")) {
+            self.headers.insert(header::CONTENT_TYPE, kind);
+        }
+        self
+    }
+
     /// Adds a query parameter.
     pub(crate) fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.query.push((Cow::Borrowed(name), value.into()));

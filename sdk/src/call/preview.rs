@@ -41,7 +41,7 @@ impl Preview {
         self.operation.key.as_ref()
     }
 
-    /// Returns the body in the order in which it would be sent; attachments are represented by their size.
+    /// Returns the body in the order in which it would be sent; attachments and files are represented by their size.
     pub fn body_parts(&self) -> Vec<BodyPart> {
         self.operation.body.parts()
     }

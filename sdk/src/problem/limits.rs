@@ -10,6 +10,8 @@ pub const EMAILS_PER_BATCH: usize = 100;
 pub const SUPPRESSIONS_PER_BATCH: usize = 100;
 /// The maximum number of IDs in each filter of metrics. The specification doesn't have metrics.
 pub const IDS_PER_METRICS_FILTER: usize = 100;
+/// The maximum size of the file of a contact import, in bytes. The specification doesn't have imports.
+pub const IMPORT_FILE_BYTES: u64 = 200_000_000;
 /// The maximum number of addresses in `to`. The specification is silent on `cc` and `bcc`.
 pub const RECIPIENTS_IN_TO: usize = 50;
 /// The maximum size of all attachments of an email after Base64, in bytes. The specification says "40 MB" and is silent on the unit;

@@ -1,11 +1,13 @@
 //! Domains for sending and receiving, with their DNS records.
 
+mod claim;
 mod name;
 mod new;
 mod operations;
 mod patch;
 mod record;
 
+pub use claim::{ClaimBlockedReason, ClaimRecord, DomainClaim, DomainClaimStatus, NewDomainClaim};
 pub use new::{NewDomain, Tls};
 pub use operations::Domains;
 pub use patch::DomainPatch;

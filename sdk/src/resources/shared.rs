@@ -21,5 +21,5 @@ pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;
 pub use segment::Segment;
 pub use subscription::Subscription;
-pub(crate) use subscription::check_subscription;
+pub(crate) use subscription::{Choice, check_id, check_subscription, named_by_id};
 pub use suppression::SuppressionOrigin;

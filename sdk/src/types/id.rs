@@ -79,8 +79,16 @@ id!(
     ContactId
 );
 id!(
+    /// The identifier of a contact import.
+    ContactImportId
+);
+id!(
     /// The identifier of a contact property.
     ContactPropertyId
+);
+id!(
+    /// The identifier of a domain claim.
+    DomainClaimId
 );
 id!(
     /// The identifier of a domain.

@@ -8,8 +8,8 @@
 //!
 //! Persisted are sent, captured and received emails, all resources of all tenants, OAuth grants with the key that signs their tokens,
 //! idempotency keys, what tenants have used of their quotas, scheduled jobs, and a clock that was moved.
-//! Not persisted are recorded requests and logs, faults, pending authorization requests, and attachments that were being fetched: such an
-//! email has failed.
+//! Not persisted are recorded requests and logs, faults, pending authorization requests, attachments that were being fetched, and the files
+//! of contact imports: such an email or unfinished import has failed.
 
 mod batch;
 mod job;

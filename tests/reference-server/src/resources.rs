@@ -4,6 +4,7 @@ pub(crate) mod api_keys;
 pub(crate) mod attachments;
 pub(crate) mod automations;
 pub(crate) mod broadcasts;
+pub(crate) mod contact_imports;
 pub(crate) mod contact_properties;
 pub(crate) mod contacts;
 pub(crate) mod domains;

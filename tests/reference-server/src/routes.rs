@@ -6,11 +6,12 @@ mod table;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
+use crate::model::contact_import;
 use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::resources::{
-    api_keys, automations, broadcasts, contact_properties, contacts, domains, emails, events, logs, received,
-    segments, suppressions, templates, topics, usage, webhooks,
+    api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
+    events, logs, received, segments, suppressions, templates, topics, usage, webhooks,
 };
 use crate::state::State;
 
@@ -138,10 +139,17 @@ pub(crate) const ROUTES: &[Route] = &[
     // Domains
     post("/domains", domains::create),
     get("/domains", domains::index),
+    post("/domains/claim", domains::claims::create),
     get("/domains/{domain_id}", domains::show),
     patch("/domains/{domain_id}", domains::update),
     delete("/domains/{domain_id}", domains::delete),
     post("/domains/{domain_id}/verify", domains::verify),
+    get("/domains/{domain_id}/claim", domains::claims::show),
+    post("/domains/{domain_id}/claim/verify", domains::claims::verify),
+    // Contact imports. Listed before the contacts, so that `imports` isn't matched as an address.
+    post(contact_import::PATH, contact_imports::create),
+    get(contact_import::PATH, contact_imports::index),
+    get("/contacts/imports/{import_id}", contact_imports::show),
     // Contacts
     post("/contacts", contacts::create),
     get("/contacts", contacts::index),

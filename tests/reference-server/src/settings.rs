@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use http::Method;
+
+use crate::model::contact_import;
 use crate::model::oauth::clients::OAuthClient;
 
 pub(crate) use crate::clock::ClockStart;
@@ -63,7 +66,8 @@ pub struct Settings {
     pub webhook_patience: Duration,
     /// The maximum number of tenants; the least recently used is evicted.
     pub keep_tenants: usize,
-    /// The maximum size of a request body in bytes. Larger ones are rejected with 413.
+    /// The maximum size of a request body in bytes. Larger ones are rejected with 413. That of a contact import may have 200 MB and the size
+    /// of its other parts, but no more than all records.
     pub body_limit: usize,
     /// The timeout for the complete head of an HTTP request.
     pub header_timeout: Duration,
@@ -121,6 +125,14 @@ impl Settings {
             body_limit: self.body_limit.min(2 * share),
             ..self
         }
+    }
+
+    /// The maximum size of a request body on a path.
+    pub(crate) fn body_limit_of(&self, method: &Method, path: &str) -> usize {
+        if method == Method::POST && path == contact_import::PATH {
+            return (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(self.record_bytes());
+        }
+        self.body_limit
     }
 
     /// A sixteenth of the memory.

@@ -9,6 +9,7 @@ pub(crate) mod ignored;
 pub(crate) mod input;
 pub(crate) mod json;
 pub(crate) mod location;
+pub(crate) mod multipart;
 pub(crate) mod paging;
 pub(crate) mod pattern;
 pub(crate) mod problem;

@@ -167,6 +167,17 @@ fn flood_records(flood: &mut Flood) {
     flood.service.reset();
     flood.check("after a reset");
 
+    let form = ("content-type", "multipart/form-data; boundary=b");
+    let mut refused = 0;
+    flood.flood("files of contact imports", 500_000, |flood, _| {
+        let head = "--b\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\nemail,note\na@b.test,";
+        let file = format!("{head}{}\r\n--b--", text(500_000));
+        let (status, _) = flood.ask(Method::POST, "/contacts/imports", "sb_test", form, file);
+        refused += usize::from(status == 403);
+    });
+    assert!(refused > 10, "{refused} files were refused");
+    flood.service.reset();
+
     let (_, segment) = flood.post("/segments", &json!({"name": "All"}));
     let broadcast =
         json!({"segment_id": segment["id"], "from": "hi@acme.test", "subject": "s", "html": text(500_000)});

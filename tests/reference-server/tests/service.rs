@@ -23,10 +23,14 @@ mod broadcast_recipients;
 mod broadcasts;
 #[path = "service/clock.rs"]
 mod clock;
+#[path = "service/contact_imports.rs"]
+mod contact_imports;
 #[path = "service/contact_properties.rs"]
 mod contact_properties;
 #[path = "service/custom_events.rs"]
 mod custom_events;
+#[path = "service/domain_claims.rs"]
+mod domain_claims;
 #[path = "service/domains.rs"]
 mod domains;
 #[path = "service/email_metrics.rs"]

@@ -1,12 +1,13 @@
 //! `contacts import`: creates or updates contacts from a CSV file of any size.
 //!
 //! The file is read twice, row by row: once to validate it before anything is sent, and once to send. A source that can be read only once
-//! is copied to a temporary file first.
+//! is copied to a temporary file first. With `--server`, the service reads the rows instead.
 
 mod columns;
 mod file;
 mod row;
 mod run;
+mod server;
 mod validate;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use posthaste::{Client, PropertyType};
 
 use self::columns::Columns;
 use self::file::Csv;
+use crate::actions::wait::{self, TimeoutFlag};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
@@ -30,10 +32,15 @@ use crate::input::size::size;
 ///
 /// A row that the service rejects doesn't stop the others; the exit code is then 10. After an interruption, run the same command again:
 /// rows written before are written again, with the same values.
+///
+/// By default, each row is a request, and each rejected row is reported with its line and the reason. With --server, the whole file is one
+/// request, up to 200 MB, and the service imports it in the background: much faster for many rows, but it reports only how many rows failed.
+/// To check the rows first: --dry-run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste contacts import people.csv --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
     posthaste contacts import people.csv --map 'E-mail=email' --map 'Town=city' --map 'Notes=' --failed refused.csv\n  \
+    posthaste contacts import people.csv --server --wait\n  \
     posthaste contacts export | POSTHASTE_PROFILE=other posthaste contacts import -")]
 pub(crate) struct Args {
     /// CSV file in UTF-8; - reads standard input
@@ -48,6 +55,20 @@ pub(crate) struct Args {
     /// If a contact already has the address: update, skip or fail
     #[arg(long, value_name = "ACTION", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
     on_conflict: String,
+    /// Send the file in one request, for the service to import; see contacts imports
+    #[arg(long, conflicts_with_all = ["concurrency", "failed"])]
+    server: bool,
+    /// Wait until the service has imported the file; exits with 10 if rows failed
+    #[arg(long, value_name = "STATE", num_args = 0..=1, require_equals = true, default_missing_value = server::COMPLETED, requires = "server", conflicts_with = "dry_run")]
+    wait: Option<String>,
+    #[command(flatten)]
+    timeout: TimeoutFlag,
+    /// Topic to opt every contact in to; repeatable, with --server
+    #[arg(long, value_name = "ID", requires = "server")]
+    opt_in: Vec<String>,
+    /// Topic to opt every contact out of; repeatable, with --server
+    #[arg(long, value_name = "ID", requires = "server")]
+    opt_out: Vec<String>,
     /// Number of rows to send concurrently, from 1 to 32
     #[arg(long, value_name = "N", default_value = "4", allow_negative_numbers = true)]
     concurrency: String,
@@ -91,12 +112,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.wrong("type", rule, "--max-size", &args.max_size);
         None
     };
+    let wait =
+        flags.take(wait::plan(args.wait.as_deref(), &args.timeout.wait_timeout, server::COMPLETED)).flatten();
     let mut columns = csv.as_ref().and_then(|csv| Columns::read(csv, &args.map, &mut flags));
     flags.finish()?;
     let (Some(csv), Some(columns), Some(options)) = (csv, &mut columns, options) else { return Ok(()) };
     let client = if args.dry_run { None } else { Some(context.client()?) };
     if let Some(client) = &client {
         columns.learn(&csv, &properties(client).await?)?;
+    }
+    if let Some(client) = client.as_ref().filter(|_| args.server) {
+        return server::run(client, &csv, columns, &args, wait, context).await;
     }
     let rows = validate::validate(&csv, columns)?;
     let Some(client) = client else {
@@ -118,6 +144,11 @@ fn options(args: &Args, flags: &mut Flags) -> Option<ImportOptions> {
     let on_conflict = match args.on_conflict.as_str() {
         "update" => Some(OnConflict::Update),
         "skip" => Some(OnConflict::Skip),
+        "fail" if args.server => {
+            let rule = "with --server, --on-conflict must be update or skip";
+            flags.wrong("type", rule, "--on-conflict", "fail");
+            None
+        }
         "fail" => Some(OnConflict::Fail),
         other => {
             flags.wrong("type", "--on-conflict must be update, skip or fail", "--on-conflict", other);

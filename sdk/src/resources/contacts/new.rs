@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
-
 use super::property;
 use crate::{
     problem::{Validator, address_fault},
-    resources::shared::{PropertyValue, Subscription, check_subscription},
+    resources::shared::{Choice, PropertyValue, Subscription, check_id, named_by_id},
     types::{SegmentId, TopicId},
 };
 
@@ -45,12 +43,6 @@ input! {
             topics: Vec<Choice>,
         }
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Choice {
-    pub(super) id: TopicId,
-    pub(super) subscription: Subscription,
 }
 
 impl NewContact {
@@ -92,28 +84,6 @@ impl NewContact {
 }
 
 validate!(NewContact);
-
-/// On the wire a segment is `{id}`.
-fn named_by_id<S: Serializer>(segments: &[SegmentId], serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Named<'a> {
-        id: &'a SegmentId,
-    }
-    serializer.collect_seq(segments.iter().map(|id| Named { id }))
-}
-
-impl Choice {
-    pub(super) fn validate(&self, v: &mut Validator) {
-        check_id(v, self.id.as_str());
-        v.field("subscription", |v| check_subscription(v, &self.subscription));
-    }
-}
-
-fn check_id(v: &mut Validator, id: &str) {
-    if id.is_empty() {
-        v.report_at("id", "empty", "`id` must not be empty");
-    }
-}
 
 pub(super) fn check_email(v: &mut Validator, email: &str) {
     let bare = !email.trim_end().ends_with('>') && email.trim() == email;

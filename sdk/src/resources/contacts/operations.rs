@@ -3,7 +3,7 @@
 use http::Method;
 
 use super::{
-    new::{Choice, NewContact},
+    new::NewContact,
     patch::ContactPatch,
     record::{DeletedContact, Membership, TopicSubscription, UpdatedTopics},
     reference::ContactRef,
@@ -12,7 +12,7 @@ use crate::{
     call::{Call, Operation},
     client::List,
     problem::{Problems, Validate, Validator},
-    resources::shared::{Contact, ContactSummary, Reference, Segment, Subscription},
+    resources::shared::{Choice, Contact, ContactSummary, Reference, Segment, Subscription},
     types::{ContactId, SegmentId, TopicId},
 };
 

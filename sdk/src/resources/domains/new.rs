@@ -71,25 +71,9 @@ impl NewDomain {
     }
 
     fn validate(&self, v: &mut Validator) {
-        v.field("name", |v| check_domain(v, &self.name));
-        if let Some(Region::Unknown(region)) = &self.region {
-            let rule = "`region` must be us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
-            v.field("region", |v| v.report_found("type", rule, region.as_str()));
-        }
-        if let Some(label) = &self.custom_return_path {
-            v.field("custom_return_path", |v| check_label(v, label));
-        }
-        if let Some(label) = &self.tracking_subdomain {
-            v.field("tracking_subdomain", |v| {
-                check_label(v, label);
-                let return_path = self.custom_return_path.as_deref().unwrap_or(RETURN_PATH);
-                if label.eq_ignore_ascii_case(return_path) {
-                    // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
-                    let rule = "`tracking_subdomain` must differ from the label of the return path";
-                    v.report_found("exclusive", rule, label);
-                }
-            });
-        }
+        let (return_path, tracking) =
+            (self.custom_return_path.as_deref(), self.tracking_subdomain.as_deref());
+        check_setup(v, &self.name, self.region.as_ref(), return_path, tracking);
         check_tls(v, self.tls.as_ref());
         let sending = self.capabilities.sending.is_none_or(|switch| switch.0);
         let receiving = self.capabilities.receiving.is_some_and(|switch| switch.0);
@@ -98,6 +82,34 @@ impl NewDomain {
 }
 
 validate!(NewDomain);
+
+/// Validates what new domains and claims have in common.
+pub(super) fn check_setup(
+    v: &mut Validator,
+    name: &str,
+    region: Option<&Region>,
+    return_path: Option<&str>,
+    tracking: Option<&str>,
+) {
+    v.field("name", |v| check_domain(v, name));
+    if let Some(Region::Unknown(region)) = region {
+        let rule = "`region` must be us-east-1, eu-west-1, sa-east-1 or ap-northeast-1";
+        v.field("region", |v| v.report_found("type", rule, region.as_str()));
+    }
+    if let Some(label) = return_path {
+        v.field("custom_return_path", |v| check_label(v, label));
+    }
+    if let Some(label) = tracking {
+        v.field("tracking_subdomain", |v| {
+            check_label(v, label);
+            if label.eq_ignore_ascii_case(return_path.unwrap_or(RETURN_PATH)) {
+                // A name with a CNAME record can have no other records (RFC 1034, 3.6.2).
+                let rule = "`tracking_subdomain` must differ from the label of the return path";
+                v.report_found("exclusive", rule, label);
+            }
+        });
+    }
+}
 
 /// The capabilities that were set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

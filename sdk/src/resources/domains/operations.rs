@@ -1,6 +1,7 @@
 //! The operations on domains.
 
 use super::{
+    claim::{DomainClaim, DomainClaimStatus, NewDomainClaim},
     new::NewDomain,
     patch::DomainPatch,
     record::{Domain, DomainSummary},
@@ -34,8 +35,8 @@ operations! {
     /// # }
     /// ```
     ///
-    /// A domain that was claimed from another account has new DKIM records: get it again, publish them and verify it before it sends or
-    /// receives (`SPEC.md`, POST /domains/{domain_id}/verify). The specification doesn't define the claim itself, and neither does this client.
+    /// A domain that another account has verified has to be [claimed](Self::claim) instead. Afterwards it has new DKIM records: get it again,
+    /// publish them and verify it before it sends or receives (`SPEC.md`, POST /domains/{domain_id}/verify).
     pub struct Domains;
 
     /// Returns the operations on domains.
@@ -88,6 +89,39 @@ operations! {
     /// It is allowed in every status and idempotent. A verified domain can send while it is verified again (the specification is
     /// silent on that).
     fn verify(id: DomainId) -> Call<Reference<DomainId>> = POST["/domains/" id "/verify"].idempotent();
+
+    /// Claims a domain that another account has verified: `POST /domains/claim`. The response has a TXT record to publish as proof, and the
+    /// ID of a domain that the other operations on the claim take; [deleting](Self::delete) it cancels the claim. (The specification mentions
+    /// claims without defining them; these are the operations of the public service.)
+    ///
+    /// A claim that is pending is returned again, so the client retries when the outcome is unknown.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::{DomainClaimStatus, NewDomainClaim};
+    ///
+    /// let claim = client.domains().claim(&NewDomainClaim::new("acme.test")).await?;
+    /// let (Some(id), Some(record)) = (&claim.domain_id, &claim.record) else { return Ok(()) };
+    /// println!("{} {} {}", record.name, record.kind, record.value);
+    /// // … once it is published:
+    /// client.domains().verify_claim(id).await?;
+    /// if client.domains().wait_for_claim(id).await?.status == Some(DomainClaimStatus::Completed) {
+    ///     println!("{:?}", client.domains().get(id).await?.records);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewDomainClaim::check`] finds, before anything is sent.
+    fn claim() with (claim: &NewDomainClaim) -> Call<DomainClaim> = POST["/domains/claim"].idempotent();
+
+    /// Gets the latest claim of a domain: `GET /domains/{id}/claim`.
+    fn get_claim(id: DomainId) -> Call<DomainClaim> = GET["/domains/" id "/claim"];
+
+    /// Starts the check of a claim's TXT record: `POST /domains/{id}/claim/verify`. It returns before the check ends; see
+    /// [`wait_for_claim`](Self::wait_for_claim). Repeating it is harmless.
+    fn verify_claim(id: DomainId) -> Call<DomainClaim> = POST["/domains/" id "/claim/verify"].idempotent();
 }
 
 impl Domains<'_> {
@@ -99,6 +133,17 @@ impl Domains<'_> {
         Wait::new(
             move || client.domains().get(&id),
             |domain| State::of(domain.status.as_ref(), DomainStatus::is_checked),
+        )
+    }
+
+    /// Waits until a claim has a result, good or bad: [`DomainClaimStatus::is_settled`](super::DomainClaimStatus::is_settled).
+    ///
+    /// It doesn't start the check: call [`verify_claim`](Self::verify_claim) first.
+    pub fn wait_for_claim(&self, id: impl Into<DomainId>) -> Wait<DomainClaim> {
+        let (client, id) = (self.client.clone(), id.into());
+        Wait::new(
+            move || client.domains().get_claim(&id),
+            |claim| State::of(claim.status.as_ref(), DomainClaimStatus::is_settled),
         )
     }
 }

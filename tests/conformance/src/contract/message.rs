@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, header::CONTENT_TYPE};
 use jsonschema::Validator;
+use mail_parser::{MessageParser, MessagePart, MimeHeaders as _, PartType};
 use serde_json::Value;
 
 use super::document::Node;
@@ -51,10 +52,11 @@ impl Text {
     }
 }
 
-/// The rule for a body: JSON, or a form if the contract allows one.
+/// The rule for a body: JSON, a form if the contract allows one, or a form with files instead.
 pub(super) struct Body {
     schema: Validator,
     form: Option<Validator>,
+    multipart: bool,
 }
 
 impl Body {
@@ -63,7 +65,11 @@ impl Body {
         let schema = |kind: &str| {
             Some(content.get(kind)?.get("schema").expect("a media type has a schema").validator())
         };
-        Some(Self { schema: schema("application/json")?, form: schema("application/x-www-form-urlencoded") })
+        let form = schema("application/x-www-form-urlencoded");
+        if let Some(schema) = schema("multipart/form-data") {
+            return Some(Self { schema, form, multipart: true });
+        }
+        Some(Self { schema: schema("application/json")?, form, multipart: false })
     }
 
     pub(super) fn breaches(&self, headers: &HeaderMap, body: &Bytes) -> Vec<String> {
@@ -73,6 +79,12 @@ impl Body {
             let pairs = url::form_urlencoded::parse(body).into_owned();
             let value = pairs.map(|(name, value)| (name, Value::from(value))).collect();
             return failures(form, &value).map(|failure| format!("form {failure}")).collect();
+        }
+        if self.multipart {
+            let Some(value) = multipart(kind, body) else {
+                return vec![format!("body is not a form of the type {kind:?}: {}", sample(body))];
+            };
+            return failures(&self.schema, &value).map(|failure| format!("part {failure}")).collect();
         }
         if kind.split(';').next().map(str::trim) != Some("application/json") {
             breaches.push(format!("header content-type: {kind:?} is not application/json"));
@@ -85,6 +97,28 @@ impl Body {
         }
         breaches
     }
+}
+
+/// The parts of a form with files: JSON if they are an object or an array, otherwise text.
+fn multipart(kind: &str, body: &[u8]) -> Option<Value> {
+    if !kind.starts_with("multipart/form-data;") {
+        return None;
+    }
+    let message = [b"content-type: ", kind.as_bytes(), b"\r\n\r\n", body].concat();
+    let message = MessageParser::default().parse(&message)?;
+    let PartType::Multipart(parts) = &message.part(0)?.body else { return None };
+    let value = |part: &MessagePart<'_>| {
+        let name = part.content_disposition()?.attribute("name")?.to_owned();
+        let text = String::from_utf8_lossy(part.contents());
+        let json =
+            serde_json::from_str(&text).ok().filter(|json: &Value| json.is_object() || json.is_array());
+        Some((name, json.unwrap_or_else(|| text.into())))
+    };
+    parts
+        .iter()
+        .map(|part| value(message.part(*part)?))
+        .collect::<Option<serde_json::Map<_, _>>>()
+        .map(Value::Object)
 }
 
 /// The beginning of a body, for an error message.

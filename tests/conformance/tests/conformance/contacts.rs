@@ -3,7 +3,7 @@
 use futures_util::TryStreamExt as _;
 use http::Method;
 use posthaste::{Client, ContactId, ContactPatch, Error, NewContact, SegmentId};
-use posthaste_conformance::bench::{Bench, Expect, Reply};
+use posthaste_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -335,4 +335,86 @@ async fn the_routes_for_contacts_of_audiences_still_work() {
         404,
         "not_found",
     );
+}
+
+/// A form with a file and other parts.
+fn form(file: &str, parts: &[(&str, Value)]) -> String {
+    let mut form = String::new();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    for (name, value) in parts {
+        let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+        form += &format!("{head}{}\r\n", text(value));
+    }
+    let head =
+        "Content-Disposition: form-data; name=\"file\"; filename=\"x.csv\"\r\nContent-Type: text/csv\r\n\r\n";
+    form + "--b\r\n" + head + file + "\r\n--b--\r\n"
+}
+
+#[tokio::test]
+async fn contact_imports_keep_the_contract_in_both_directions() {
+    let bench = Bench::start().await;
+    let segment = bench.post("/segments", &json!({ "name": "All" })).json["id"].clone();
+    let form_request = || {
+        bench
+            .request(Method::POST, "/contacts/imports")
+            .header("content-type", "multipart/form-data; boundary=b")
+    };
+    let map = json!({ "email": "E-Mail", "first_name": "Name" });
+    let parts =
+        [("column_map", map), ("on_conflict", json!("skip")), ("segments", json!([{ "id": segment }]))];
+    let reply = bench.ask(form_request(), form("E-Mail,Name\nada@example.com,Ada\n", &parts));
+    assert_eq!((reply.status.as_u16(), &reply.json["object"]), (201, &json!("contact_import")));
+    for wrong in [("on_conflict", json!("replace")), ("column_map", json!([])), ("segments", json!([{}]))] {
+        let request = form_request().header(EXPECT, Expect::Refusal.as_str());
+        assert_eq!(bench.ask(request, form("email\n", &[wrong])).status, 422);
+    }
+    let request = form_request().header(EXPECT, Expect::Tolerance.as_str());
+    assert_eq!(bench.ask(request, form("email\n", &[("on_error", json!("stop"))])).status, 201);
+    assert_eq!(bench.get("/contacts/imports?limit=1&status=queued").status, 200);
+    bench.get_wrong("/contacts/imports?status=done");
+    let id = reply.json["id"].as_str().unwrap();
+    bench.service().clock().advance(std::time::Duration::from_secs(1));
+    let done = bench.get(&format!("/contacts/imports/{id}"));
+    assert_eq!((&done.json["status"], &done.json["counts"]["created"]), (&json!("completed"), &json!(1)));
+}
+
+#[tokio::test]
+async fn the_client_streams_an_import_again_at_every_attempt() {
+    use posthaste::{ContactImportStatus, Error, ImportConflict, NewContactImport};
+    use posthaste_reference_server::faults::{Action, Rule};
+
+    let bench = Bench::start().await;
+    let fault = |action| {
+        bench.service().faults().add(Rule::new(action).on(Method::POST, "/contacts/imports").times(1))
+    };
+    let client = bench.client();
+    let rows: Vec<_> = (0..500).map(|n| bytes::Bytes::from(format!("p{n}@example.com\n"))).collect();
+    let rows = [vec![bytes::Bytes::from("email\n")], rows].concat();
+    let length = rows.iter().map(|row| row.len() as u64).sum();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), rows.concat()).unwrap();
+    let streamed = rows.clone();
+    let open = move || futures_util::stream::iter(streamed.clone().into_iter().map(Ok));
+    for import in [
+        NewContactImport::from_stream(length, open),
+        NewContactImport::from_bytes(rows.concat()),
+        NewContactImport::from_file(file.path()).await.unwrap(),
+    ] {
+        fault(Action::error(503, "service_unavailable", "busy"));
+        fault(Action::DropAfter);
+        let sent = bench.requests().len();
+        let id =
+            client.contact_imports().create(&import.on_conflict(ImportConflict::Upsert)).await.unwrap().id;
+        let attempts: Vec<_> = bench.requests()[sent..].iter().map(|request| request.body.clone()).collect();
+        assert!(attempts.len() == 3 && attempts.iter().all(|body| *body == attempts[0]));
+        let done = client.contact_imports().wait(&id).await.unwrap();
+        assert_eq!((done.status, done.counts.total), (Some(ContactImportStatus::Completed), Some(500)));
+    }
+    assert_eq!(client.contacts().list().await.unwrap().data.len(), 500);
+
+    // A file that changes between two attempts is never imported in part.
+    let import = NewContactImport::from_file(file.path()).await.unwrap();
+    std::fs::write(file.path(), "email\n").unwrap();
+    assert!(matches!(client.contact_imports().create(&import).await, Err(Error::File(_))));
+    assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 6);
 }

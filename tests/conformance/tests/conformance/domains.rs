@@ -4,8 +4,8 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
 use posthaste::{
-    ApiErrorKind, Capability, Client, Domain, DomainPatch, DomainStatus, Error, NewDomain, RecordPurpose,
-    RecordStatus, RecordType, Region, Tls,
+    ApiErrorKind, Capability, Client, Domain, DomainClaimStatus, DomainPatch, DomainStatus, Email, Error,
+    NewDomain, NewDomainClaim, RecordPurpose, RecordStatus, RecordType, Region, Tls,
 };
 use posthaste_conformance::{
     bench::{Bench, EXPECT, Expect, Reply},
@@ -555,4 +555,39 @@ proptest! {
         prop_assert!(checked.is_err() || breaches.is_empty(), "the client accepts: {breaches:?}");
         prop_assert_eq!(accepted, checked.is_ok(), "{:?} {:?}", checked, answer);
     }
+}
+
+#[tokio::test]
+async fn a_claimed_domain_is_published_and_verified_again() {
+    // DOM-38
+    let bench = Bench::with(Settings { strict_domains: true, ..Settings::default() }).await;
+    let (client, owner) = (bench.client(), bench.builder().api_key("sb_owner").build().unwrap());
+    let before = owner.domains().create(&NewDomain::new("acme.test")).await.unwrap();
+    owner.domains().verify(&before.id).await.unwrap();
+    bench.service().clock().advance(Duration::from_secs(2));
+    let claim = client.domains().claim(&NewDomainClaim::new("acme.test")).await.unwrap();
+    let record = claim.record.unwrap();
+    assert_eq!((record.kind, record.name.as_str()), (RecordType::Txt, "acme.test"));
+    let id = claim.domain_id.unwrap();
+    client.domains().verify_claim(&id).await.unwrap();
+    let service = Arc::clone(bench.service());
+    let wait = client.domains().wait_for_claim(&id).max_interval(Duration::from_millis(1));
+    let claim = wait.on_poll(move |_| service.clock().advance(Duration::from_secs(1))).await.unwrap();
+    assert_eq!(claim.status, Some(DomainClaimStatus::Completed));
+    let send = async || {
+        client.emails().send(&Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works")).await
+    };
+    assert!(send().await.is_err(), "it isn't verified yet");
+    let domain = client.domains().get(&id).await.unwrap();
+    assert_eq!(domain.status, Some(DomainStatus::NotStarted));
+    let (old, new) = (of(&before, &RecordPurpose::Dkim), of(&domain, &RecordPurpose::Dkim));
+    assert!(new.len() == 3 && new.iter().all(|record| !old.contains(record)), "the DKIM records are new");
+    checked(&bench, id.as_str()).await;
+    send().await.unwrap();
+
+    for wrong_body in [json!({}), json!({"name": "acme.test", "tls": "enforced", "region": "mars"})] {
+        assert_eq!(wrong(&bench, Method::POST, "/domains/claim", &wrong_body).status, 422);
+    }
+    assert_eq!(ask(&bench, Method::POST, "/domains/claim", &json!({"name": "free.test"})).status, 422);
+    assert_eq!(bench.get(&format!("/domains/{UNKNOWN_ID}/claim")).status, 404);
 }

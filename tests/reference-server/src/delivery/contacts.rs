@@ -21,6 +21,14 @@ pub(crate) struct ContactService<'a> {
     pub(crate) at: Timestamp,
 }
 
+/// What a row of an import did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowEffect {
+    Created,
+    Updated,
+    Skipped,
+}
+
 impl ContactService<'_> {
     /// Creates or updates the contact with this address. Returns its ID.
     pub(crate) fn upsert(self, address: &str, write: impl FnOnce(&mut Contact)) -> Result<Uuid, Problem> {
@@ -43,6 +51,37 @@ impl ContactService<'_> {
             self.notify_changes(id, &known);
         }
         Ok(id)
+    }
+
+    /// Creates the contact of a row of an import, or updates it if `overwrites`. No events are sent.
+    pub(crate) fn import(
+        self,
+        address: &str,
+        overwrites: bool,
+        write: impl FnOnce(&mut Contact),
+    ) -> Result<RowEffect, Problem> {
+        if !overwrites && self.tenant.contacts.by_key(address).is_some() {
+            return Ok(RowEffect::Skipped);
+        }
+        let created = Cell::new(false);
+        let new = || {
+            created.set(true);
+            let id = self.state.next_id();
+            (id, blank(id, address.to_owned(), self.at))
+        };
+        self.tenant.contacts.put(address, new, |contact| {
+            // The contact may have been created in between.
+            if created.get() || overwrites {
+                let known = contact.clone();
+                write(contact);
+                self.date(contact, Some(&known));
+            }
+        })?;
+        Ok(match (created.get(), overwrites) {
+            (true, _) => RowEffect::Created,
+            (false, true) => RowEffect::Updated,
+            (false, false) => RowEffect::Skipped,
+        })
     }
 
     /// Updates a contact, unless the new address belongs to another. Returns `None` if there is no such contact.

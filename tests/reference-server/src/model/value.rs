@@ -67,6 +67,14 @@ impl ValueType {
         self.as_str() == value.kind()
     }
 
+    /// Parses the cell of a table.
+    pub(crate) fn parse(self, text: &str) -> Option<PropertyValue> {
+        match self {
+            Self::String => Some(PropertyValue::Text(text.to_owned())),
+            Self::Number => text.trim().parse().ok().map(PropertyValue::Number),
+        }
+    }
+
     /// Reads a value that must be of this type. `what` is what has the type: `property`.
     pub(crate) fn read_fallback(self, field: &Field<'_>, what: &str) -> Checked<PropertyValue> {
         let value = match field.value() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Either, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -202,19 +202,26 @@ async fn read(service: &Service, request: Request<Incoming>) -> Result<Read, Cut
     let settings = service.settings();
     let (parts, body) = request.into_parts();
     let refused = |parts, problem| Ok(Read::Refused(Request::from_parts(parts, Bytes::new()), problem));
-    if body.size_hint().lower() > settings.body_limit as u64 {
-        return refused(parts, Problem::too_large(settings.body_limit));
+    let limit = settings.body_limit_of(&parts.method, parts.uri.path());
+    if body.size_hint().lower() > limit as u64 {
+        return refused(parts, Problem::too_large(limit));
     }
-    let mut incoming = pin!(Limited::new(body, settings.body_limit));
-    let mut body = BytesMut::new();
+    let mut incoming = pin!(Limited::new(body, limit));
+    let mut body = Vec::new();
     loop {
         match timeout(settings.body_timeout, incoming.frame()).await {
             Err(_) => return refused(parts, Problem::body_timeout(settings.body_timeout)),
-            Ok(None) => return Ok(Read::Complete(Request::from_parts(parts, body.freeze()))),
+            Ok(None) => {
+                if body.len() >= LARGE {
+                    // It may be kept, and its memory is counted by its length.
+                    body.shrink_to_fit();
+                }
+                return Ok(Read::Complete(Request::from_parts(parts, body.into())));
+            }
             // Other frames are trailers.
             Ok(Some(Ok(frame))) => body.extend_from_slice(&frame.into_data().unwrap_or_default()),
             Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
-                return refused(parts, Problem::too_large(settings.body_limit));
+                return refused(parts, Problem::too_large(limit));
             }
             // The client disconnected.
             Ok(Some(Err(_))) => return Err(Cut),

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::lock::lock;
 use crate::model::email::Event;
-use crate::state::job::{BroadcastJob, Job};
+use crate::state::job::{BroadcastJob, ClaimStep, Job};
 use crate::state::tenant::Tenant;
 use crate::state::tenants::Tenants;
 
@@ -23,13 +23,15 @@ enum StoredJobKind {
     RecordEvent { email: Uuid, event: Event },
     ResumeRun { run: Uuid, number: u64 },
     CheckDomain { domain: Uuid, number: u64 },
+    AdvanceClaim { claim: Uuid, step: ClaimStep },
     SendBroadcast { broadcast: Uuid },
     ContinueBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
     NotifyAutomations { email: Uuid, event: Event },
 }
 
 impl StoredJob {
-    /// `None` for jobs whose tenant or email was evicted, and for webhook deliveries: the event itself has its due time.
+    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), and for contact imports,
+    /// whose files aren't persisted.
     pub(super) fn of(job: &Job) -> Option<Self> {
         let (tenant, what) = match job {
             Job::SendEmail { tenant, email } => {
@@ -38,7 +40,7 @@ impl StoredJob {
             Job::RecordEvent { tenant, email, event } => {
                 (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
             }
-            Job::RetryDelivery { .. } => return None,
+            Job::RetryDelivery { .. } | Job::ContinueImport(_) => return None,
             Job::ResumeRun { tenant, run, number } => {
                 (tenant.upgrade(), StoredJobKind::ResumeRun { run: *run, number: *number })
             }
@@ -48,6 +50,9 @@ impl StoredJob {
             ),
             Job::CheckDomain { tenant, domain, number } => {
                 (tenant.upgrade(), StoredJobKind::CheckDomain { domain: *domain, number: *number })
+            }
+            Job::AdvanceClaim { tenant, claim, step } => {
+                (tenant.upgrade(), StoredJobKind::AdvanceClaim { claim: *claim, step: *step })
             }
             Job::SendBroadcast { tenant, broadcast } => {
                 (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
@@ -77,6 +82,7 @@ impl StoredJob {
             }
             StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
             StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
+            StoredJobKind::AdvanceClaim { claim, step } => Job::AdvanceClaim { tenant, claim, step },
             StoredJobKind::SendBroadcast { broadcast } => Job::SendBroadcast { tenant, broadcast },
             StoredJobKind::ContinueBroadcast { broadcast, contacts } => {
                 Job::ContinueBroadcast(BroadcastJob::new(&owner, broadcast, contacts))

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::delivery::{self, webhooks};
+use crate::delivery::{self, imports, webhooks};
 use crate::lock::lock;
 use crate::model::email::Event;
 use crate::persistence::PersistenceError;
@@ -188,4 +188,5 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
     for email in cut_off {
         delivery::fail(service.state(), tenant, &email, now, "attachment_unreachable");
     }
+    imports::fail_unfinished(tenant, now);
 }

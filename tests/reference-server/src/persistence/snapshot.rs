@@ -9,8 +9,10 @@ use crate::model::automation::Automation;
 use crate::model::automation::run::Run;
 use crate::model::broadcast::Broadcast;
 use crate::model::contact::Contact;
+use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
+use crate::model::domain_claim::DomainClaim;
 use crate::model::email::Email;
 use crate::model::event::Event;
 use crate::model::mail::Mail;
@@ -49,8 +51,10 @@ impl Snapshot for ApiKey {}
 impl Snapshot for Automation {}
 impl Snapshot for Broadcast {}
 impl Snapshot for Contact {}
+impl Snapshot for ContactImport {}
 impl Snapshot for ContactProperty {}
 impl Snapshot for Domain {}
+impl Snapshot for DomainClaim {}
 impl Snapshot for Event {}
 impl Snapshot for Mail {}
 impl Snapshot for Received {}

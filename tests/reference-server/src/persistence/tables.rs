@@ -43,5 +43,7 @@ pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), Persi
     visit.table(15, &mut *tenant.webhooks.lock())?;
     visit.table(16, &mut *tenant.deliveries.lock())?;
     visit.table(17, &mut *tenant.suppressions.lock())?;
-    visit.table(18, &mut *lock(&tenant.usage))
+    visit.table(18, &mut *lock(&tenant.usage))?;
+    visit.table(19, &mut *tenant.contact_imports.lock())?;
+    visit.table(20, &mut *tenant.domain_claims.lock())
 }

@@ -1,8 +1,9 @@
 //! Domains: `POST /domains`, `GET /domains`, `GET`, `PATCH` and `DELETE /domains/{id}`, `POST /domains/{id}/verify`.
 //!
-//! Claims of domains that another tenant has registered (`SPEC.md` mentions them without a definition) aren't supported: tenants are
-//! isolated, so no domain is taken.
+//! Tenants are isolated, so each can register a domain that another tenant has verified, except in a strict sandbox: there it has to be
+//! claimed ([`claims`]).
 
+pub(crate) mod claims;
 pub(crate) mod name;
 
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::wire::change::replace;
 use crate::wire::fields::{Field, Fields};
 use crate::wire::input::input;
 use crate::wire::paging::{Mode, quoted};
-use crate::wire::problem::json;
+use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 use crate::wire::readers::boolean;
 use crate::wire::switch::SWITCH;
@@ -32,6 +33,18 @@ use crate::wire::switch::SWITCH;
 /// `POST /domains`, 201.
 pub(crate) fn create(context: &Context<'_>) -> Answer {
     let setup = context.body(read_new)?;
+    if context.state.settings.strict_domains
+        && claims::owner(context.state, &context.tenant, &setup.name).is_some()
+    {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "validation_error",
+            format!(
+                "The domain {} has been registered already by another account. Claim it: POST /domains/claim.",
+                setup.name
+            ),
+        ));
+    }
     let domain = Domain::new(context.state.next_id(), context.now(), setup);
     let answer = json(StatusCode::CREATED, &domain::Created(&domain));
     let id = domain.id;
@@ -74,6 +87,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
 pub(crate) fn delete(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
     let domain = context.tenant.domains.remove(id).ok_or_else(Domain::not_found)?;
+    claims::cancel(&context.tenant, id);
     notify_webhooks(context.state, &context.tenant, "domain.deleted", Some(domain), context.now());
     Ok(answers::deleted("domain", id))
 }
@@ -81,6 +95,11 @@ pub(crate) fn delete(context: &Context<'_>) -> Answer {
 /// `POST /domains/{id}/verify`: starts a check of the DNS records and responds immediately.
 pub(crate) fn verify(context: &Context<'_>) -> Answer {
     let id = context.id("a domain")?;
+    if claims::is_placeholder(&context.tenant, id) {
+        return Err(Problem::validation(
+            "The domain belongs to another account until its claim is completed: GET /domains/{id}/claim.",
+        ));
+    }
     let begun = changed_status(
         context.state,
         &context.tenant,
@@ -161,12 +180,30 @@ impl SetupInput {
 }
 
 fn read_new(fields: &mut Fields<'_>) -> Checked<Setup> {
+    let setup = read_named(fields);
+    let input = SetupInput::read(fields);
+    let mut setup = setup?;
+    input?.apply(&mut setup);
+    check_fields(fields, setup)
+}
+
+/// Reads the settings of a claim: those of a new domain without `tls` and `capabilities`.
+fn read_claim(fields: &mut Fields<'_>) -> Checked<Setup> {
+    let setup = read_named(fields);
+    let open_tracking = fields.optional("open_tracking", boolean);
+    let click_tracking = fields.optional("click_tracking", boolean);
+    let mut setup = setup?;
+    replace(&mut setup.open_tracking, open_tracking?);
+    replace(&mut setup.click_tracking, click_tracking?);
+    check_fields(fields, setup)
+}
+
+fn read_named(fields: &mut Fields<'_>) -> Checked<Setup> {
     let name = fields.required("name", |field| field.parsed(name::domain));
     let region = fields.optional("region", |field| field.one_of(Region::WORDS));
     let return_path = fields.optional("custom_return_path", read_label);
     let tracking_subdomain = fields.optional("tracking_subdomain", read_label);
-    let input = SetupInput::read(fields);
-    let mut setup = Setup {
+    Ok(Setup {
         name: name?,
         region: region?.unwrap_or_default(),
         return_path: return_path?.unwrap_or_else(|| "send".to_owned()),
@@ -175,9 +212,7 @@ fn read_new(fields: &mut Fields<'_>) -> Checked<Setup> {
         tracking_subdomain: tracking_subdomain?,
         tls: Tls::default(),
         capabilities: Capabilities::default(),
-    };
-    input?.apply(&mut setup);
-    check_fields(fields, setup)
+    })
 }
 
 fn read_update(known: &Setup, fields: &mut Fields<'_>) -> Checked<Setup> {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::clock::saturating_add;
-use crate::delivery::{self, broadcast, webhooks};
+use crate::delivery::{self, broadcast, imports, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
 use crate::model::domain::verification::{self, Check};
 use crate::resources::automations::engine;
-use crate::resources::domains;
+use crate::resources::domains::{self, claims};
 use crate::service::Service;
 use crate::state::State;
 use crate::state::job::Job;
@@ -132,6 +132,9 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
         Job::ContinueBroadcast(job) => {
             return broadcast::send_next(state, job, due).map(Job::ContinueBroadcast);
         }
+        Job::ContinueImport(job) => {
+            return imports::apply_next(state, job, due).map(Job::ContinueImport);
+        }
         Job::SendEmail { tenant, email } => {
             if let (Some(tenant), Some(email)) = (tenant.upgrade(), email.upgrade()) {
                 delivery::dispatch(state, &tenant, &email, due);
@@ -156,6 +159,11 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
             {
                 let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
                 engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
+            }
+        }
+        Job::AdvanceClaim { tenant, claim, step } => {
+            if let Some(tenant) = tenant.upgrade() {
+                claims::advance(state, &tenant, claim, step, due);
             }
         }
         Job::CheckDomain { tenant: owner, domain, number } => {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::ClockStart;
 use crate::lock::lock;
+use crate::model::domain::Domain;
 use crate::model::log::Entry;
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::service::Service;
@@ -41,6 +42,10 @@ type Operation = (&'static str, &'static str, fn(usize) -> Value);
 /// An authorization request, which is stored until it is decided.
 const AUTHORIZE: &str = "/oauth/authorize?response_type=code&client_id=posthaste-cli&redirect_uri=http://127.0.0.1:8000/callback\
     &scope=emails:send&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
+
+/// A form with a file.
+const IMPORT: &str =
+    "--b\r\ncontent-disposition: form-data; name=\"file\"\r\n\r\nemail\nknown@example.com\n\r\n--b--";
 
 const OPERATIONS: &[Operation] = &[
     ("POST", "/emails", |_| email()),
@@ -107,6 +112,14 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/suppressions?limit=20&origin=manual", |_| Value::Null),
     ("GET", "/suppressions?limit=20&origin=complaint", |_| Value::Null),
     ("GET", "/usage", |_| Value::Null),
+    ("POST", "/domains/claim", |_| json!({"name": "taken.test"})),
+    ("GET", "/domains/{placeholder}/claim", |_| Value::Null),
+    ("POST", "/domains/{placeholder}/claim/verify", |_| Value::Null),
+    ("POST", "/contacts/imports", |_| IMPORT.into()),
+    ("GET", "/contacts/imports/{import}", |_| Value::Null),
+    ("GET", "/contacts/imports?limit=20", |_| Value::Null),
+    ("GET", "/contacts/imports?limit=20&status=queued", |_| Value::Null),
+    ("GET", "/contacts/imports?limit=20&status=failed", |_| Value::Null),
     ("POST", "/events", |n| json!({"name": format!("new.{n}")})),
     ("GET", "/events/known.event", |_| Value::Null),
     ("GET", "/events?limit=20", |_| Value::Null),
@@ -169,6 +182,7 @@ impl World {
         self.make("segment", "/segments", &json!({"name": "s"}));
         self.make("topic", "/topics", &json!({"name": "t", "default_subscription": "opt_in"}));
         self.make("suppression", "/suppressions", &json!({"email": "known@example.com"}));
+        self.make("import", "/contacts/imports", &IMPORT.into());
         self.make("property", "/contact-properties", &json!({"key": "known", "type": "string"}));
         self.make("property", "/contact-properties", &json!({"key": "known2", "type": "string"}));
         let segments = json!([{"id": self.ids["segment"]}]);
@@ -182,6 +196,12 @@ impl World {
         );
         self.send("POST", "/templates/known/publish", &Value::Null);
         self.make("domain", "/domains", &json!({"name": "known.test"}));
+        let owner = self.service.state.tenants.tenant("sb_owner");
+        let mut taken = Domain::clone(&*self.tenant.domain("known.test").unwrap());
+        (taken.id, taken.setup.name, taken.proven) = (id(usize::MAX - 1), "taken.test".to_owned(), true);
+        owner.domains.add(taken.id, taken).unwrap();
+        let claim = self.send("POST", "/domains/claim", &json!({"name": "taken.test"}));
+        self.ids["placeholder"] = claim["domain_id"].clone();
         self.make("event", "/events", &json!({"name": "known.event", "schema": {}}));
         self.make("quiet", "/automations", &automation("quiet.event"));
         self.send("POST", "/events/send", &json!({"event": "quiet.event", "email": "known@example.com"}));
@@ -214,8 +234,15 @@ impl World {
         for (name, id) in self.ids.as_object().unwrap() {
             uri = uri.replace(&format!("{{{name}}}"), id.as_str().unwrap_or_default());
         }
-        let body = if body.is_null() { Bytes::new() } else { body.to_string().into() };
-        let request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(uri);
+        let mut request = Request::builder().method(Method::from_bytes(method.as_bytes()).unwrap()).uri(uri);
+        let body = match body {
+            Value::Null => Bytes::new(),
+            Value::String(form) => {
+                request = request.header("content-type", "multipart/form-data; boundary=b");
+                form.clone().into()
+            }
+            json => json.to_string().into(),
+        };
         request.header("authorization", format!("Bearer {KEY}")).body(body).unwrap()
     }
 
@@ -229,6 +256,10 @@ impl World {
         let tenant = &self.tenant;
         fill(&tenant.templates, many, |n, record| record["alias"] = format!("other-{n}").into());
         fill(&tenant.domains, many, |n, record| record["setup"]["name"] = format!("other-{n}.test").into());
+        fill(&tenant.domain_claims, many, |n, record| {
+            record["setup"]["name"] = format!("other-{n}.test").into();
+            record["domain"] = json!(id(n));
+        });
         fill(&tenant.contacts, many, |n, record| {
             record["email"] = format!("other-{n}@example.com").into();
             record["segments"] = json!([]);
@@ -239,6 +270,7 @@ impl World {
         fill(&tenant.suppressions, many, |n, record| {
             record["email"] = format!("other-{n}@example.com").into();
         });
+        fill(&tenant.contact_imports, many, |_, _| {});
         fill(&tenant.events, many, |n, record| record["name"] = format!("other.{n}").into());
         fill(&tenant.automations, many, |n, record| {
             record["definition"]["steps"][0]["action"]["Trigger"]["event_name"] = format!("other.{n}").into();

@@ -1,14 +1,19 @@
 //! The scheduler's jobs.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::model::contact::Subscription;
+use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::email::personalized::SharedContent;
 use crate::model::email::{Email, Event};
 use crate::model::webhook_delivery::WebhookDelivery;
 use crate::state::tenant::Tenant;
+use crate::store::budget::Held;
 
 /// A job of the scheduler.
 pub(crate) enum Job {
@@ -24,10 +29,14 @@ pub(crate) enum Job {
     NotifyAutomations { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// Ends the check of a domain's DNS records.
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
+    /// Runs the next step of a domain claim.
+    AdvanceClaim { tenant: Weak<Tenant>, claim: Uuid, step: ClaimStep },
     /// Sends a scheduled broadcast.
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// Sends the next emails of a broadcast.
     ContinueBroadcast(BroadcastJob),
+    /// Applies the next rows of a contact import.
+    ContinueImport(Box<ImportJob>),
 }
 
 impl Job {
@@ -47,9 +56,24 @@ impl Job {
             Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
                 tenant.strong_count() > 0
             }
+            Self::AdvanceClaim { tenant, claim, .. } => tenant
+                .upgrade()
+                .and_then(|tenant| tenant.domain_claims.get(*claim))
+                .is_some_and(|claim| !claim.has_ended()),
             Self::ContinueBroadcast(_) => true,
+            Self::ContinueImport(job) => job.tenant.strong_count() > 0,
         }
     }
+}
+
+/// A step of a domain claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum ClaimStep {
+    /// Ends the check of its DNS record.
+    Check,
+    /// Ends the transfer of the domain.
+    Transfer,
+    Expire,
 }
 
 /// A broadcast that is being sent.
@@ -80,4 +104,23 @@ impl BroadcastJob {
     pub(crate) fn contacts(&self) -> &[Uuid] {
         &self.contacts
     }
+}
+
+/// A contact import that isn't complete.
+pub(crate) struct ImportJob {
+    pub(crate) tenant: Weak<Tenant>,
+    pub(crate) import: Uuid,
+    /// The remaining rows.
+    pub(crate) rows: Rows,
+    pub(crate) columns: Columns,
+    /// Whether rows update contacts that exist; otherwise they are skipped.
+    pub(crate) overwrites: bool,
+    /// The segments that every contact joins.
+    pub(crate) segments: Vec<Uuid>,
+    /// The subscriptions of every contact.
+    pub(crate) topics: BTreeMap<Uuid, Subscription>,
+    /// The number of rows in the current step.
+    pub(crate) step: u64,
+    /// The memory of the file.
+    pub(crate) _held: Held,
 }

@@ -13,8 +13,10 @@ use crate::model::automation::Automation;
 use crate::model::automation::run::Run;
 use crate::model::broadcast::Broadcast;
 use crate::model::contact::Contact;
+use crate::model::contact_import::ContactImport;
 use crate::model::contact_property::ContactProperty;
 use crate::model::domain::Domain;
+use crate::model::domain_claim::DomainClaim;
 use crate::model::email::Email;
 use crate::model::email::index::EmailIndex;
 use crate::model::event::Event;
@@ -51,8 +53,10 @@ pub(crate) struct Tenant {
     pub(crate) runs: Table<Run>,
     pub(crate) broadcasts: Table<Broadcast>,
     pub(crate) contacts: Table<Contact>,
+    pub(crate) contact_imports: Table<ContactImport>,
     pub(crate) contact_properties: Table<ContactProperty>,
     pub(crate) domains: Table<Domain>,
+    pub(crate) domain_claims: Table<DomainClaim>,
     pub(crate) events: Table<Event>,
     pub(crate) segments: Table<Segment>,
     pub(crate) suppressions: Table<Suppression>,
@@ -89,8 +93,10 @@ impl Tenant {
             runs: Table::new(max_records, budget),
             broadcasts: Table::new(max_records, budget),
             contacts: Table::new(max_records, budget),
+            contact_imports: Table::new(max_records, budget),
             contact_properties: Table::new(max_records, budget),
             domains: Table::new(max_records, budget),
+            domain_claims: Table::new(max_records, budget),
             events: Table::new(max_records, budget),
             segments: Table::new(max_records, budget),
             suppressions: Table::new(max_records, budget),

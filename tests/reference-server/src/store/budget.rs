@@ -1,5 +1,6 @@
 //! The byte budget of the records of all tables of a service.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::StatusCode;
@@ -37,6 +38,13 @@ impl Budget {
         ))
     }
 
+    /// Counts `bytes` of the given plural until the result is dropped, unless they exceed the budget.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize, plural: &str) -> Result<Held, Problem> {
+        self.check(0, bytes, plural)?;
+        self.count(0, bytes);
+        Ok(Held { budget: Arc::clone(self), bytes })
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.used.load(Ordering::Relaxed) > self.max
     }
@@ -45,5 +53,18 @@ impl Budget {
     pub(crate) fn count(&self, before: usize, after: usize) {
         self.used.fetch_add(after, Ordering::Relaxed);
         self.used.fetch_sub(before, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that count while it exists.
+#[derive(Debug)]
+pub(crate) struct Held {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.count(self.bytes, 0);
     }
 }

@@ -11,7 +11,7 @@ use http::StatusCode;
 use uuid::Uuid;
 
 use crate::lock::lock;
-use crate::store::budget::Budget;
+use crate::store::budget::{Budget, Held};
 use crate::store::changes;
 use crate::store::ledger::{Ledger, Ordered, Persist};
 use crate::store::size::{Size, no_heap};
@@ -181,6 +181,11 @@ impl<T: Record> Table<T> {
     /// Rejects a growth by this number of bytes if the budget doesn't allow it.
     pub(crate) fn check_growth(&self, bytes: usize) -> Result<(), Problem> {
         self.budget.check(0, bytes, T::PLURAL)
+    }
+
+    /// Counts bytes that belong to a record but aren't part of it, until the result is dropped.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Problem> {
+        self.budget.hold(bytes, T::PLURAL)
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -23,6 +23,8 @@ pub(crate) enum Mode {
     A,
     /// Without `limit`: all items.
     B,
+    /// Without `limit`: 10 items. The specification doesn't have these lists; this is the default of the public service.
+    Ten,
 }
 
 /// The minimum page size.
@@ -88,7 +90,11 @@ impl Window {
             (None, Some(id)) => Some(Cursor::Before(id)),
             (None, None) => None,
         };
-        let limit = limit.or(if mode == Mode::A { Some(DEFAULT_LIMIT) } else { None });
+        let limit = limit.or(match mode {
+            Mode::A => Some(DEFAULT_LIMIT),
+            Mode::B => None,
+            Mode::Ten => Some(10),
+        });
         Ok(Self { limit, cursor })
     }
 

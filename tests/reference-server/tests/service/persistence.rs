@@ -39,6 +39,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
         "/automations",
         "/broadcasts",
         "/contacts",
+        "/contacts/imports",
         "/contact-properties",
         "/domains",
         "/events",

@@ -3,9 +3,15 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
+use std::path::Path;
+use std::sync::Arc;
 
+use bytes::{Bytes, BytesMut};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
+use futures_util::stream;
+use posthaste::NewContactImport;
+use tokio::io::AsyncReadExt as _;
 
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
@@ -14,6 +20,8 @@ use crate::input::flags::Flags;
 const MAX_FIELD: u64 = 1 << 20;
 /// Maximum length of a row in bytes.
 const MAX_ROW: u64 = 4 << 20;
+/// The size of a piece of an upload in bytes.
+const PIECE: usize = 64 << 10;
 
 /// The file and its display name.
 #[derive(Debug)]
@@ -51,6 +59,21 @@ impl Csv {
         Ok(ReaderBuilder::new().has_headers(false).flexible(true).from_reader(limited))
     }
 
+    /// The content for an upload: the file itself, or the copy of a source that can be read only once.
+    pub(super) async fn upload(&self, argument: &str) -> Result<NewContactImport, Fail> {
+        if argument != "-" && Path::new(argument).is_file() {
+            return Ok(NewContactImport::from_file(argument).await?);
+        }
+        let unreadable = |error| Fail::local(format!("couldn't read {}", self.name), error);
+        let file = Arc::new(self.file.try_clone().map_err(unreadable)?);
+        let length = file.metadata().map_err(unreadable)?.len();
+        let open = move || {
+            let file = Arc::clone(&file);
+            stream::try_unfold(None, move |open| next_piece(Arc::clone(&file), open))
+        };
+        Ok(NewContactImport::from_stream(length, open))
+    }
+
     /// The header row.
     pub(super) fn header(&self) -> csv::Result<Option<ByteRecord>> {
         let mut row = ByteRecord::new();
@@ -67,6 +90,24 @@ impl Csv {
             _ => Fail::local(message, error),
         }
     }
+}
+
+/// Reads the next piece of a file, from its beginning if it isn't open yet.
+async fn next_piece(
+    file: Arc<File>,
+    open: Option<tokio::fs::File>,
+) -> io::Result<Option<(Bytes, Option<tokio::fs::File>)>> {
+    let mut open = match open {
+        Some(open) => open,
+        None => {
+            let mut file = file.try_clone()?;
+            file.rewind()?;
+            tokio::fs::File::from_std(file)
+        }
+    };
+    let mut piece = BytesMut::with_capacity(PIECE);
+    let read = open.read_buf(&mut piece).await?;
+    Ok((read > 0).then(|| (piece.freeze(), Some(open))))
 }
 
 fn open(path: &str, max_size: u64) -> io::Result<File> {

@@ -5,9 +5,9 @@
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
-    NewAutomation, NewBroadcast, NewContact, NewContactProperty, NewDomain, NewEvent, NewTemplate, NewTopic,
-    NewWebhook, RecipientType, SegmentMetricsQuery, Step, Subscription, TemplatePatch, TopicPatch,
-    WebhookPatch, WebhookStatus,
+    NewAutomation, NewBroadcast, NewContact, NewContactImport, NewContactProperty, NewDomain, NewDomainClaim,
+    NewEvent, NewTemplate, NewTopic, NewWebhook, RecipientType, SegmentMetricsQuery, Step, Subscription,
+    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
@@ -67,6 +67,10 @@ operations! {
     delete_domain: |client, id| client.domains().delete(id);
     verify_domain: |client, id| client.domains().verify(id);
 
+    claim_domain: |client| client.domains().claim(&NewDomainClaim::new("acme.test"));
+    get_domain_claim: |client, id| client.domains().get_claim(id);
+    verify_domain_claim: |client, id| client.domains().verify_claim(id);
+
     create_contact: |client| client.contacts().create(&NewContact::new("ada@example.com"));
     list_contacts: |client| client.contacts().list();
     get_contact: |client, id| client.contacts().get(id);
@@ -75,6 +79,10 @@ operations! {
     list_contact_segments: |client, id| client.contacts().segments(id);
     add_contact_to_segment: |client, id, segment| client.contacts().add_to_segment(id, segment);
     remove_contact_from_segment: |client, id, segment| client.contacts().remove_from_segment(id, segment);
+
+    create_contact_import: |client| client.contact_imports().create(&NewContactImport::from_bytes("email\nada@example.com\n"));
+    list_contact_imports: |client| client.contact_imports().list();
+    get_contact_import: |client, id| client.contact_imports().get(id);
 
     create_segment: |client| client.segments().create("Weekly");
     list_segments: |client| client.segments().list();

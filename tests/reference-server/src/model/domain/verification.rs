@@ -37,8 +37,12 @@ pub(crate) fn begin(domain: &mut Domain) -> Option<Check> {
     for record in &mut domain.records {
         record.status = RecordStatus::Pending;
     }
-    let due_after = if domain.setup.name.starts_with("slow.") { SLOW } else { NORMAL };
-    Some(Check { number: domain.check, due_after })
+    Some(Check { number: domain.check, due_after: duration(&domain.setup.name) })
+}
+
+/// The duration of a check of a domain with this name.
+pub(crate) fn duration(name: &str) -> SignedDuration {
+    if name.starts_with("slow.") { SLOW } else { NORMAL }
 }
 
 /// Ends a check or its first part; returns the next part, with its delay.

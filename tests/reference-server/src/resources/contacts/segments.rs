@@ -17,7 +17,7 @@ use crate::wire::problem::{Problem, json};
 use crate::wire::problems::Checked;
 
 /// Reads `segments: [{id}]`, and `audience_id`, the deprecated name of one.
-pub(super) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
+pub(crate) fn read(fields: &mut Fields<'_>, tenant: &Tenant) -> Checked<Vec<Uuid>> {
     let known = |field: &Field<'_>| tenant.segments.read_uuid(field);
     let several = fields.optional("segments", |field| field.objects(|item| item.required("id", known)));
     let one = fields.optional("audience_id", known);

@@ -18,7 +18,7 @@ use crate::wire::problems::Checked;
 use crate::wire::timestamp::database;
 
 /// Reads `[{id, subscription}]`.
-pub(super) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
+pub(crate) fn read(field: &Field<'_>, tenant: &Tenant) -> Checked<BTreeMap<Uuid, Subscription>> {
     let topics = field.objects(|item| {
         let id = item.required("id", |field| tenant.topics.read_uuid(field));
         let subscription = item.required("subscription", |field| field.one_of(Subscription::WORDS));

@@ -1,0 +1,114 @@
+//! `contacts import --server`: the service reads the file in the background.
+
+use std::time::Duration;
+
+use posthaste::{
+    Client, ContactImport, ContactImportCounts, ContactImportId, ContactImportStatus, ImportConflict,
+    ImportPropertyType, NewContactImport, Subscription,
+};
+
+use super::Args;
+use super::columns::{Columns, Field};
+use super::file::Csv;
+use crate::actions::mutation;
+use crate::actions::wait::{self, End, Messages};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::Flags;
+
+/// The state to wait for.
+pub(super) const COMPLETED: &str = "completed";
+
+pub(super) async fn run(
+    client: &Client,
+    csv: &Csv,
+    columns: &Columns,
+    args: &Args,
+    wait: Option<Duration>,
+    context: &Context,
+) -> Result<(), Fail> {
+    let import = plan(csv.upload(&args.file).await?, columns, args)?;
+    let unknown_outcome = "the import may have started; check: posthaste contacts imports list";
+    let make = |client: &Client| client.contact_imports().create(&import);
+    let Some(response) = mutation::execute(None, unknown_outcome, context, make).await? else {
+        return Ok(());
+    };
+    let id = response.value.id.clone();
+    mutation::print(id.as_str(), &response, context)?;
+    match wait {
+        Some(timeout) => until_finished(client, timeout, id, &args.file, context).await,
+        None => {
+            context.out.note(&format!("import started · check: {}", show_command(&id)));
+            Ok(())
+        }
+    }
+}
+
+/// Describes every column, so that the service imports those and no others.
+fn plan(mut import: NewContactImport, columns: &Columns, args: &Args) -> Result<NewContactImport, Fail> {
+    for (name, field) in &columns.all {
+        import = match field {
+            Field::Email => import.email_column(name),
+            Field::FirstName => import.first_name_column(name),
+            Field::LastName => import.last_name_column(name),
+            Field::Unsubscribed => import.unsubscribed_column(name),
+            Field::Property { key, number: true } => {
+                import.property_column(key, name, ImportPropertyType::Number)
+            }
+            Field::Property { key, number: false } => {
+                import.property_column(key, name, ImportPropertyType::String)
+            }
+            Field::Nothing => import,
+        };
+    }
+    let conflict = if args.on_conflict == "skip" { ImportConflict::Skip } else { ImportConflict::Upsert };
+    import = import.on_conflict(conflict);
+    import = args.segment_id.iter().fold(import, NewContactImport::segment);
+    for (topics, choice) in [(&args.opt_in, Subscription::OptIn), (&args.opt_out, Subscription::OptOut)] {
+        import = topics.iter().fold(import, |import, topic| import.topic(topic, choice.clone()));
+    }
+    let mut flags = Flags::default();
+    flags.field("/file", "FILE", Some(&args.file));
+    flags.add_problems(import.check());
+    flags.finish()?;
+    Ok(import)
+}
+
+async fn until_finished(
+    client: &Client,
+    timeout: Duration,
+    id: ContactImportId,
+    file: &str,
+    context: &Context,
+) -> Result<(), Fail> {
+    let words = Messages {
+        interrupted: "the import continues in the background".to_owned(),
+        timed_out: "the import isn't complete".to_owned(),
+        continues: "it continues in the background".to_owned(),
+        failed: "the import ended before the last row".to_owned(),
+        check: show_command(&id),
+    };
+    let import = wait::until(client.contact_imports().wait(id), timeout, &words, context, end).await?;
+    let ContactImportCounts { total, created, updated, skipped, failed, .. } = import.counts;
+    let [total, created, updated, skipped, failed] =
+        [total, created, updated, skipped, failed].map(Option::unwrap_or_default);
+    context.out.note(&format!("{created} created, {updated} updated, {skipped} skipped, {failed} failed"));
+    if failed == 0 {
+        return Ok(());
+    }
+    let message = format!("{failed} of {total} rows failed");
+    let hint = Some(format!("for the invalid ones: posthaste contacts import {file} --dry-run"));
+    if failed == total { Err(Fail::Rejected { message, hint }) } else { Err(Fail::Partial { message, hint }) }
+}
+
+fn end(import: &ContactImport) -> End {
+    match &import.status {
+        Some(ContactImportStatus::Completed) => End::Good(COMPLETED.to_owned()),
+        status => End::Bad(status.as_ref().map_or("unknown", ContactImportStatus::as_str).to_owned()),
+    }
+}
+
+/// The command that shows an import, for hints.
+fn show_command(id: &ContactImportId) -> String {
+    format!("posthaste contacts imports get {id}")
+}

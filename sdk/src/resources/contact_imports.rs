@@ -1,0 +1,10 @@
+//! Contact imports: CSV files whose rows become contacts in the background. (The specification doesn't have them; the shapes are the public
+//! service's.)
+
+mod new;
+mod operations;
+mod record;
+
+pub use new::{ImportConflict, ImportPropertyType, NewContactImport};
+pub use operations::ContactImports;
+pub use record::{ContactImport, ContactImportCounts, ContactImportStatus};

@@ -1,0 +1,82 @@
+//! The operations on contact imports.
+
+use http::Method;
+
+use super::{
+    new::NewContactImport,
+    record::{ContactImport, ContactImportStatus},
+};
+use crate::{
+    call::{Call, Operation},
+    client::{List, State, Wait},
+    resources::shared::Reference,
+    types::ContactImportId,
+};
+
+operations! {
+    /// The operations on contact imports: [`Client::contact_imports`](crate::Client::contact_imports).
+    ///
+    /// An import is one request for any number of contacts. It reports only the number of rows that failed;
+    /// [`Contacts::create`](crate::resources::contacts::Contacts::create) returns the reason for each contact.
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::NewContactImport;
+    ///
+    /// let people = NewContactImport::from_file("people.csv").await?.email_column("E-Mail");
+    /// let id = client.contact_imports().create(&people).await?.id;
+    /// let done = client.contact_imports().wait(&id).await?;
+    /// println!("{:?} created, {:?} failed", done.counts.created, done.counts.failed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct ContactImports;
+
+    /// Returns the operations on contact imports.
+    accessor contact_imports;
+
+    /// Lists imports, newest first: `GET /contacts/imports`, 10 per page by default. [`List::status`] filters it.
+    fn list() -> List<ContactImport> = GET["/contacts/imports"];
+
+    /// Gets an import: `GET /contacts/imports/{id}`.
+    fn get(id: ContactImportId) -> Call<ContactImport> = GET["/contacts/imports/" id];
+}
+
+impl ContactImports<'_> {
+    /// Starts an import: `POST /contacts/imports`, as `multipart/form-data`. It returns before the first row is applied; see
+    /// [`wait`](Self::wait).
+    ///
+    /// A file or stream is read while it is sent, again at each attempt. The client retries when the outcome is unknown, since an address
+    /// identifies one contact: if the service has started an import at an earlier attempt, the contacts are the same, and the counts of the
+    /// later import have the rows as updated or skipped.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContactImport::check`] finds, before anything is sent;
+    /// [`Error::File`](crate::Error::File) if the file can't be read or has changed.
+    pub fn create(&self, import: &NewContactImport) -> Call<Reference<ContactImportId>> {
+        let (boundary, body) = import.form();
+        let operation = Operation::new("contact_imports.create", Method::POST, "/contacts/imports")
+            .idempotent()
+            .validated(import)
+            .with_form(&boundary, body);
+        Call::new(&self.client.core, operation)
+    }
+
+    /// Waits until an import has ended, completed or failed: [`ContactImportStatus::is_finished`].
+    pub fn wait(&self, id: impl Into<ContactImportId>) -> Wait<ContactImport> {
+        let (client, id) = (self.client.clone(), id.into());
+        Wait::new(
+            move || client.contact_imports().get(&id),
+            |import| State::of(import.status.as_ref(), ContactImportStatus::is_finished),
+        )
+    }
+}
+
+/// Filters of [`ContactImports::list`].
+impl List<ContactImport> {
+    /// Lists only imports with this status.
+    #[expect(clippy::needless_pass_by_value, reason = "a status is named where it is given")]
+    pub fn status(self, status: ContactImportStatus) -> Self {
+        self.with_query("status", status.as_str())
+    }
+}

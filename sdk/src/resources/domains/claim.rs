@@ -1,0 +1,177 @@
+//! Claims of domains that another account has verified. (The specification mentions them; the shapes are the public service's.)
+
+use super::new::check_setup;
+use crate::{
+    problem::Validator,
+    resources::shared::{RecordType, Region},
+    types::{DomainClaimId, DomainId, Timestamp},
+};
+
+input! {
+    /// A domain to claim with [`Domains::claim`](super::Domains::claim).
+    ///
+    /// ```
+    /// use posthaste::NewDomainClaim;
+    ///
+    /// assert!(NewDomainClaim::new("acme.test").tracking_subdomain("links").check().is_ok());
+    /// assert!(NewDomainClaim::new("https://acme.test/").check().is_err());
+    /// ```
+    pub struct NewDomainClaim {
+        /// Claims the domain of this name, in the region `us-east-1`.
+        new(name: String);
+        optional {
+            /// Sets the region in which the service will handle the domain's mail; [`Region::UsEast1`] by default.
+            region: Region,
+            /// Sets the label of the return path; `send` by default.
+            custom_return_path: String,
+            /// Sets whether opens are tracked. This requires a verified [`tracking_subdomain`](Self::tracking_subdomain).
+            open_tracking: bool,
+            /// Sets whether clicks are tracked. This requires a verified [`tracking_subdomain`](Self::tracking_subdomain).
+            click_tracking: bool,
+            /// Sets the label of the subdomain for tracked links.
+            tracking_subdomain: String,
+        }
+    }
+}
+
+impl NewDomainClaim {
+    fn validate(&self, v: &mut Validator) {
+        let (return_path, tracking) =
+            (self.custom_return_path.as_deref(), self.tracking_subdomain.as_deref());
+        check_setup(v, &self.name, self.region.as_ref(), return_path, tracking);
+    }
+}
+
+validate!(NewDomainClaim);
+
+open_enum! {
+    /// The status of a domain claim.
+    DomainClaimStatus {
+        /// It waits for its DNS record, or the record is being checked.
+        Pending = "pending",
+        /// The record was found; the domain is being transferred.
+        Verified = "verified",
+        /// The domain belongs to this account. It has new DKIM records to publish and verify.
+        Completed = "completed",
+        /// The other account keeps the domain for now; see [`DomainClaim::blocked_reason`].
+        Blocked = "blocked",
+        /// The record wasn't found within 7 days.
+        Expired = "expired",
+        /// A newer claim of the domain exists.
+        Superseded = "superseded",
+        /// The claimed domain was deleted.
+        Canceled = "canceled",
+        /// See [`DomainClaim::failure_reason`].
+        Failed = "failed",
+    }
+}
+
+impl DomainClaimStatus {
+    /// Returns whether the claim has a result, good or bad. `Unknown` counts as none.
+    pub fn is_settled(&self) -> bool {
+        !matches!(self, Self::Pending | Self::Verified | Self::Unknown(_))
+    }
+}
+
+open_enum! {
+    /// Why a claim is blocked.
+    ClaimBlockedReason {
+        /// The other account's time to object hasn't passed.
+        GracePeriod = "grace_period",
+        /// The other account used the domain recently.
+        RecentOwnerActivity = "recent_owner_activity",
+        /// The other account has scheduled emails from the domain.
+        PendingScheduledEmails = "pending_scheduled_emails",
+    }
+}
+
+record! {
+    /// A claim of a domain.
+    pub struct DomainClaim {
+        /// The claim's ID. The operations on claims take [`domain_id`](Self::domain_id).
+        pub id: DomainClaimId,
+        /// The domain name.
+        pub name: String,
+        /// The status.
+        pub status: Option<DomainClaimStatus>,
+        /// The domain of this account that was created for the claim. Deleting it cancels the claim.
+        pub domain_id: Option<DomainId>,
+        /// The region in which the service will handle the domain's mail.
+        pub region: Option<Region>,
+        /// The DNS record to publish as proof.
+        pub record: Option<ClaimRecord>,
+        /// Why the claim is blocked.
+        pub blocked_reason: Option<ClaimBlockedReason>,
+        /// Why the claim failed, for people.
+        pub failure_reason: Option<String>,
+        /// When the domain was claimed.
+        pub created_at: Option<Timestamp>,
+        /// When the claim expires unless the record was found: 7 days later.
+        pub expires_at: Option<Timestamp>,
+    }
+}
+
+record! {
+    /// The DNS record that proves a claim.
+    #[derive(PartialEq, Eq)]
+    pub struct ClaimRecord {
+        /// The type, `TXT`.
+        pub kind as "type": RecordType,
+        /// The name: the domain itself.
+        pub name: String,
+        /// The value.
+        pub value: String,
+        /// The time to live, such as `Auto`.
+        pub ttl: Option<String>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json, to_value};
+
+    use super::*;
+
+    #[test]
+    fn only_fields_that_were_set_are_sent() {
+        assert_eq!(to_value(NewDomainClaim::new("acme.test")).unwrap(), json!({ "name": "acme.test" }));
+        let all = NewDomainClaim::new("acme.test")
+            .region(Region::SaEast1)
+            .custom_return_path("bounce")
+            .open_tracking(true)
+            .click_tracking(false)
+            .tracking_subdomain("links");
+        assert!(all.check().is_ok());
+        assert_eq!(
+            to_value(all).unwrap(),
+            json!({"name": "acme.test", "region": "sa-east-1", "custom_return_path": "bounce", "open_tracking": true,
+                "click_tracking": false, "tracking_subdomain": "links"})
+        );
+    }
+
+    #[test]
+    fn all_problems_are_reported_at_once() {
+        let wrong =
+            NewDomainClaim::new("acme").region("mars-1").custom_return_path("a.b").tracking_subdomain("A.b");
+        let found: Vec<_> =
+            wrong.check().unwrap_err().into_vec().into_iter().map(|problem| problem.path).collect();
+        assert_eq!(
+            found,
+            ["/name", "/region", "/custom_return_path", "/tracking_subdomain", "/tracking_subdomain"]
+        );
+    }
+
+    #[test]
+    fn a_claim_with_unknown_values_is_read_and_written_unchanged() {
+        let sent = json!({
+            "id": "c1", "name": "acme.test", "status": "frozen", "domain_id": null, "region": "mars-1", "record": {"type": "SVCB"},
+            "blocked_reason": "full_moon", "failure_reason": 3, "created_at": 5, "expires_at": null,
+        });
+        let claim: DomainClaim = from_value(sent.clone()).unwrap();
+        assert!(!claim.status.as_ref().unwrap().is_settled() && claim.domain_id.is_none());
+        let written = to_value(&claim).unwrap();
+        for field in ["status", "region", "blocked_reason", "failure_reason", "created_at"] {
+            assert_eq!(written[field], sent[field], "{field}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Runs contact imports.
+//!
+//! Rows are applied in steps on the service's clock, 10,000 at a time, so that other jobs run in between; requests are handled after every few
+//! rows. Deleting a segment, topic or property meanwhile ends its effect on the remaining rows.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::clock::saturating_add;
+use crate::delivery::contacts::{ContactService, RowEffect};
+use crate::model::contact_import::{Counts, Status};
+use crate::state::State;
+use crate::state::job::{ImportJob, Job};
+use crate::state::tenant::Tenant;
+
+/// The number of rows per step.
+const STEP_SIZE: u64 = 10_000;
+/// The number of rows that are applied at a time within a step.
+const BATCH_SIZE: u64 = 25;
+/// The number of bytes after which no further row is applied at the same time.
+const BATCH_BYTES: u64 = 256 << 10;
+/// The delay before each step.
+const STEP_DELAY: SignedDuration = SignedDuration::from_millis(100);
+
+/// Schedules the next step.
+pub(crate) fn schedule(state: &State, job: Box<ImportJob>, at: Timestamp) {
+    state.scheduler.schedule(saturating_add(at, STEP_DELAY), Job::ContinueImport(job));
+}
+
+/// Applies the next rows, and returns the remainder of the same step.
+pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) -> Option<Box<ImportJob>> {
+    let tenant = job.tenant.upgrade()?;
+    job.segments.retain(|segment| tenant.segments.get(*segment).is_some());
+    job.topics.retain(|topic, _| tenant.topics.get(*topic).is_some());
+    job.columns.properties.retain(|key, (_, kind)| {
+        tenant.contact_properties.by_key(key).is_some_and(|property| property.r#type == *kind)
+    });
+    let service = ContactService { state, tenant: &tenant, at };
+    let (mut counts, mut end) = (Counts::default(), None);
+    let start = job.rows.position();
+    while counts.total < BATCH_SIZE && job.rows.position() - start < BATCH_BYTES {
+        let row = match job.rows.next() {
+            Ok(Some(record)) => job.columns.read(record),
+            Ok(None) => {
+                end = Some(Status::Completed);
+                break;
+            }
+            Err(_) => {
+                end = Some(Status::Failed);
+                break;
+            }
+        };
+        let (segments, topics) = (&job.segments, &job.topics);
+        let effect = row.map(|row| {
+            let email = row.email.clone();
+            service.import(&email, job.overwrites, |contact| {
+                row.apply(contact);
+                segments.iter().for_each(|segment| contact.join(*segment));
+                contact.topics.extend(topics);
+            })
+        });
+        counts.total += 1;
+        *match effect {
+            Some(Ok(RowEffect::Created)) => &mut counts.created,
+            Some(Ok(RowEffect::Updated)) => &mut counts.updated,
+            Some(Ok(RowEffect::Skipped)) => &mut counts.skipped,
+            // An invalid row, or no room for another contact.
+            None | Some(Err(_)) => &mut counts.failed,
+        } += 1;
+    }
+    tenant.contact_imports.change(job.import, |import| {
+        import.status = Status::InProgress;
+        import.counts.add(counts);
+        if let Some(status) = end {
+            import.finish(status, at);
+        }
+    })?;
+    if end.is_some() {
+        return None;
+    }
+    job.step += counts.total;
+    if job.step < STEP_SIZE {
+        return Some(job);
+    }
+    job.step = 0;
+    schedule(state, job, at);
+    None
+}
+
+/// Fails the imports that a restart has interrupted. The contacts of their first rows stay.
+pub(crate) fn fail_unfinished(tenant: &Tenant, now: Timestamp) {
+    for status in Status::UNFINISHED {
+        tenant.contact_imports.change_all(
+            &status,
+            |import| import.id,
+            |import| import.finish(Status::Failed, now),
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! Contact imports: CSV files whose rows become contacts in the background.
+
+pub(crate) mod rows;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::size::{heap_size, no_heap};
+use crate::store::table;
+use crate::wire::timestamp::database;
+use crate::wire::view::view;
+use crate::wire::words::words;
+
+/// The path of the route.
+pub(crate) const PATH: &str = "/contacts/imports";
+/// The maximum size of a file, in bytes.
+pub(crate) const MAX_FILE: usize = 200_000_000;
+/// The maximum size of the other parts of a request, in bytes.
+pub(crate) const MAX_PARTS: usize = 1 << 20;
+
+/// An import.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct ContactImport {
+    pub(crate) id: Uuid,
+    pub(crate) status: Status,
+    pub(crate) created_at: Timestamp,
+    pub(crate) completed_at: Option<Timestamp>,
+    pub(crate) counts: Counts,
+}
+
+/// The number of rows by their effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct Counts {
+    /// The rows that were read so far.
+    pub(crate) total: u64,
+    pub(crate) created: u64,
+    pub(crate) updated: u64,
+    pub(crate) skipped: u64,
+    pub(crate) failed: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, more: Self) {
+        let Self { total, created, updated, skipped, failed } = more;
+        self.total += total;
+        self.created += created;
+        self.updated += updated;
+        self.skipped += skipped;
+        self.failed += failed;
+    }
+}
+
+heap_size!(ContactImport { id, status, created_at, completed_at, counts });
+no_heap!(Counts, Status);
+
+words! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    pub(crate) enum Status {
+        Queued = "queued",
+        InProgress = "in_progress",
+        Completed = "completed",
+        Failed = "failed",
+    }
+}
+
+impl Status {
+    /// The statuses of imports that aren't finished.
+    pub(crate) const UNFINISHED: [Self; 2] = [Self::Queued, Self::InProgress];
+}
+
+impl table::Record for ContactImport {
+    const NOUN: &'static str = "a contact import";
+    const PLURAL: &'static str = "contact imports";
+
+    type Group = Status;
+
+    fn groups(&self) -> Vec<Status> {
+        vec![self.status]
+    }
+}
+
+impl ContactImport {
+    pub(crate) fn new(id: Uuid, created_at: Timestamp) -> Self {
+        Self { id, status: Status::Queued, created_at, completed_at: None, counts: Counts::default() }
+    }
+
+    /// Ends the import.
+    pub(crate) fn finish(&mut self, status: Status, at: Timestamp) {
+        self.status = status;
+        self.completed_at = Some(at);
+    }
+}
+
+view! {
+    pub(crate) Detail of import: ContactImport {
+        object: "contact_import",
+        id: import.id,
+        status: import.status.as_str(),
+        created_at: database(import.created_at),
+        completed_at: import.completed_at.map(database),
+        counts: import.counts,
+    }
+}
+
+view! {
+    pub(crate) Item of import: ContactImport { ..Detail, }
+}

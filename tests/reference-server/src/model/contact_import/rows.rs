@@ -1,0 +1,188 @@
+//! The rows of a CSV file, read one at a time, and the contacts in them.
+
+use std::collections::BTreeMap;
+use std::io::{self, Cursor, Read};
+
+use bytes::Bytes;
+use csv::{ByteRecord, Reader, ReaderBuilder};
+
+use crate::model::contact::Contact;
+use crate::model::email::recipients::Mailbox;
+use crate::model::value::{PropertyValue, ValueType};
+use crate::wire::json::has_control;
+
+/// The maximum size of a row in bytes, so that none takes long.
+const MAX_ROW: usize = 1 << 20;
+
+/// The rows of a file.
+pub(crate) struct Rows {
+    reader: Reader<Bounded>,
+    record: ByteRecord,
+    /// The names of the columns.
+    pub(crate) header: Vec<String>,
+}
+
+/// A file of which only a part may be read.
+struct Bounded {
+    content: Cursor<Bytes>,
+    left: usize,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 && self.content.position() < self.content.get_ref().len() as u64 {
+            return Err(io::Error::other("a row is too long"));
+        }
+        let length = buffer.len().min(self.left);
+        let read = self.content.read(&mut buffer[..length])?;
+        self.left -= read;
+        Ok(read)
+    }
+}
+
+impl Rows {
+    /// Reads the first row, which has the names of the columns. The error continues a sentence about the file.
+    pub(crate) fn open(content: Bytes) -> Result<Self, &'static str> {
+        let bounded = Bounded { content: Cursor::new(content), left: MAX_ROW };
+        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bounded);
+        let mut rows = Self { reader, record: ByteRecord::new(), header: Vec::new() };
+        let record = match rows.next() {
+            Ok(Some(record)) => record,
+            Ok(None) => return Err("is empty; its first row must have the names of the columns"),
+            Err(_) => return Err("has a first row of more than 1 MiB"),
+        };
+        let names = record.iter().map(|name| std::str::from_utf8(name).map(|name| name.trim().to_owned()));
+        rows.header =
+            names.collect::<Result<_, _>>().map_err(|_| "must be UTF-8 text; its first row isn't")?;
+        Ok(rows)
+    }
+
+    /// The next row; `None` after the last one. A row that is too long is an error, after which there is no other.
+    pub(crate) fn next(&mut self) -> Result<Option<&ByteRecord>, csv::Error> {
+        self.reader.get_mut().left = MAX_ROW;
+        Ok(self.reader.read_byte_record(&mut self.record)?.then_some(&self.record))
+    }
+
+    /// The number of bytes that were read.
+    pub(crate) fn position(&self) -> u64 {
+        self.reader.position().byte()
+    }
+
+    /// The index of a column.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|one| one == name)
+    }
+}
+
+/// The columns that are imported, by their indexes.
+pub(crate) struct Columns {
+    pub(crate) email: usize,
+    pub(crate) first_name: Option<usize>,
+    pub(crate) last_name: Option<usize>,
+    pub(crate) unsubscribed: Option<usize>,
+    /// By the keys of the properties.
+    pub(crate) properties: BTreeMap<String, (usize, ValueType)>,
+}
+
+/// The contact in a row. Empty cells have no value.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) email: String,
+    first_name: Option<String>,
+    last_name: Option<String>,
+    unsubscribed: Option<bool>,
+    properties: Vec<(String, PropertyValue)>,
+}
+
+impl Columns {
+    /// Reads a row; `None` if a cell is invalid.
+    pub(crate) fn read(&self, record: &ByteRecord) -> Option<Row> {
+        let cell = |index: usize| std::str::from_utf8(record.get(index).unwrap_or_default()).ok();
+        // The outer option is `None` if the cell is invalid, the inner one if it is empty.
+        let optional = |index: Option<usize>| match index {
+            Some(index) => cell(index).map(|text| Some(text).filter(|text| !text.is_empty())),
+            None => Some(None),
+        };
+        let line = |index| optional(index).filter(|text| !text.is_some_and(has_control));
+        let email = cell(self.email)?.trim();
+        let mailbox = Mailbox::parse(email).ok()?;
+        if mailbox.name.is_some() || mailbox.address != email {
+            return None;
+        }
+        let unsubscribed = match optional(self.unsubscribed)? {
+            None => None,
+            Some(text) => match text.trim().to_ascii_lowercase().as_str() {
+                "" => None,
+                "true" | "yes" | "1" => Some(true),
+                "false" | "no" | "0" => Some(false),
+                _ => return None,
+            },
+        };
+        let mut properties = Vec::new();
+        for (key, (index, kind)) in &self.properties {
+            if let Some(text) = optional(Some(*index))? {
+                properties.push((key.clone(), kind.parse(text)?));
+            }
+        }
+        Some(Row {
+            email: mailbox.address,
+            first_name: line(self.first_name)?.map(str::to_owned),
+            last_name: line(self.last_name)?.map(str::to_owned),
+            unsubscribed,
+            properties,
+        })
+    }
+}
+
+impl Row {
+    /// Sets the values of the row.
+    pub(crate) fn apply(self, contact: &mut Contact) {
+        contact.first_name = self.first_name.or(contact.first_name.take());
+        contact.last_name = self.last_name.or(contact.last_name.take());
+        contact.unsubscribed = self.unsubscribed.unwrap_or(contact.unsubscribed);
+        contact.properties.extend(self.properties);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emails(text: impl Into<Bytes>) -> Vec<Option<String>> {
+        let mut rows = Rows::open(text.into()).unwrap();
+        let columns = Columns {
+            email: rows.column("email").unwrap(),
+            first_name: None,
+            last_name: None,
+            unsubscribed: rows.column("unsubscribed"),
+            properties: BTreeMap::new(),
+        };
+        let mut found = Vec::new();
+        while let Some(record) = rows.next().unwrap() {
+            found.push(columns.read(record).map(|row| row.email));
+        }
+        found
+    }
+
+    #[test]
+    fn rows_of_any_shape_are_read_and_invalid_ones_have_no_contact() {
+        let text = "\u{feff}email,unsubscribed\r\n a@x.test ,YES\r\n\r\n\"b@x.test\",\nc@x.test\nnobody,1\nd@x.test,maybe\n";
+        let text = format!("{text}Ada <e@x.test>,\n\"f\n@x.test\",\nmüller@bücher.test,0,more\n");
+        let found: Vec<_> = emails(text).into_iter().map(Option::unwrap_or_default).collect();
+        assert_eq!(found, ["a@x.test", "b@x.test", "c@x.test", "", "", "", "", "müller@bücher.test"]);
+        let latin1 = [b"email\n".as_slice(), b"a@x.test\n", b"m\xfcller@x.test\n"].concat();
+        assert_eq!(emails(latin1), [Some("a@x.test".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_row_is_bounded_and_a_file_is_not() {
+        let fine = format!("email,note\n{}", format!("a@x.test,{}\n", "x".repeat(1_000_000)).repeat(5));
+        assert_eq!(emails(fine).len(), 5);
+        let mut rows = Rows::open(format!("email\n\"{}", "x".repeat(2 * MAX_ROW)).into()).unwrap();
+        assert!(rows.next().is_err());
+        for (text, reason) in [("", "is empty"), ("\n\n", "is empty")] {
+            assert!(Rows::open(text.into()).is_err_and(|found| found.starts_with(reason)));
+        }
+        assert!(Rows::open(vec![b'x'; 2 * MAX_ROW].into()).is_err());
+    }
+}

@@ -1,0 +1,191 @@
+//! Contact imports: a CSV file in one request, whose rows become contacts in the background.
+//!
+//! The specification doesn't define them; these are the shapes of the public service, which publishes no errors. Here the file, its columns and
+//! the other parts are checked before the response; a row that is invalid counts as `failed`. With a `column_map`, only its fields are imported,
+//! and the address, by default from the column `email`. An empty cell leaves the value of a contact unchanged. Of rows with the same address,
+//! later ones update or skip the contact of the first. Properties must exist. Skipped contacts join no segments. No `contact.…` events are
+//! sent.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::context::Context;
+use crate::delivery::imports;
+use crate::model::contact_import::rows::{Columns, Rows};
+use crate::model::contact_import::{self, ContactImport, MAX_FILE, MAX_PARTS, Status};
+use crate::resources::contact_properties;
+use crate::resources::contacts::{segments, topics};
+use crate::state::job::ImportJob;
+use crate::state::tenant::Tenant;
+use crate::wire::answers::{self, Answer};
+use crate::wire::fields::{self, Field, Fields};
+use crate::wire::json::{Body, Object};
+use crate::wire::multipart::{self, Part};
+use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::problem::Problem;
+use crate::wire::problems::Checked;
+
+/// The part with the file.
+const FILE: &str = "file";
+/// The part with the columns.
+const MAP: &str = "column_map";
+/// The parts that contain JSON.
+const JSON: [&str; 3] = [MAP, "segments", "topics"];
+/// The types of properties in the column map.
+const TYPES: [(&str, &str); 3] = [("string", "string"), ("number", "number"), ("boolean", "boolean")];
+
+/// `POST /contacts/imports`.
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let mut parts = multipart::parts(context.request.headers(), context.request.body())?;
+    // Of repeated parts the last counts.
+    let file = parts.iter().rfind(|part| part.name == FILE).map(|part| part.content.clone());
+    if file.as_ref().is_some_and(|file| file.len() > MAX_FILE) {
+        return Err(Problem::too_large(MAX_FILE));
+    }
+    let rows = file.map(Rows::open).transpose();
+    parts.retain(|part| part.name != FILE && !part.content.is_empty());
+    let defaults = Part { name: MAP.to_owned(), content: "{}".into() };
+    let mapped = parts.iter().any(|part| part.name == MAP);
+    let values = std::iter::once(&defaults).chain(&parts).map(json).collect::<Result<Vec<_>, _>>()?;
+    let entries = values.iter().map(|(name, value)| Some((Cow::Borrowed(*name), &**value))).collect();
+    let tenant = &context.tenant;
+    let held = tenant.contact_imports.hold(context.request.body().len())?;
+    let id = context.state.next_id();
+    let job = fields::read(Body::Object(Object(entries)), context.ignored, |fields| {
+        let overwrites =
+            fields.optional("on_conflict", |field| field.one_of(&[("upsert", true), ("skip", false)]));
+        let segments = segments::read(fields, tenant);
+        let topics = fields.optional("topics", |field| topics::read(field, tenant));
+        let rows = match rows {
+            Ok(Some(rows)) => Ok(rows),
+            Ok(None) => fields.required(FILE, |field| Err(field.mistyped("a CSV file"))),
+            Err(fault) => Err(fields.reject(FILE, fault)),
+        };
+        let columns = match &rows {
+            Ok(rows) => fields.required(MAP, |field| field.object(|map| columns(map, mapped, rows, tenant))),
+            Err(reported) => {
+                fields.skip(MAP);
+                Err(*reported)
+            }
+        };
+        Ok(ImportJob {
+            tenant: Arc::downgrade(tenant),
+            import: id,
+            rows: rows?,
+            columns: columns?,
+            overwrites: overwrites?.unwrap_or(true),
+            segments: segments?,
+            topics: topics?.unwrap_or_default(),
+            step: 0,
+            _held: held,
+        })
+    })?;
+    tenant.contact_imports.add(id, ContactImport::new(id, context.now()))?;
+    imports::schedule(context.state, Box::new(job), context.now());
+    Ok(answers::created("contact_import", id))
+}
+
+/// `GET /contacts/imports`: 10 by default; `status` shows the imports with one status.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let window = context.window(Mode::Ten)?;
+    let page = match context.query("status") {
+        None => context.tenant.contact_imports.page(&window)?,
+        Some(word) => {
+            let status = Status::WORDS.iter().find(|(status, _)| *status == word);
+            let (_, status) = status.ok_or_else(|| {
+                let found = quoted(&word);
+                Problem::validation(format!(
+                    "`status` must be `queued`, `in_progress`, `completed` or `failed`; found {found}."
+                ))
+            })?;
+            context.tenant.contact_imports.page_of(&window, [*status], |_| true)?
+        }
+    };
+    Ok(list(&page.show(contact_import::Item)))
+}
+
+/// `GET /contacts/imports/{import_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    context.show(&context.tenant.contact_imports)
+}
+
+/// The name and the JSON of a part. Text is a string.
+fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
+    let name = part.name.as_str();
+    let wrong = |rule: String| Problem::validation(format!("`{}` {rule}.", quoted(name).trim_matches('"')));
+    if part.content.len() > MAX_PARTS {
+        return Err(wrong(format!("must have at most {MAX_PARTS} bytes; found {}", part.content.len())));
+    }
+    let text = std::str::from_utf8(&part.content).map_err(|_| wrong("must be UTF-8 text".to_owned()))?;
+    let text = if JSON.contains(&name) { text.to_owned() } else { serde_json::Value::from(text).to_string() };
+    let value = RawValue::from_string(text);
+    Ok((name, value.map_err(|error| wrong(format!("must be JSON; found {error}")))?))
+}
+
+/// Reads `column_map`. Without one (`mapped`), fields have the columns with their names.
+fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> Checked<Columns> {
+    let named = |field: &Field<'_>| {
+        let name = field.text()?;
+        let (all, found) = (header(rows), quoted(&name));
+        rows.column(&name).ok_or_else(|| {
+            field.reject(format_args!("must be one of the columns of the file, {all}; found {found}"))
+        })
+    };
+    let mut column = |field: &str| {
+        let default = || if mapped && field != "email" { None } else { rows.column(field) };
+        Ok(map.optional(field, named)?.or_else(default))
+    };
+    let email = column("email");
+    let first_name = column("first_name");
+    let last_name = column("last_name");
+    let unsubscribed = column("unsubscribed");
+    let properties = map.optional("properties", |field| {
+        field.object(|properties| {
+            properties.each(|key, field| {
+                let property = contact_properties::by_key(tenant, key);
+                let Some(property) = property else {
+                    let key = quoted(key);
+                    return Err(field
+                        .reject(format_args!("is no contact property; there is none with the key {key}")));
+                };
+                field.object(|item| {
+                    let column = item.required("column", named);
+                    let kind = item.optional("type", |field| {
+                        let kind = field.one_of(&TYPES)?;
+                        let known = property.r#type.as_str();
+                        if kind == known {
+                            return Ok(());
+                        }
+                        Err(field
+                            .reject(format_args!("must be the property's type, `{known}`; found `{kind}`")))
+                    });
+                    kind?;
+                    Ok((key.to_owned(), (column?, property.r#type)))
+                })
+            })
+        })
+    });
+    let email = email?.ok_or_else(|| {
+        map.report().wrong(format_args!(
+            "`{FILE}` must have a column `email`, or `{MAP}.email` must name another one; its columns are {}.",
+            header(rows)
+        ))
+    });
+    Ok(Columns {
+        email: email?,
+        first_name: first_name?,
+        last_name: last_name?,
+        unsubscribed: unsubscribed?,
+        properties: properties?.into_iter().flatten().collect(),
+    })
+}
+
+/// The names of the columns, for messages.
+fn header(rows: &Rows) -> String {
+    let shown: Vec<_> = rows.header.iter().take(20).map(|name| quoted(name)).collect();
+    let more = rows.header.len() - shown.len();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{rest}", shown.join(", "))
+}

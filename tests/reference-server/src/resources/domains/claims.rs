@@ -1,0 +1,205 @@
+//! Claims of domains: `POST /domains/claim`, `GET /domains/{id}/claim`, `POST /domains/{id}/claim/verify`.
+//!
+//! The specification mentions claims without defining them; these are the shapes of the public service, which publishes no errors. A claim is
+//! for a domain that another tenant has verified. It creates a placeholder among the tenant's own domains; once the claim is completed, the
+//! other tenant has lost the domain, and the placeholder is an ordinary domain that isn't verified yet.
+//!
+//! The sandbox makes no DNS lookups. A check takes as long as that of a domain (`domain/verification.rs`) and finds the record, except for
+//! names that begin with `fail.` (which the owner only has to register): the claim has failed; and with `blocked.`: the claim is blocked, because of recent activity of the owner. The
+//! transfer takes two seconds more. A claim expires after 7 days. A newer claim by another tenant supersedes one that is pending. Deleting the
+//! placeholder cancels the claim.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::clock::saturating_add;
+use crate::context::Context;
+use crate::model::domain::verification::duration;
+use crate::model::domain::{Domain, Setup};
+use crate::model::domain_claim::{Detail, DomainClaim, Status};
+use crate::resources::domains::{notify_webhooks, read_claim};
+use crate::state::State;
+use crate::state::job::{ClaimStep, Job};
+use crate::state::tenant::Tenant;
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
+use crate::wire::problem::{Problem, json};
+
+/// The time between the proof and the end of the transfer.
+const TRANSFER: SignedDuration = SignedDuration::from_secs(2);
+
+/// `POST /domains/claim`: 201 for a new claim, 200 for one that is pending with the same settings. Otherwise a new claim replaces an earlier one.
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let setup = context.body(read_claim)?;
+    let (state, tenant, now) = (context.state, &context.tenant, context.now());
+    let known = tenant.domain_claims.by_key(&setup.name);
+    let pending = known.as_ref().filter(|known| known.is_open() && known.setup == setup);
+    if let Some(claim) = pending {
+        return Ok(json(StatusCode::OK, &Detail(claim)));
+    }
+    let known = known.filter(|known| known.status != Status::Completed);
+    let placeholder = known.as_ref().and_then(|known| tenant.domains.get(known.domain));
+    if placeholder.is_none()
+        && let Some(own) = tenant.domain(&setup.name)
+    {
+        return Err(Domain::conflict(&own, &own));
+    }
+    let owner = owner(state, tenant, &setup.name).ok_or_else(|| {
+        let name = &setup.name;
+        Problem::validation(format!(
+            "`name` must be a domain that another account has verified; nobody has verified {name}. Register it: POST /domains."
+        ))
+    })?;
+    supersede(state, tenant, &setup.name);
+    let domain = match placeholder {
+        Some(placeholder) => {
+            tenant.domains.change(placeholder.id, |domain| domain.set_up(setup.clone()));
+            placeholder.id
+        }
+        None => add_placeholder(context, setup.clone())?,
+    };
+    if let Some(known) = known {
+        tenant.domain_claims.remove(known.id);
+    }
+    let claim = DomainClaim {
+        id: state.next_id(),
+        domain,
+        setup,
+        status: Status::Pending,
+        checking: false,
+        owner: owner.name.clone(),
+        proof: format!("posthaste-domain-verification={}", state.next_secret().simple()),
+        created_at: now,
+    };
+    let (id, expires_at, answer) = (claim.id, claim.expires_at(), json(StatusCode::CREATED, &Detail(&claim)));
+    tenant.domain_claims.add(id, claim)?;
+    schedule(state, tenant, id, ClaimStep::Expire, expires_at);
+    Ok(answer)
+}
+
+fn add_placeholder(context: &Context<'_>, setup: Setup) -> Result<Uuid, Problem> {
+    let domain = Domain::new(context.state.next_id(), context.now(), setup);
+    let id = domain.id;
+    context.tenant.domains.add(id, domain)?;
+    let added = context.tenant.domains.get(id);
+    notify_webhooks(context.state, &context.tenant, "domain.created", added, context.now());
+    Ok(id)
+}
+
+/// `GET /domains/{id}/claim`, also after the placeholder was deleted.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
+}
+
+/// `POST /domains/{id}/claim/verify`: starts a check and responds immediately. During a check another request joins it.
+pub(crate) fn verify(context: &Context<'_>) -> Answer {
+    let (id, now) = (named(context)?.id, context.now());
+    let changed = context.tenant.domain_claims.try_change(id, |claim| {
+        let starts = match claim.status {
+            Status::Pending => !claim.checking,
+            // Its reason may no longer apply.
+            Status::Blocked if now < claim.expires_at() => true,
+            Status::Verified | Status::Completed => false,
+            status => {
+                return Err(Problem::validation(format!(
+                    "The claim is {}. Claim the domain again: POST /domains/claim.",
+                    status.as_str()
+                )));
+            }
+        };
+        if starts {
+            (claim.status, claim.checking) = (Status::Pending, true);
+        }
+        Ok((starts, claim.clone()))
+    });
+    let (starts, claim) = changed.ok_or_else(DomainClaim::not_found)??;
+    if starts {
+        let due = saturating_add(now, duration(&claim.setup.name));
+        schedule(context.state, &context.tenant, id, ClaimStep::Check, due);
+    }
+    Ok(json(StatusCode::OK, &Detail(&claim)))
+}
+
+fn schedule(state: &State, tenant: &Arc<Tenant>, claim: Uuid, step: ClaimStep, due: Timestamp) {
+    state.scheduler.schedule(due, Job::AdvanceClaim { tenant: Arc::downgrade(tenant), claim, step });
+}
+
+fn named(context: &Context<'_>) -> Result<Arc<DomainClaim>, Problem> {
+    let claims = &context.tenant.domain_claims;
+    claims.oldest(&context.id("a domain")?).ok_or_else(DomainClaim::not_found)
+}
+
+/// The other tenants, most recently used first. Their number is limited; claims are rare.
+fn others(state: &State, tenant: &Arc<Tenant>) -> impl Iterator<Item = Arc<Tenant>> {
+    state.tenants.all().into_iter().filter(move |other| other.name != tenant.name)
+}
+
+/// The other tenant that has verified a domain. Names that can't be verified here only have to be registered.
+pub(super) fn owner(state: &State, tenant: &Arc<Tenant>, name: &str) -> Option<Arc<Tenant>> {
+    let is_owned = |domain: Arc<Domain>| domain.proven || name.starts_with("fail.");
+    others(state, tenant).find(|other| other.domain(name).is_some_and(is_owned))
+}
+
+/// Ends pending claims of the domain by other tenants.
+fn supersede(state: &State, tenant: &Arc<Tenant>, name: &str) {
+    for other in others(state, tenant) {
+        let pending = other.domain_claims.by_key(name).filter(|claim| claim.status == Status::Pending);
+        if let Some(claim) = pending {
+            other.domain_claims.change(claim.id, |claim| claim.status = Status::Superseded);
+        }
+    }
+}
+
+/// Cancels the claim of a deleted placeholder.
+pub(super) fn cancel(tenant: &Tenant, domain: Uuid) {
+    if let Some(claim) = tenant.domain_claims.oldest(&domain) {
+        tenant.domain_claims.change(claim.id, |claim| {
+            if claim.status != Status::Completed {
+                claim.status = Status::Canceled;
+            }
+        });
+    }
+}
+
+/// Whether a domain is the placeholder of a claim that isn't completed.
+pub(super) fn is_placeholder(tenant: &Tenant, domain: Uuid) -> bool {
+    tenant.domain_claims.oldest(&domain).is_some_and(|claim| claim.status != Status::Completed)
+}
+
+/// Runs a step that is due.
+pub(crate) fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: ClaimStep, due: Timestamp) {
+    let Some(claim) = tenant.domain_claims.get(id) else { return };
+    let become_status = |status| {
+        tenant.domain_claims.change(id, |claim| (claim.status, claim.checking) = (status, false));
+    };
+    match step {
+        ClaimStep::Expire if matches!(claim.status, Status::Pending | Status::Blocked) => {
+            become_status(Status::Expired);
+        }
+        ClaimStep::Check if claim.status == Status::Pending && claim.checking => {
+            let name = &claim.setup.name;
+            if name.starts_with("fail.") {
+                return become_status(Status::Failed);
+            }
+            if name.starts_with("blocked.") {
+                return become_status(Status::Blocked);
+            }
+            become_status(Status::Verified);
+            schedule(state, tenant, id, ClaimStep::Transfer, saturating_add(due, TRANSFER));
+        }
+        ClaimStep::Transfer if claim.status == Status::Verified => {
+            let owner = state.tenants.find(&claim.owner);
+            let owned = owner.as_ref().and_then(|owner| owner.domain(&claim.setup.name));
+            if let (Some(owner), Some(owned)) = (&owner, owned) {
+                let removed = owner.domains.remove(owned.id);
+                notify_webhooks(state, owner, "domain.deleted", removed, due);
+            }
+            become_status(Status::Completed);
+            supersede(state, tenant, &claim.setup.name);
+        }
+        _ => {}
+    }
+}

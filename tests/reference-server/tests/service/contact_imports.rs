@@ -1,0 +1,419 @@
+//! Contact imports.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Method;
+use posthaste_reference_server::{ReferenceServer, Settings};
+use serde_json::{Value, json};
+
+use crate::persistence::{close, open};
+use crate::support::{Answer, KEY, Sandbox};
+
+const FORM: &str = "multipart/form-data; boundary=b0undary";
+
+/// A form with these parts.
+fn form(file: &[u8], parts: &[(&str, &str)]) -> Bytes {
+    let mut form = Vec::new();
+    for (name, text) in parts {
+        let part = format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
+        form.extend_from_slice(part.as_bytes());
+    }
+    form.extend_from_slice(
+        b"--b0undary\r\nContent-Disposition: form-data; name=\"file\"; filename=\"people.csv\"\r\nContent-Type: text/csv\r\n\r\n",
+    );
+    form.extend_from_slice(file);
+    form.extend_from_slice(b"\r\n--b0undary--\r\n");
+    form.into()
+}
+
+fn post(sandbox: &Sandbox, body: Bytes) -> Answer {
+    sandbox.ask(Method::POST, "/contacts/imports").header("content-type", FORM).send(body)
+}
+
+/// Starts an import that must be accepted; returns its ID.
+fn start(sandbox: &Sandbox, file: impl AsRef<[u8]>, parts: &[(&str, &str)]) -> String {
+    let answer = post(sandbox, form(file.as_ref(), parts));
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    assert_eq!(answer.json()["object"], "contact_import");
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn import(sandbox: &Sandbox, id: &str) -> Value {
+    let answer = sandbox.get(format!("/contacts/imports/{id}"));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()
+}
+
+/// Runs an import until its end; returns its status and counts: total, created, updated, skipped, failed.
+fn run(sandbox: &Sandbox, file: impl AsRef<[u8]>, parts: &[(&str, &str)]) -> (String, [u64; 5]) {
+    let id = start(sandbox, file, parts);
+    sandbox.advance(60);
+    let import = import(sandbox, &id);
+    let counts = ["total", "created", "updated", "skipped", "failed"];
+    let counts = counts.map(|name| import["counts"][name].as_u64().unwrap());
+    (import["status"].as_str().unwrap().to_owned(), counts)
+}
+
+fn completed(counts: [u64; 5]) -> (String, [u64; 5]) {
+    ("completed".to_owned(), counts)
+}
+
+fn contact(sandbox: &Sandbox, email: &str) -> Value {
+    let answer = sandbox.get(format!("/contacts/{email}"));
+    assert_eq!(answer.status, 200, "{email}: {}", answer.text());
+    answer.json()
+}
+
+fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert!(answer.status.is_success(), "{path}: {}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// A file with this number of contacts.
+fn people(count: usize) -> String {
+    let mut file = "email,first_name\n".to_owned();
+    for n in 0..count {
+        writeln!(file, "p{n}@example.com,Name {n}").unwrap();
+    }
+    file
+}
+
+#[test]
+fn a_file_becomes_contacts_in_the_background() {
+    let sandbox = Sandbox::new();
+    let file = "email,first_name,last_name,unsubscribed,note\r\nada@example.com,Ada,\"Love\"\"lace, Countess\",false,x\r\n\
+        grace@example.com,,,TRUE,y\r\nnobody,,,,\r\n";
+    let id = start(&sandbox, file, &[]);
+    let queued = import(&sandbox, &id);
+    assert_eq!(
+        (&queued["status"], &queued["completed_at"], &queued["counts"]["total"]),
+        (&json!("queued"), &Value::Null, &json!(0))
+    );
+    assert_eq!(sandbox.get("/contacts").json()["data"], json!([]));
+    sandbox.advance(1);
+    assert_eq!(
+        import(&sandbox, &id),
+        json!({
+            "object": "contact_import", "id": id, "status": "completed", "created_at": queued["created_at"],
+            "completed_at": "2026-03-02 12:00:00.100000+00",
+            "counts": {"total": 3, "created": 2, "updated": 0, "skipped": 0, "failed": 1},
+        })
+    );
+    let ada = contact(&sandbox, "ada@example.com");
+    assert_eq!(
+        (&ada["first_name"], &ada["last_name"], &ada["unsubscribed"]),
+        (&json!("Ada"), &json!("Love\"lace, Countess"), &json!(false))
+    );
+    assert_eq!(contact(&sandbox, "grace@example.com")["unsubscribed"], true);
+}
+
+#[test]
+fn rows_with_one_address_update_or_skip_the_contact_of_the_first() {
+    for (conflict, counts, name) in [
+        ("upsert", [5, 1, 4, 0, 0], "Third"),
+        ("skip", [5, 1, 0, 4, 0], "First"),
+        ("", [5, 1, 4, 0, 0], "Third"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.post(
+            "/contacts",
+            &json!({"email": "old@example.com", "first_name": "Old", "last_name": "Known"}),
+        );
+        let file = "email,first_name\nnew@example.com,First\nold@example.com,Changed\nNEW@example.com,Second\n\
+            new@example.com,Third\nOLD@example.com,\n";
+        assert_eq!(run(&sandbox, file, &[("on_conflict", conflict)]), completed(counts));
+        assert_eq!(contact(&sandbox, "new@example.com")["first_name"], name);
+        let old = contact(&sandbox, "old@example.com");
+        let expected = if conflict == "skip" { "Old" } else { "Changed" };
+        assert_eq!((&old["first_name"], &old["last_name"]), (&json!(expected), &json!("Known")));
+    }
+}
+
+#[test]
+fn columns_are_mapped_to_fields_and_properties_whatever_their_names_and_characters() {
+    let sandbox = Sandbox::new();
+    created(&sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    created(&sandbox, "/contact-properties", &json!({"key": "age", "type": "number"}));
+    let map = json!({
+        "email": "E-Mail", "last_name": "Näme", "first_name": "first_name",
+        "properties": {"city": {"column": "Stadt", "type": "string"}, "age": {"column": "Alter"}},
+    });
+    let file = "\u{feff}E-Mail,Näme,Stadt,Alter,first_name,unsubscribed\nada@bücher.test,Żółć,東京,36.5,Ada,true\n\
+        b@x.test,,,,,\nc@x.test,,,old,,\n";
+    assert_eq!(run(&sandbox, file, &[("column_map", &map.to_string())]), completed([3, 2, 0, 0, 1]));
+    let ada = contact(&sandbox, "ada@b%C3%BCcher.test");
+    assert_eq!((&ada["last_name"], &ada["first_name"]), (&json!("Żółć"), &json!("Ada")));
+    assert_eq!(ada["unsubscribed"], false, "a column that isn't in the map isn't imported");
+    assert_eq!(
+        ada["properties"],
+        json!({"age": {"type": "number", "value": 36.5}, "city": {"type": "string", "value": "東京"}})
+    );
+    assert_eq!(contact(&sandbox, "b@x.test")["properties"], json!({}));
+    assert_eq!(sandbox.get("/contacts/c@x.test").status, 404);
+}
+
+#[test]
+fn contacts_join_segments_and_topics_unless_they_are_skipped() {
+    let sandbox = Sandbox::new();
+    let segment = created(&sandbox, "/segments", &json!({"name": "All"}));
+    let topic = created(&sandbox, "/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    sandbox.post("/contacts", &json!({"email": "old@example.com"}));
+    let segments = json!([{ "id": segment }]).to_string();
+    let topics = json!([{"id": topic, "subscription": "opt_out"}]).to_string();
+    let parts = [("segments", segments.as_str()), ("topics", topics.as_str())];
+    let file = "email\nold@example.com\nnew@example.com\n";
+    let members =
+        || sandbox.get(format!("/segments/{segment}/contacts")).json()["data"].as_array().unwrap().len();
+    assert_eq!(
+        run(&sandbox, file, &[parts[0], parts[1], ("on_conflict", "skip")]),
+        completed([2, 1, 0, 1, 0])
+    );
+    assert_eq!(members(), 1);
+    assert_eq!(run(&sandbox, file, &parts), completed([2, 0, 2, 0, 0]));
+    assert_eq!(members(), 2);
+    let topics = sandbox.get("/contacts/old@example.com/topics").json();
+    assert_eq!(topics["data"][0]["subscription"], "opt_out");
+}
+
+#[test]
+fn deleting_a_segment_topic_or_property_ends_its_effect_on_the_remaining_rows() {
+    let sandbox = Sandbox::new();
+    let segment = created(&sandbox, "/segments", &json!({"name": "All"}));
+    let topic = created(&sandbox, "/topics", &json!({"name": "News", "default_subscription": "opt_in"}));
+    let property = created(&sandbox, "/contact-properties", &json!({"key": "city", "type": "string"}));
+    let (map, segments) = (json!({"properties": {"city": {"column": "city"}}}), json!([{ "id": segment }]));
+    let topics = json!([{"id": topic, "subscription": "opt_out"}]);
+    let [map, segments, topics] = [map, segments, topics].map(|part| part.to_string());
+    let file = "email,city\nada@example.com,London\n";
+    let parts = [("column_map", map.as_str()), ("segments", &segments), ("topics", &topics)];
+    let id = start(&sandbox, file, &parts);
+    for path in [
+        format!("/segments/{segment}"),
+        format!("/topics/{topic}"),
+        format!("/contact-properties/{property}"),
+    ] {
+        assert_eq!(sandbox.ask(Method::DELETE, path).send(Bytes::new()).status, 200);
+    }
+    sandbox.advance(1);
+    assert_eq!(import(&sandbox, &id)["counts"]["created"], 1);
+    assert_eq!(contact(&sandbox, "ada@example.com")["properties"], json!({}));
+    assert_eq!(sandbox.get("/contacts/ada@example.com/segments").json()["data"], json!([]));
+}
+
+#[test]
+fn an_invalid_request_names_the_part_and_starts_nothing() {
+    let sandbox = Sandbox::new();
+    created(&sandbox, "/contact-properties", &json!({"key": "age", "type": "number"}));
+    let wide = (0..30).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
+    for (file, part, message) in [
+        ("", None, "`file` is empty"),
+        ("E-Mail,Name\na@x.test,A\n", None, "`file` must have a column `email`, or `column_map.email`"),
+        ("E-Mail,Name\na@x.test,A\n", None, "its columns are \"E-Mail\", \"Name\""),
+        (&wide, None, "\"c19\" and 10 more"),
+        (
+            "email\n",
+            Some(("column_map", r#"{"first_name": "Vorname"}"#)),
+            "`column_map.first_name` must be one of",
+        ),
+        (
+            "email\n",
+            Some(("column_map", r#"{"email": 1}"#)),
+            "`column_map.email` must be a string; found a number",
+        ),
+        ("email\n", Some(("column_map", "[]")), "`column_map` must be an object; found an array"),
+        ("email\n", Some(("column_map", "{")), "`column_map` must be JSON"),
+        (
+            "email\n",
+            Some(("column_map", r#"{"properties": {"x": {"column": "email"}}}"#)),
+            "no contact property",
+        ),
+        (
+            "email\n",
+            Some(("column_map", r#"{"properties": {"age": {"column": "email", "type": "boolean"}}}"#)),
+            "`column_map.properties.age.type` must be the property's type, `number`; found `boolean`",
+        ),
+        (
+            "email\n",
+            Some(("column_map", r#"{"properties": {"age": {}}}"#)),
+            "Missing `column_map.properties.age.column`",
+        ),
+        ("email\n", Some(("on_conflict", "replace")), "`on_conflict` must be one of `upsert`, `skip`"),
+        ("email\n", Some(("segments", r#"[{"id": "x"}]"#)), "`segments[0].id` must be a UUID"),
+        ("email\n", Some(("topics", "{}")), "`topics` must be an array"),
+    ] {
+        let answer = post(&sandbox, form(file.as_bytes(), part.as_slice()));
+        assert_eq!(answer.status, 422, "{message}: {}", answer.text());
+        assert!(answer.message().contains(message), "{message}: {}", answer.message());
+    }
+    let missing =
+        "--b0undary\r\nContent-Disposition: form-data; name=\"on_conflict\"\r\n\r\nreplace\r\n--b0undary--";
+    let answer = post(&sandbox, missing.into());
+    assert_eq!(
+        (answer.status.as_u16(), answer.message().contains("1 more problem")),
+        (422, true),
+        "{}",
+        answer.text()
+    );
+    let answer = sandbox.post("/contacts/imports", &json!({}));
+    assert_eq!((answer.status.as_u16(), answer.name().as_str()), (400, "validation_error"));
+    assert!(answer.message().contains("multipart/form-data"), "{}", answer.message());
+    let answer = post(&sandbox, form(b"email\n", &[]).slice(..100));
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert_eq!(sandbox.get("/contacts/imports").json()["data"], json!([]));
+    assert_eq!(sandbox.ask(Method::PATCH, "/contacts/imports").json(&json!({})).status, 405);
+}
+
+#[test]
+fn unknown_parts_are_ignored_and_reported() {
+    let sandbox = Sandbox::new();
+    let answer = post(&sandbox, form(b"email\n", &[("on_error", "stop")]));
+    assert_eq!((answer.status.as_u16(), answer.header("x-sandbox-ignored-fields")), (201, Some("/on_error")));
+}
+
+#[test]
+fn imports_are_listed_newest_first_and_by_status() {
+    let sandbox = Sandbox::new();
+    let mut ids: Vec<_> = (0..12).map(|_| start(&sandbox, "email\na@x.test\n", &[])).collect();
+    sandbox.advance(1);
+    ids.push(start(&sandbox, "email\na@x.test\n", &[]));
+    let listed = |query: &str| {
+        let page = sandbox.get(format!("/contacts/imports{query}")).json();
+        let ids = page["data"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page["has_more"].as_bool().unwrap())
+    };
+    let newest: Vec<_> = ids.iter().rev().cloned().collect();
+    assert_eq!(listed(""), (newest[..10].to_vec(), true));
+    assert_eq!(listed(&format!("?after={}", newest[9])), (newest[10..].to_vec(), false));
+    assert_eq!(listed("?status=queued"), (newest[..1].to_vec(), false));
+    assert_eq!(listed("?status=completed&limit=100"), (newest[1..].to_vec(), false));
+    assert_eq!(listed("?status=in_progress"), (Vec::new(), false));
+    let wrong = sandbox.get("/contacts/imports?status=done");
+    assert_eq!((wrong.status.as_u16(), wrong.message().contains("`in_progress`")), (422, true));
+    assert_eq!(sandbox.get("/contacts/imports/78261eea-8f8b-4381-83c6-79fa7120f1cf").status, 404);
+    assert_eq!(sandbox.get("/contacts/imports/x").status, 422);
+    let other = sandbox.ask(Method::GET, format!("/contacts/imports/{}", ids[0])).key("sb_other");
+    assert_eq!(other.send(Bytes::new()).status, 404);
+}
+
+#[test]
+fn no_events_are_sent_for_the_rows() {
+    let sandbox = Sandbox::new();
+    let webhook =
+        json!({"endpoint": "https://hooks.acme.test/", "events": ["contact.created", "contact.updated"]});
+    let webhook = created(&sandbox, "/webhooks", &webhook);
+    run(&sandbox, "email,first_name\na@x.test,A\na@x.test,B\n", &[]);
+    let events =
+        || sandbox.get(format!("/webhooks/{webhook}/events")).json()["data"].as_array().unwrap().len();
+    assert_eq!(events(), 0);
+    sandbox.post("/contacts", &json!({"email": "a@x.test", "first_name": "C"}));
+    assert_eq!(events(), 1);
+}
+
+#[test]
+fn a_row_without_end_fails_the_import_and_rows_beyond_the_limit_fail_alone() {
+    let sandbox = Sandbox::with(&Settings { keep_records: 3, ..Settings::default() });
+    let file = format!("email\na@x.test\n\"{}", "x".repeat(3 << 20));
+    assert_eq!(run(&sandbox, file, &[]), ("failed".to_owned(), [1, 1, 0, 0, 0]));
+    assert_eq!(run(&sandbox, people(4), &[]), completed([4, 2, 0, 0, 2]));
+}
+
+#[test]
+fn the_memory_of_a_file_counts_until_its_import_ends() {
+    let sandbox = Sandbox::with(&Settings { max_memory: 8 << 20, ..Settings::default() });
+    let file = format!("email,note\na@x.test,{}\n", "x".repeat(1_000_000));
+    let start = || post(&sandbox, form(file.as_bytes(), &[])).status.as_u16();
+    assert_eq!([start(), start(), start()], [201, 201, 403]);
+    sandbox.advance(1);
+    assert_eq!([start(), start(), start()], [201, 201, 403]);
+    sandbox.service.reset();
+    assert_eq!([start(), start(), start()], [201, 201, 403]);
+}
+
+#[test]
+fn a_hundred_thousand_rows_are_imported_in_steps_while_requests_are_handled() {
+    const ROWS: usize = 100_000;
+    let sandbox = Sandbox::unread();
+    let id = start(&sandbox, people(ROWS), &[]);
+    sandbox.service.clock().advance(Duration::from_millis(100));
+    let first = import(&sandbox, &id);
+    assert_eq!((&first["status"], &first["counts"]["total"]), (&json!("in_progress"), &json!(10_000)));
+    let moving = Arc::clone(&sandbox.service);
+    let moved = std::thread::spawn(move || moving.clock().advance(Duration::from_secs(10)));
+    let mut waits = Vec::new();
+    while !moved.is_finished() {
+        let started = Instant::now();
+        import(&sandbox, &id);
+        waits.push(started.elapsed());
+    }
+    moved.join().unwrap();
+    let last = import(&sandbox, &id);
+    assert_eq!(
+        last["counts"],
+        json!({"total": ROWS, "created": ROWS, "updated": 0, "skipped": 0, "failed": 0})
+    );
+    assert_eq!(last["completed_at"], "2026-03-02 12:00:01.100000+00");
+    assert_eq!(contact(&sandbox, "p99999@example.com")["first_name"], "Name 99999");
+    waits.sort_unstable();
+    let p99 = waits[(waits.len() * 99).div_ceil(100) - 1];
+    // Generous, for a debug build on a busy machine.
+    assert!(waits.len() > 100 && p99 < Duration::from_millis(100), "{} requests, p99 {p99:?}", waits.len());
+}
+
+#[test]
+fn a_restart_fails_an_unfinished_import_and_keeps_its_contacts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sandbox, persistence) = open(folder.path());
+    let done = start(&sandbox, "email\na@x.test\n", &[]);
+    sandbox.advance(1);
+    let half = start(&sandbox, people(10_001), &[]);
+    sandbox.service.clock().advance(Duration::from_millis(100));
+    let queued = start(&sandbox, "email\nb@x.test\n", &[]);
+    let before = import(&sandbox, &done);
+    close(sandbox, persistence);
+
+    let (sandbox, persistence) = open(folder.path());
+    sandbox.advance(60);
+    assert_eq!(import(&sandbox, &done), before);
+    let (half, queued) = (import(&sandbox, &half), import(&sandbox, &queued));
+    assert_eq!((&half["status"], &half["counts"]["created"]), (&json!("failed"), &json!(10_000)));
+    assert_eq!((&queued["status"], &queued["counts"]["total"]), (&json!("failed"), &json!(0)));
+    assert!(half["completed_at"].is_string() && queued["completed_at"].is_string());
+    assert_eq!(contact(&sandbox, "p9999@example.com")["first_name"], "Name 9999");
+    assert_eq!(sandbox.get("/contacts/b@x.test").status, 404);
+    // The same file again has the rest.
+    assert_eq!(
+        run(&sandbox, people(10_001), &[("on_conflict", "skip")]),
+        completed([10_001, 1, 0, 10_000, 0])
+    );
+    close(sandbox, persistence);
+}
+
+#[tokio::test]
+async fn a_file_may_be_larger_than_other_bodies_and_has_a_limit() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    let server = ReferenceServer::over_http(Settings { body_limit: 1_000, ..Settings::default() }).await;
+    let file = format!("email,note\n{}", format!("a@x.test,{}\n", "x".repeat(999_990)).repeat(70));
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let url = format!("{}/contacts/imports", server.base_url());
+    let request = http.post(&url).bearer_auth(KEY).header("content-type", FORM);
+    let answer = request.body(form(file.as_bytes(), &[])).send().await.unwrap();
+    assert_eq!(answer.status(), 201);
+
+    let address = server.base_url().trim_start_matches("http://").to_owned();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /contacts/imports HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\ncontent-type: {FORM}\r\ncontent-length: 202000000\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 413 ") && answer.contains("larger than 201048576 bytes"),
+        "{answer}"
+    );
+}
