@@ -210,9 +210,8 @@ impl NewContactImport {
         if !self.topics.is_empty() {
             part("topics", &json(serde_json::to_string(&self.topics)));
         }
-        text += &format!(
-            "--{boundary}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"contacts.csv\"\r\ncontent-type: text/csv\r\n\r\n"
-        );
+        let file = "\r\ncontent-disposition: form-data; name=\"file\"; filename=\"contacts.csv\"\r\ncontent-type: text/csv\r\n\r\n";
+        text.extend(["--", &boundary, file]);
         let body = Body::default().plain(text);
         let body = match &self.source {
             Source::Bytes(bytes) => body.plain(bytes.clone()),

@@ -15,6 +15,7 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 struct Clauses {
     families: BTreeMap<String, u32>,
     clause: Vec<Clause>,
+    #[serde(default)]
     not_yet: Vec<NotYet>,
 }
 

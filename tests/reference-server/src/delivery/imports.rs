@@ -54,7 +54,9 @@ pub(crate) fn apply_next(state: &State, mut job: Box<ImportJob>, at: Timestamp) 
             let email = row.email.clone();
             service.import(&email, job.overwrites, |contact| {
                 row.apply(contact);
-                segments.iter().for_each(|segment| contact.join(*segment));
+                for segment in segments {
+                    contact.join(*segment);
+                }
                 contact.topics.extend(topics);
             })
         });

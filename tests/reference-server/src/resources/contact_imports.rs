@@ -45,7 +45,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
         return Err(Problem::too_large(MAX_FILE));
     }
     let rows = file.map(Rows::open).transpose();
-    parts.retain(|part| part.name != FILE && !part.content.is_empty());
+    parts.retain(|part| part.name != FILE);
     let defaults = Part { name: MAP.to_owned(), content: "{}".into() };
     let mapped = parts.iter().any(|part| part.name == MAP);
     let values = std::iter::once(&defaults).chain(&parts).map(json).collect::<Result<Vec<_>, _>>()?;

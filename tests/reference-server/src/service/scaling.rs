@@ -278,7 +278,7 @@ impl World {
         let busy = self.ids["automation"].clone();
         fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
         fill(&tenant.broadcasts, many, |_, _| {});
-        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["contact.deleted"]));
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["email.complained"]));
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
         fill_ledger(&mut lock(&tenant.emails), many, |n, record| {
             record["created_at"] = "2025-03-02T12:00:00Z".into();

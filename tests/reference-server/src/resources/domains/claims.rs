@@ -50,7 +50,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
     let owner = owner(state, tenant, &setup.name).ok_or_else(|| {
         let name = &setup.name;
         Problem::validation(format!(
-            "`name` must be a domain that another account has verified; nobody has verified {name}. Register it: POST /domains."
+            "`name` must be a domain that another account has verified; no other account has verified {name}. Register it: POST /domains."
         ))
     })?;
     supersede(state, tenant, &setup.name);
@@ -192,9 +192,9 @@ pub(crate) fn advance(state: &State, tenant: &Arc<Tenant>, id: Uuid, step: Claim
         }
         ClaimStep::Transfer if claim.status == Status::Verified => {
             let owner = state.tenants.find(&claim.owner);
-            let owned = owner.as_ref().and_then(|owner| owner.domain(&claim.setup.name));
-            if let (Some(owner), Some(owned)) = (&owner, owned) {
-                let removed = owner.domains.remove(owned.id);
+            let domain = owner.as_ref().and_then(|owner| owner.domain(&claim.setup.name));
+            if let (Some(owner), Some(domain)) = (&owner, domain) {
+                let removed = owner.domains.remove(domain.id);
                 notify_webhooks(state, owner, "domain.deleted", removed, due);
             }
             become_status(Status::Completed);
