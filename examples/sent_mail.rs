@@ -28,7 +28,7 @@ async fn main() -> posthaste::Result<()> {
     let client = Client::from_env()?;
     for email in client.emails().list().page_size(5).await?.data {
         let (files, link) = describe(&client, &email.id).await?;
-        println!("{}: {link}", email.subject.as_deref().unwrap_or("(no subject)"));
+        println!("{}: {link}", email.subject);
         for (name, size) in files {
             println!("  {name}: {size} bytes");
         }

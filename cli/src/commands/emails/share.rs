@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let make = |client: &Client| {
         let call = client.emails().share(id.as_str());
-        lifetime.into_iter().fold(call, |call, lifetime| call.expires_in(lifetime))
+        lifetime.into_iter().fold(call, posthaste::Call::expires_in)
     };
     let unknown_outcome = "a link may have been created; repeating the command creates another one";
     match mutation::execute(dry_run, unknown_outcome, context, make).await? {

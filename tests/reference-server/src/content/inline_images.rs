@@ -77,19 +77,16 @@ pub(crate) fn embed(html: &str, pictures: impl FnOnce() -> Pictures, max: usize)
         page.push_str(text);
         let is_scheme = !page.ends_with(|before: char| before.is_ascii_alphanumeric());
         let reference = if is_scheme { references.content_id(found) } else { None };
-        let taken = match reference {
-            Some((reference, id)) => {
-                match embedded.picture(&id) {
-                    Some(picture) => page.push_str(&picture),
-                    None if !embedded.is_complete => return None,
-                    None => page.push_str(reference),
-                }
-                reference.len()
+        let taken = if let Some((reference, id)) = reference {
+            match embedded.picture(&id) {
+                Some(picture) => page.push_str(&picture),
+                None if !embedded.is_complete => return None,
+                None => page.push_str(reference),
             }
-            None => {
-                page.push_str(&found[..1]);
-                1
-            }
+            reference.len()
+        } else {
+            page.push_str(&found[..1]);
+            1
         };
         rest = &found[taken..];
     }
