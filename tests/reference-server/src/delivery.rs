@@ -6,6 +6,7 @@
 
 pub(crate) mod broadcast;
 pub(crate) mod contacts;
+pub(crate) mod inboxes;
 pub(crate) mod suppressions;
 pub(crate) mod topics;
 pub(crate) mod unsubscribe;

@@ -9,6 +9,7 @@ pub(crate) mod credential;
 pub(crate) mod domain;
 pub(crate) mod email;
 pub(crate) mod event;
+pub(crate) mod inboxes;
 pub(crate) mod log;
 pub(crate) mod mail;
 pub(crate) mod oauth;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use self::tracking::Tracking;
 use crate::model::email::Email;
-use crate::model::email::attachments::Content;
+use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
 use crate::store::size::Size;
@@ -149,6 +149,11 @@ impl Mail {
         &self.draft.tags
     }
 
+    /// The attachments with their content.
+    pub(crate) fn files(&self) -> &[Attachment] {
+        &self.draft.attachments
+    }
+
     pub(crate) fn attachments(&self) -> Vec<CapturedAttachment> {
         self.draft.attachments.iter().map(CapturedAttachment::of).collect()
     }
@@ -232,7 +237,7 @@ impl CapturedMail {
 }
 
 impl CapturedAttachment {
-    fn of(attachment: &crate::model::email::attachments::Attachment) -> Self {
+    fn of(attachment: &Attachment) -> Self {
         let size = match &attachment.content {
             Content::Bytes(bytes) => bytes.len(),
             Content::Hosted(_) => 0,

@@ -23,6 +23,7 @@ enum StoredJobKind {
     RecordEvent { email: Uuid, event: Event },
     ResumeRun { run: Uuid, number: u64 },
     CheckDomain { domain: Uuid, number: u64 },
+    DeleteThread { thread: Uuid },
     SendBroadcast { broadcast: Uuid },
     ContinueBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
     NotifyAutomations { email: Uuid, event: Event },
@@ -48,6 +49,9 @@ impl StoredJob {
             ),
             Job::CheckDomain { tenant, domain, number } => {
                 (tenant.upgrade(), StoredJobKind::CheckDomain { domain: *domain, number: *number })
+            }
+            Job::DeleteThread { tenant, thread } => {
+                (tenant.upgrade(), StoredJobKind::DeleteThread { thread: *thread })
             }
             Job::SendBroadcast { tenant, broadcast } => {
                 (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
@@ -77,6 +81,7 @@ impl StoredJob {
             }
             StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
             StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
+            StoredJobKind::DeleteThread { thread } => Job::DeleteThread { tenant, thread },
             StoredJobKind::SendBroadcast { broadcast } => Job::SendBroadcast { tenant, broadcast },
             StoredJobKind::ContinueBroadcast { broadcast, contacts } => {
                 Job::ContinueBroadcast(BroadcastJob::new(&owner, broadcast, contacts))

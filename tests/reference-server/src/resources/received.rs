@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use self::attachments::Links;
 use crate::context::Context;
+use crate::delivery::inboxes;
 use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
@@ -76,6 +77,7 @@ pub(crate) fn arrive(
     state.tenants.count_mail(tenant, id, size);
     state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
     notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    inboxes::receive(state, tenant, &received);
     Ok(id)
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::clock::saturating_add;
-use crate::delivery::{self, broadcast, webhooks};
+use crate::delivery::{self, broadcast, inboxes, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
 use crate::model::domain::verification::{self, Check};
@@ -156,6 +156,11 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
             {
                 let payload = webhooks::payload::email(&email, event, None, due, &state.links.prefix());
                 engine::email_event(state, &tenant, &email, kind, &Arc::new(payload), due);
+            }
+        }
+        Job::DeleteThread { tenant, thread } => {
+            if let Some(tenant) = tenant.upgrade() {
+                inboxes::delete_expired(&tenant, thread, due);
             }
         }
         Job::CheckDomain { tenant: owner, domain, number } => {
