@@ -92,6 +92,7 @@
 //! | `rustls-no-provider` | no | `rustls` with a cryptography provider that the application installs; implies `reqwest` |
 //! | `oauth` | yes | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
+//! | `beta` | no | operations that are in private beta at the public service, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
@@ -115,9 +116,7 @@ pub mod transport;
 /// Crates whose types are part of this API.
 pub use {bytes, http, url};
 
-pub use call::{
-    AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse,
-};
+pub use call::{AnnouncedLimit, Call, Preview, QuotaUsed, RateLimit, RetryEvent, RetryPolicy, WithResponse};
 #[cfg(feature = "blocking")]
 pub use client::BlockingIter;
 pub use client::{Client, ClientBuilder, List, Page, Paginator, Wait, page};
@@ -126,6 +125,13 @@ pub use error::{
     Result, TransportFailure, WaitTimeout,
 };
 pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
+#[cfg(feature = "beta")]
+pub use resources::inboxes::{
+    EmailDirection, Inbox, InboxAgent, InboxAgentPatch, InboxAttachment, InboxDraft, InboxDraftKind,
+    InboxDraftPatch, InboxDraftSummary, InboxEmail, InboxFolder, InboxForward, InboxLabel, InboxLabelPatch,
+    InboxLabels, InboxPatch, InboxReply, InboxSummary, InboxThread, InboxThreadMatch, InboxThreadPatch,
+    InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, SentInboxEmail,
+};
 pub use resources::{
     Deleted, Reference,
     api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},
@@ -178,3 +184,5 @@ pub use types::{
     DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId, Recipients, ScheduledAt, SegmentId,
     SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };
+#[cfg(feature = "beta")]
+pub use types::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};

@@ -1,6 +1,5 @@
 //! Emails: sent one at a time or in batches, and sent emails.
 
-mod attachment;
 mod fields;
 mod from_json;
 mod message;
@@ -9,7 +8,7 @@ mod operations;
 mod record;
 mod variable;
 
-pub use attachment::Attachment;
+pub use super::shared::Attachment;
 pub use fields::{EmailFields, TemplateFields};
 pub use new::{BatchEmail, Email, check_batch};
 pub use operations::Emails;

@@ -3,6 +3,7 @@
 mod attachment;
 mod contact;
 mod domain;
+mod outgoing;
 mod property;
 mod response;
 mod schedule;
@@ -15,6 +16,8 @@ pub use contact::{Contact, ContactSummary};
 pub use domain::{
     Capabilities, Capability, DnsRecord, DomainStatus, RecordPurpose, RecordStatus, RecordType, Region,
 };
+pub use outgoing::Attachment;
+pub(crate) use outgoing::write_object;
 pub use property::{ContactPropertyValue, PropertyType, PropertyValue};
 pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;

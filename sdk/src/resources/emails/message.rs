@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    attachment::Attachment,
     record::Tag,
     variable::{Value, VariableValue},
 };
 use crate::{
     problem::{Problem, Validator, limits, push_token},
+    resources::shared::Attachment,
     types::{Recipients, ScheduledAt, TopicId},
 };
 
