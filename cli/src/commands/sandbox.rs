@@ -70,6 +70,9 @@ pub(crate) struct ServerArgs {
     /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
+    /// Serve the operations that are in beta: inboxes
+    #[arg(long)]
+    beta: bool,
     /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's
     #[arg(long)]
     no_fetch: bool,
@@ -120,6 +123,7 @@ impl ServerArgs {
             daily_quota: self.daily_quota,
             monthly_quota: self.monthly_quota,
             strict_domains: self.strict_domains,
+            beta: self.beta,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
             max_memory: self.max_memory,

@@ -157,7 +157,7 @@ impl InboxDraftPatch {
         self
     }
 
-    /// Attaches a file. The attached files replace all that the draft has.
+    /// Attaches a file. The attached files replace all attachments of the draft.
     #[must_use]
     pub fn attach(mut self, attachment: Attachment) -> Self {
         self.no_attachments = Patch::Keep;

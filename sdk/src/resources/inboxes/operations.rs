@@ -144,7 +144,7 @@ operations! {
 }
 
 impl Inboxes<'_> {
-    /// Adds 1 to 10 labels to a thread, and returns all that it has: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
+    /// Adds 1 to 10 labels to a thread, and returns all labels of the thread: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one is empty, before anything is sent.

@@ -43,7 +43,7 @@ record! {
 record! {
     /// The settings of an inbox's agent. The sandbox stores them; no agent acts there.
     pub struct InboxAgent {
-        /// What the agent is told to do.
+        /// The instructions for the agent.
         pub instructions: Option<String>,
         /// The tone of its drafts.
         pub tone: Option<InboxTone>,

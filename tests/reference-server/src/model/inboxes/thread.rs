@@ -20,7 +20,7 @@ use crate::wire::words::words;
 pub(crate) const MAX_EMAILS: usize = 100;
 /// The maximum number of labels of a thread.
 pub(crate) const MAX_LABELS: usize = 50;
-/// The number of participants by whom a mail without references finds the thread.
+/// The maximum number of participants in the index of subjects.
 const MAX_PARTICIPANTS: usize = 50;
 /// The number of characters of a subject that are compared.
 const MAX_SUBJECT: usize = 200;

@@ -263,7 +263,7 @@ pub(super) fn respond(sent: Result<(Uuid, QuotaUsed), Unsent>) -> Answer {
     sent.map_or_else(Unsent::answer, |(id, used)| Ok(accepted(id, used)))
 }
 
-/// Whom a reply to this email goes to.
+/// The recipients of a reply to this email.
 pub(super) fn reply_recipients(inbox: &Inbox, original: &InboxEmail) -> Result<Vec<Mailbox>, Problem> {
     let texts = match original.direction {
         Direction::Outbound => original.to.clone(),

@@ -90,7 +90,7 @@ fn a_draft_is_sent_once() {
 }
 
 #[test]
-fn a_replying_draft_shows_in_its_thread_and_goes_to_the_sender() {
+fn a_draft_of_a_reply_shows_in_its_thread_and_is_sent_to_the_sender() {
     let (sandbox, inbox) = with_inbox();
     receive_from(&sandbox, "ada@example.com", "Question", "How?");
     let thread = items(&sandbox, &format!("{inbox}/threads")).remove(0);
