@@ -59,6 +59,7 @@ pub(crate) enum Command {
     Automations(Noun<commands::automations::Command>),
     Events(Noun<commands::events::Command>),
     Received(Noun<commands::received::Command>),
+    Inboxes(Noun<commands::inboxes::Command>),
     Webhooks(Noun<commands::webhooks::Command>),
     Logs(Noun<commands::logs::Command>),
     ApiKeys(Noun<commands::api_keys::Command>),

@@ -15,6 +15,7 @@ pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod events;
 pub(crate) mod help;
+pub(crate) mod inboxes;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod properties;

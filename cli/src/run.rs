@@ -242,6 +242,7 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Automations(Noun(command)) => commands::automations::run(command, context).await,
         Command::Events(Noun(command)) => commands::events::run(command, context).await,
         Command::Received(Noun(command)) => commands::received::run(command, context).await,
+        Command::Inboxes(Noun(command)) => commands::inboxes::run(command, context).await,
         Command::Webhooks(Noun(command)) => commands::webhooks::run(command, context).await,
         Command::Logs(Noun(command)) => commands::logs::run(command, context).await,
         Command::ApiKeys(Noun(command)) => commands::api_keys::run(command, context).await,

@@ -92,6 +92,7 @@
 //! | `rustls-no-provider` | no | `rustls` with a cryptography provider that the application installs; implies `reqwest` |
 //! | `oauth` | yes | the authorization code flow, sessions and token stores |
 //! | `redirect-listener` | yes | a loopback server that receives the browser's redirect; implies `oauth` |
+//! | `beta` | no | operations that are in private beta at the public service, which may change them: `Client::inboxes` |
 //! | `blocking` | no | `blocking()` on calls, lists and waits, for programs without an async runtime |
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
@@ -124,6 +125,13 @@ pub use error::{
     Result, TransportFailure, WaitTimeout,
 };
 pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
+#[cfg(feature = "beta")]
+pub use resources::inboxes::{
+    EmailDirection, Inbox, InboxAgent, InboxAgentPatch, InboxAttachment, InboxDraft, InboxDraftKind,
+    InboxDraftPatch, InboxDraftSummary, InboxEmail, InboxFolder, InboxForward, InboxLabel, InboxLabelPatch,
+    InboxLabels, InboxPatch, InboxReply, InboxSummary, InboxThread, InboxThreadMatch, InboxThreadPatch,
+    InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, SentInboxEmail,
+};
 pub use resources::{
     Deleted, Reference,
     api_keys::{ApiKeySummary, CreatedApiKey, NewApiKey},
@@ -150,8 +158,8 @@ pub use resources::{
     },
     domains::{
         Capabilities, Capability, ClaimBlockedReason, ClaimRecord, DnsRecord, Domain, DomainClaim,
-        DomainClaimStatus, DomainPatch, DomainStatus, DomainSummary, NewDomain, NewDomainClaim,
-        ProxyStatus, RecordPurpose, RecordStatus, RecordType, Region, Tls,
+        DomainClaimStatus, DomainPatch, DomainStatus, DomainSummary, NewDomain, NewDomainClaim, ProxyStatus,
+        RecordPurpose, RecordStatus, RecordType, Region, Tls,
     },
     emails::{
         Accepted, AcceptedBatch, Attachment, BatchEmail, BatchError, Email, EmailFields, EmailMetric,
@@ -189,3 +197,5 @@ pub use types::{
     Recipients, ScheduledAt, SegmentId, SuppressionId, TemplateId, Timestamp, TopicId, WebhookAttemptId,
     WebhookEventId, WebhookId,
 };
+#[cfg(feature = "beta")]
+pub use types::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};

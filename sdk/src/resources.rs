@@ -15,6 +15,8 @@ pub mod contacts;
 pub mod domains;
 pub mod emails;
 pub mod events;
+#[cfg(feature = "beta")]
+pub mod inboxes;
 pub mod logs;
 pub mod oauth_grants;
 pub mod received;

@@ -22,6 +22,8 @@ pub use id::{
     ContactPropertyId, DomainClaimId, DomainId, EmailId, EventId, LogId, OAuthGrantId, ReceivedEmailId,
     SegmentId, SuppressionId, TemplateId, TopicId, WebhookAttemptId, WebhookEventId, WebhookId,
 };
+#[cfg(feature = "beta")]
+pub use id::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId};
 pub use idempotency_key::IdempotencyKey;
 pub use open_enum::UnknownValue;
 pub(crate) use patch::Patch;

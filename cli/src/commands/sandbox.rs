@@ -75,6 +75,9 @@ pub(crate) struct ServerArgs {
     /// Reject senders with an unverified domain
     #[arg(long)]
     strict_domains: bool,
+    /// Serve the operations that are in beta: inboxes
+    #[arg(long)]
+    beta: bool,
     /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's
     #[arg(long)]
     no_fetch: bool,
@@ -126,6 +129,7 @@ impl ServerArgs {
             monthly_quota: self.monthly_quota,
             compat: if self.compat == "live" { Compat::Live } else { Compat::Specification },
             strict_domains: self.strict_domains,
+            beta: self.beta,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
             max_memory: self.max_memory,

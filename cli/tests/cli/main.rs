@@ -35,6 +35,7 @@ mod help;
 mod hostile;
 #[cfg(unix)]
 mod inbox_page;
+mod inboxes;
 #[cfg(unix)]
 mod interruptions;
 mod layers;

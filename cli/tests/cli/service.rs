@@ -26,7 +26,7 @@ impl Drop for Service {
 
 impl Service {
     pub(crate) fn start() -> Self {
-        Self::with(Settings { seed: Some(0), ..Settings::default() })
+        Self::with(Settings { seed: Some(0), beta: true, ..Settings::default() })
     }
 
     pub(crate) fn with(settings: Settings) -> Self {

@@ -27,7 +27,7 @@ const KEYED_ROUTES: [&str; 2] = ["/emails", "/emails/batch"];
 /// A path without its IDs, which can be addresses: `/emails/{id}`.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
-    parts: [&'static str; 3],
+    parts: [&'static str; 4],
     ids: usize,
 }
 
@@ -83,7 +83,7 @@ impl Operation {
             name,
             method,
             path,
-            route: Route { parts: [known, "", ""], ids: 0 },
+            route: Route { parts: [known, "", "", ""], ids: 0 },
             external_url: None,
             query: Vec::new(),
             headers: HeaderMap::new(),
@@ -114,7 +114,7 @@ impl Operation {
         id: &str,
         after: &'static str,
     ) -> Self {
-        Self::at(name, method, [before, after, ""], &[id])
+        Self::at(name, method, [before, after, "", ""], &[id])
     }
 
     /// An operation on a nested record: `before`, an ID, `between`, an ID, `after`.
@@ -125,10 +125,11 @@ impl Operation {
         (between, inner): (&'static str, &str),
         after: &'static str,
     ) -> Self {
-        Self::at(name, method, [before, between, after], &[outer, inner])
+        Self::at(name, method, [before, between, after, ""], &[outer, inner])
     }
 
-    fn at(name: &'static str, method: Method, parts: [&'static str; 3], ids: &[&str]) -> Self {
+    /// An operation on a record with up to three IDs in its path: each follows its part, and the last part follows them.
+    pub(crate) fn at(name: &'static str, method: Method, parts: [&'static str; 4], ids: &[&str]) -> Self {
         let (mut path, mut faults) = (parts[0].to_owned(), Vec::new());
         for (id, after) in ids.iter().zip(&parts[1..]) {
             match problem::path_segment(id) {
@@ -217,6 +218,12 @@ impl Operation {
     pub(crate) fn idempotent(mut self) -> Self {
         self.idempotency = Idempotency::Idempotent;
         self
+    }
+
+    /// Marks a `POST` on which the service honors an idempotency key.
+    #[cfg(feature = "beta")]
+    pub(crate) fn keyed(self) -> Self {
+        Self { keyed: true, key: Some(IdempotencyKey::random()), ..self.idempotent() }
     }
 
     /// Sets the number of IDs that the response has to contain.

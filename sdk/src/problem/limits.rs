@@ -12,6 +12,27 @@ pub const SUPPRESSIONS_PER_BATCH: usize = 100;
 pub const IDS_PER_METRICS_FILTER: usize = 100;
 /// The maximum size of the file of a contact import, in bytes. The specification doesn't have imports.
 pub const IMPORT_FILE_BYTES: u64 = 200_000_000;
+/// The limits of inboxes, which are in beta. The specification doesn't have them.
+#[cfg(feature = "beta")]
+pub use inboxes::*;
+
+#[cfg(feature = "beta")]
+mod inboxes {
+    /// The maximum length of the name of an inbox or a label, in characters.
+    pub const INBOX_NAME_CHARS: usize = 64;
+    /// The maximum length of the sender's name of an inbox, in characters.
+    pub const INBOX_FROM_NAME_CHARS: usize = 78;
+    /// The maximum length of the instructions of an agent, in characters.
+    pub const INBOX_INSTRUCTIONS_CHARS: usize = 4_000;
+    /// The maximum length of a draft's subject, in characters.
+    pub const INBOX_SUBJECT_CHARS: usize = 2_000;
+    /// The maximum number of addresses in `to`, `cc` and `bcc` of an email from an inbox.
+    pub const INBOX_RECIPIENTS: usize = 50;
+    /// The maximum number of attachments of an email from an inbox.
+    pub const INBOX_ATTACHMENTS: usize = 10;
+    /// The maximum size of these attachments, in bytes: 25 MB in its larger reading.
+    pub const INBOX_ATTACHMENT_BYTES: u64 = 25 << 20;
+}
 /// The maximum number of addresses in `to`. The specification is silent on `cc` and `bcc`.
 pub const RECIPIENTS_IN_TO: usize = 50;
 /// The maximum size of all attachments of an email after Base64, in bytes. The specification says "40 MB" and is silent on the unit;

@@ -1,6 +1,5 @@
 //! Emails: sent one at a time or in batches, and sent emails.
 
-mod attachment;
 mod fields;
 mod from_json;
 mod message;
@@ -11,7 +10,7 @@ mod record;
 pub(crate) mod share;
 mod variable;
 
-pub use attachment::Attachment;
+pub use super::shared::Attachment;
 pub use fields::{EmailFields, TemplateFields};
 pub use metrics::{
     EmailMetric, EmailMetricValues, EmailMetrics, EmailMetricsQuery, EmailMetricsRow, MetricsDimension,

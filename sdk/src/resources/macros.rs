@@ -86,6 +86,14 @@ macro_rules! operations {
             concat!($($after)?),
         )
     };
+    (@path $name:ident, $method:expr, [$a:literal $first:ident $b:literal $second:ident $c:literal $third:ident $($after:literal)?]) => {
+        $crate::call::Operation::at(
+            $name,
+            $method,
+            [$a, $b, $c, concat!($($after)?)],
+            &[$first.as_str(), $second.as_str(), $third.as_str()],
+        )
+    };
 }
 
 /// Declares records as list items, with their `id` as cursor.

@@ -3,6 +3,7 @@
 mod attachment;
 mod contact;
 mod domain;
+mod outgoing;
 mod property;
 mod response;
 mod schedule;
@@ -16,6 +17,8 @@ pub use domain::{
     Capabilities, Capability, DnsRecord, DomainStatus, ProxyStatus, RecordPurpose, RecordStatus, RecordType,
     Region,
 };
+pub use outgoing::Attachment;
+pub(crate) use outgoing::write_object;
 pub use property::{ContactPropertyValue, PropertyType, PropertyValue};
 pub use response::{Deleted, Reference};
 pub(crate) use schedule::Schedule;

@@ -102,6 +102,31 @@ id!(
     /// The identifier or the name of a custom event: the service accepts either.
     EventId
 );
+#[cfg(feature = "beta")]
+id!(
+    /// The identifier or the address of an inbox: the service accepts either.
+    InboxId
+);
+#[cfg(feature = "beta")]
+id!(
+    /// The identifier of a draft of an inbox.
+    InboxDraftId
+);
+#[cfg(feature = "beta")]
+id!(
+    /// The identifier of an email of an inbox. For a sent email it is also that of [`EmailId`].
+    InboxEmailId
+);
+#[cfg(feature = "beta")]
+id!(
+    /// The identifier of a label of an inbox.
+    InboxLabelId
+);
+#[cfg(feature = "beta")]
+id!(
+    /// The identifier of a thread of an inbox.
+    InboxThreadId
+);
 id!(
     /// The identifier of an API log entry.
     LogId

@@ -76,7 +76,7 @@ impl Reply {
 impl Bench {
     /// Creates a server with its own settings for each test.
     pub async fn start() -> Self {
-        Self::with(Settings { seed: Some(0), ..Settings::default() }).await
+        Self::with(Settings { seed: Some(0), beta: true, ..Settings::default() }).await
     }
 
     /// Creates a server with these settings; it logs enough requests to validate them.

@@ -7,6 +7,7 @@
 pub(crate) mod broadcast;
 pub(crate) mod contacts;
 pub(crate) mod imports;
+pub(crate) mod inboxes;
 mod recorded;
 pub(crate) mod suppressions;
 pub(crate) mod topics;

@@ -11,6 +11,7 @@ pub(crate) mod domain;
 pub(crate) mod domain_claim;
 pub(crate) mod email;
 pub(crate) mod event;
+pub(crate) mod inboxes;
 pub(crate) mod log;
 pub(crate) mod mail;
 pub(crate) mod metric;

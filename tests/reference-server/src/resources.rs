@@ -10,6 +10,7 @@ pub(crate) mod contacts;
 pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod events;
+pub(crate) mod inboxes;
 pub(crate) mod logs;
 pub(crate) mod received;
 pub(crate) mod segments;

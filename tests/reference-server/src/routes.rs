@@ -4,16 +4,17 @@ mod find;
 mod table;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 
 use crate::model::contact_import;
 use crate::model::credential::Scope;
 use crate::oauth::{authorize, grants, metadata, register, revoke, token};
 use crate::resources::{
     api_keys, automations, broadcasts, contact_imports, contact_properties, contacts, domains, emails,
-    events, logs, received, segments, suppressions, templates, topics, usage, webhooks,
+    events, inboxes, logs, received, segments, suppressions, templates, topics, usage, webhooks,
 };
 use crate::state::State;
+use crate::wire::problem::Problem;
 
 pub(crate) use crate::context::Context;
 pub(crate) use crate::routes::find::{Found, find, find_open, is_open};
@@ -33,6 +34,27 @@ pub(crate) struct Route {
     pub(crate) handler: Handler,
 }
 
+impl Route {
+    /// Whether the operation is in beta.
+    pub(crate) fn is_beta(&self) -> bool {
+        self.path.starts_with("/inboxes")
+    }
+
+    /// The path within which an `Idempotency-Key` is unique: a key that was used for one record can be used for another.
+    pub(crate) fn scope_of_key<'a>(&'a self, request: &'a Request<Bytes>) -> &'a str {
+        if self.path.contains('{') { request.uri().path() } else { self.path }
+    }
+}
+
+/// 404: the operation is in beta, and the service doesn't serve those.
+pub(crate) fn beta_disabled(route: &Route) -> Problem {
+    let message = format!(
+        "{} {} is in beta, and this sandbox serves no beta operations. Start it with `--beta` (`Settings::beta`) to enable them.",
+        route.method, route.path
+    );
+    Problem::new(StatusCode::NOT_FOUND, "beta_disabled", message)
+}
+
 /// A route that needs full access.
 const fn route(method: Method, path: &'static str, handler: Handler) -> Route {
     Route { method, path, scope: Scope::Full, keyed: false, handler }
@@ -48,6 +70,10 @@ const fn post(path: &'static str, handler: Handler) -> Route {
 
 const fn patch(path: &'static str, handler: Handler) -> Route {
     route(Method::PATCH, path, handler)
+}
+
+const fn put(path: &'static str, handler: Handler) -> Route {
+    route(Method::PUT, path, handler)
 }
 
 const fn delete(path: &'static str, handler: Handler) -> Route {
@@ -214,6 +240,40 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/events/{id_or_name}", events::show),
     patch("/events/{id_or_name}", events::update),
     delete("/events/{id_or_name}", events::delete),
+    // Inboxes, in beta: not the sandbox's own inbox page. The literal paths are listed before a thread's.
+    post("/inboxes", inboxes::create),
+    get("/inboxes", inboxes::index),
+    get("/inboxes/{inbox}", inboxes::show),
+    patch("/inboxes/{inbox}", inboxes::update),
+    delete("/inboxes/{inbox}", inboxes::delete),
+    get("/inboxes/{inbox}/agent", inboxes::agent::show),
+    patch("/inboxes/{inbox}/agent", inboxes::agent::update),
+    get("/inboxes/{inbox}/labels", inboxes::labels::index),
+    post("/inboxes/{inbox}/labels", inboxes::labels::create),
+    patch("/inboxes/{inbox}/labels/{label_id}", inboxes::labels::update),
+    delete("/inboxes/{inbox}/labels/{label_id}", inboxes::labels::delete),
+    get("/inboxes/{inbox}/threads", inboxes::threads::index),
+    get("/inboxes/{inbox}/threads/search", inboxes::search::index),
+    get("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::show),
+    patch("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::update),
+    delete("/inboxes/{inbox}/threads/{thread_id}", inboxes::threads::delete),
+    post("/inboxes/{inbox}/threads/{thread_id}/labels", inboxes::threads::labels::add),
+    put("/inboxes/{inbox}/threads/{thread_id}/labels", inboxes::threads::labels::replace),
+    delete("/inboxes/{inbox}/threads/{thread_id}/labels/{label_id}", inboxes::threads::labels::remove),
+    get("/inboxes/{inbox}/threads/{thread_id}/emails", inboxes::emails::index),
+    get("/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}", inboxes::emails::show),
+    keyed("/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply", Scope::Full, inboxes::send::reply),
+    keyed(
+        "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward",
+        Scope::Full,
+        inboxes::send::forward,
+    ),
+    get("/inboxes/{inbox}/drafts", inboxes::drafts::index),
+    keyed("/inboxes/{inbox}/drafts", Scope::Full, inboxes::drafts::create),
+    get("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::show),
+    patch("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::update),
+    delete("/inboxes/{inbox}/drafts/{draft_id}", inboxes::drafts::delete),
+    keyed("/inboxes/{inbox}/drafts/{draft_id}/send", Scope::Full, inboxes::drafts::send),
     // Webhooks
     post("/webhooks", webhooks::create),
     get("/webhooks", webhooks::index),

@@ -201,6 +201,9 @@ impl Service {
         let response = match (routes::find(method, path), &tenant) {
             (Found::Nothing, _) => routes::no_such_route(method, path).into_response(),
             (Found::WrongMethod(allowed), _) => wrong_method(method, path, &allowed),
+            (Found::Route(route), _) if route.is_beta() && !self.state.settings.beta => {
+                routes::beta_disabled(route).into_response()
+            }
             (Found::Route(route), tenant) => {
                 let checked = credential
                     .and_then(|credential| credential.check(route.scope).map(|()| credential.created_key));
@@ -251,7 +254,13 @@ impl Service {
             let Some(key) = key else { return Ok(None) };
             tenant
                 .keys
-                .begin(&route.method, route.path, key, request.body(), self.state.clock.now())
+                .begin(
+                    &route.method,
+                    route.scope_of_key(request),
+                    key,
+                    request.body(),
+                    self.state.clock.now(),
+                )
                 .map(Some)
         });
         match lookup {

@@ -81,6 +81,8 @@ pub struct Settings {
     pub public_url: Option<String>,
     /// OAuth clients, besides those that register.
     pub oauth_clients: Vec<OAuthClient>,
+    /// Serves the operations that are in beta (inboxes). If false, they respond 404.
+    pub beta: bool,
     /// The initial state of the clock.
     pub clock: ClockStart,
 }
@@ -110,6 +112,7 @@ impl Default for Settings {
             fetch_attachments: true,
             public_url: None,
             oauth_clients: OAuthClient::usual(),
+            beta: false,
             clock: ClockStart::Real,
         }
     }

@@ -5,6 +5,7 @@ pub mod faults;
 pub(crate) mod fetches;
 pub(crate) mod http_clients;
 pub(crate) mod idempotency;
+pub(crate) mod inboxes;
 pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod links;

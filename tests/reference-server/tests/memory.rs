@@ -28,7 +28,8 @@ struct Flood {
 impl Flood {
     fn new(max_memory: usize) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let settings = Settings { max_memory, clock: ClockStart::Frozen(noon), ..Settings::default() };
+        let settings =
+            Settings { max_memory, beta: true, clock: ClockStart::Frozen(noon), ..Settings::default() };
         let bytes = (max_memory + OVERHEAD) * 5 / 4;
         Self { service: Service::new(settings), max_memory, bytes, requests: 0, before: resident() }
     }
@@ -162,6 +163,11 @@ fn flood_records(flood: &mut Flood) {
         let emails: Vec<_> = (0..100).map(|e| format!("{}.{n}.{e}@example.com", "x".repeat(40))).collect();
         made(flood.post("/suppressions/batch/add", &json!({"emails": emails})));
     });
+    let (_, inbox) = flood.post("/inboxes", &json!({"email_address": "desk@acme.test"}));
+    if let Some(inbox) = inbox["id"].as_str() {
+        let drafts = format!("/inboxes/{inbox}/drafts");
+        flood.flood("drafts", 100_000, |flood, _| made(flood.post(&drafts, &json!({"text": text(100_000)}))));
+    }
     flood.flood("segments", 20_000, |flood, _| made(flood.post("/segments", &json!({"name": text(200)}))));
     assert!(refused > 100, "{refused} records were refused");
     flood.service.reset();
@@ -183,6 +189,13 @@ fn flood_records(flood: &mut Flood) {
         json!({"segment_id": segment["id"], "from": "hi@acme.test", "subject": "s", "html": text(500_000)});
     flood.flood("broadcasts", 500_000, |flood, _| {
         flood.post("/broadcasts", &broadcast);
+    });
+    flood.service.reset();
+
+    flood.post("/inboxes", &json!({"email_address": "desk@acme.test"}));
+    flood.flood("mails of an inbox", 50_000, |flood, n| {
+        let mail = format!("From: a{n}@b.test\r\nSubject: {n}\r\n\r\n{}", text(50_000));
+        flood.service.receive("sb_test", &["desk@acme.test"], mail).unwrap();
     });
     flood.service.reset();
 

@@ -57,6 +57,8 @@ mod inbox_routes;
 mod inbox_unsent;
 #[path = "service/inbox_view.rs"]
 mod inbox_view;
+#[path = "service/inboxes.rs"]
+mod inboxes;
 #[path = "service/latency.rs"]
 mod latency;
 #[path = "service/lifecycle.rs"]

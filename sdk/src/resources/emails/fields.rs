@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::{attachment::Attachment, message::Message, record::Tag, variable::VariableValue};
-use crate::types::{ScheduledAt, TopicId};
+use super::{message::Message, record::Tag, variable::VariableValue};
+use crate::{
+    resources::shared::Attachment,
+    types::{ScheduledAt, TopicId},
+};
 
 /// The fields of an [`Email`](super::Email) or a [`BatchEmail`](super::BatchEmail), borrowed for assertions, logs and outbox tables.
 ///

@@ -3,9 +3,10 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 
-use super::{attachment::Attachment, message::Message, record::Tag, variable::VariableValue};
+use super::{message::Message, record::Tag, variable::VariableValue};
 use crate::{
     problem::{Validator, present},
+    resources::shared::Attachment,
     types::{Recipients, ScheduledAt},
 };
 

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, time::SystemTime};
 use url::Url;
 
 use super::{
-    attachment::Attachment,
     record::Tag,
     variable::{Value, VariableValue},
 };
 use crate::{
     problem::{Problem, Validator, limits, push_token},
+    resources::shared::Attachment,
     types::{Recipients, ScheduledAt, Timestamp, TopicId},
 };
 

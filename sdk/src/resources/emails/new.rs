@@ -3,13 +3,11 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
-use super::{
-    attachment::Attachment, fields::EmailFields, from_json, message::Message, record::Tag,
-    variable::VariableValue,
-};
+use super::{fields::EmailFields, from_json, message::Message, record::Tag, variable::VariableValue};
 use crate::{
     body::Body,
     problem::{Problem, Problems, Validate, Validator, limits},
+    resources::shared::{Attachment, write_object},
     types::{Recipients, ScheduledAt, TopicId},
 };
 
@@ -337,19 +335,7 @@ pub(super) fn batch_body(emails: &[BatchEmail]) -> Body {
 
 /// Appends the JSON of a message, with the content of its attachments.
 fn write(message: &Message, body: Body) -> Body {
-    let mut text = json(&EmailFields { attachments: &[], ..message.fields() });
-    if message.attachments.is_empty() {
-        return body.plain(text);
-    }
-    text.pop();
-    let comma = if text.len() > 1 { "," } else { "" };
-    text.extend_from_slice(comma.as_bytes());
-    text.extend_from_slice(br#""attachments":["#);
-    let mut body = body.plain(text);
-    for (i, attachment) in message.attachments.iter().enumerate() {
-        body = attachment.write(if i > 0 { body.plain(",") } else { body });
-    }
-    body.plain("]}")
+    write_object(json(&EmailFields { attachments: &[], ..message.fields() }), &message.attachments, body)
 }
 
 /// Maps with string keys, strings and numbers: JSON can represent every email.

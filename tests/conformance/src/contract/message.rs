@@ -15,6 +15,7 @@ pub(super) struct Text {
     pub(super) name: String,
     pub(super) required: bool,
     integer: bool,
+    boolean: bool,
     schema: Validator,
 }
 
@@ -25,14 +26,16 @@ impl Text {
             name: name.to_owned(),
             required: node.flag("required"),
             integer: schema.is_type("integer"),
+            boolean: schema.is_type("boolean"),
             schema: schema.validator(),
         }
     }
 
     pub(super) fn breaches(&self, kind: &str, text: &str) -> Vec<String> {
-        // A value that isn't an integer stays a string, and fails as one.
-        let value = match text.parse::<i64>() {
-            Ok(number) if self.integer => Value::from(number),
+        // A value of another type stays a string, and fails as one.
+        let value = match (text.parse::<i64>(), text.parse::<bool>()) {
+            (Ok(number), _) if self.integer => Value::from(number),
+            (_, Ok(flag)) if self.boolean => Value::from(flag),
             _ => Value::from(text),
         };
         failures(&self.schema, &value).map(|failure| format!("{kind} {}: {failure}", self.name)).collect()

@@ -53,10 +53,10 @@ fn try_answers(manners: Manners) {
         let outcome = runner.run(&Schemas::new(&document, manners).values(schema), |answer| {
             if manners == Manners::Contract {
                 let breaches =
-                    breaches(&described.method, &described.path_with(&["x", "y"]), *status, &answer);
+                    breaches(&described.method, &described.path_with(&["x", "y", "z"]), *status, &answer);
                 prop_assert!(breaches.is_empty(), "the generator violates the contract: {breaches:?}");
             }
-            match operation.run(["x", "y"], *status, &answer).0 {
+            match operation.run(["x", "y", "z"], *status, &answer).0 {
                 Ok(written) => prop_assert_eq!(lost(&answer, &written, ""), None),
                 Err(error) => prop_assert!(
                     false,

@@ -40,10 +40,10 @@ const HOSTILE: &[&str] = &[
 ];
 
 /// Returns the IDs that were handled wrongly.
-fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String> {
+fn wrong(described: &Described, ids: [&str; 3], refused: bool) -> Option<String> {
     let operation = Operation::named(&described.id)?;
     let segments = ids.map(|id| posthaste::path_segment(id).unwrap_or_default());
-    let path = described.path_with(&[&segments[0], &segments[1]]);
+    let path = described.path_with(&[&segments[0], &segments[1], &segments[2]]);
     let (came, sent) = operation.run(ids, 404, &json!({}));
     let mismatch = |what: &str| Some(format!("{} with {ids:?}: {what}: {came:?}, {sent:?}", described.id));
     match (sent.as_slice(), &came) {
@@ -53,6 +53,12 @@ fn wrong(described: &Described, ids: [&str; 2], refused: bool) -> Option<String>
         ([sent], _) if sent.path == path && sent.method == described.method => None,
         _ => mismatch("leads elsewhere"),
     }
+}
+
+/// The ID in each place alone, and in all of them.
+fn each(id: &str, parameters: usize) -> Vec<[&str; 3]> {
+    let alone = (0..parameters).map(|at| std::array::from_fn(|place| if place == at { id } else { "x" }));
+    alone.chain([[id; 3]]).collect()
 }
 
 fn with_parameters() -> Vec<Described> {
@@ -65,9 +71,8 @@ fn a_hostile_id_stays_one_segment() {
     // GEN-31
     for described in with_parameters() {
         for hostile in HOSTILE {
-            let each = [[hostile, "x"], ["x", hostile], [hostile, hostile]];
-            for ids in &each[..if described.parameters() > 1 { 3 } else { 1 }] {
-                assert_eq!(wrong(&described, *ids, false), None);
+            for ids in each(hostile, described.parameters()) {
+                assert_eq!(wrong(&described, ids, false), None);
             }
         }
     }
@@ -78,9 +83,8 @@ fn an_id_that_cannot_be_a_path_segment_is_not_sent() {
     // GEN-31
     for described in with_parameters() {
         for nothing in ["", ".", ".."] {
-            let each = [[nothing, "x"], ["x", nothing], [nothing, nothing]];
-            for ids in &each[..if described.parameters() > 1 { 3 } else { 1 }] {
-                assert_eq!(wrong(&described, *ids, true), None);
+            for ids in each(nothing, described.parameters()) {
+                assert_eq!(wrong(&described, ids, true), None);
             }
         }
     }
@@ -90,10 +94,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_id_stays_one_segment(outer in ".+", inner in ".+") {
+    fn any_id_stays_one_segment(outer in ".+", inner in ".+", innermost in ".+") {
         for described in with_parameters() {
-            let refused = posthaste::path_segment(&outer).is_err() || (described.parameters() > 1 && posthaste::path_segment(&inner).is_err());
-            prop_assert_eq!(wrong(&described, [&outer, &inner], refused), None);
+            let ids = [&outer[..], &inner, &innermost];
+            let refused = ids[..described.parameters()].iter().any(|id| posthaste::path_segment(id).is_err());
+            prop_assert_eq!(wrong(&described, ids, refused), None);
         }
     }
 }

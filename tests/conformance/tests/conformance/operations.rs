@@ -33,7 +33,7 @@ pub(crate) struct Operation {
     run: Run,
 }
 
-type Run = for<'a> fn(&'a Client, [&'a str; 2]) -> Came<'a>;
+type Run = for<'a> fn(&'a Client, [&'a str; 3]) -> Came<'a>;
 type Came<'a> = Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>;
 
 impl Operation {
@@ -45,7 +45,7 @@ impl Operation {
     /// Makes the call with these IDs; returns its result as JSON, and the request.
     pub(crate) fn run(
         &self,
-        ids: [&str; 2],
+        ids: [&str; 3],
         status: u16,
         answer: &Value,
     ) -> (posthaste::Result<Value>, Vec<Sent>) {

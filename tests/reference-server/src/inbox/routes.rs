@@ -12,8 +12,8 @@ use crate::inbox::{
     templates, tenant, timeline, trigger, unsubscribe, view,
 };
 use crate::oauth::consent;
-use crate::resources::emails::metrics;
 use crate::resources::emails::attachments as sent_attachments;
+use crate::resources::emails::metrics;
 use crate::resources::received::attachments as received_attachments;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -104,7 +104,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/templates/{id}/preview", Viewer(|call, tenant| templates::preview(tenant, call.segment(1), call.query()))),
     route(GET, "/_/templates/{id}/preview.html", Viewer(|call, tenant| templates::html(tenant, call.segment(1), call.query(), &call.canceled()))),
     // Control
-    route(GET, "/_/events", Open(|_| Ok(trigger::types()))),
+    route(GET, "/_/events", Open(|call| Ok(trigger::types(call.state)))),
     route(POST, "/_/events", Account(|call, tenant| trigger::send_sample(call.state, tenant, call.request))),
     route(GET, "/_/clock", AnyKey(|call| Ok(clock::show(call.state)))),
     route(POST, "/_/clock", AnyKey(|call| clock::change(call.state, call.request.body()))).with(&[MovesClock]),

@@ -12,7 +12,7 @@ use crate::inbox::body::Body;
 use crate::inbox::messages;
 use crate::lock::lock;
 use crate::model::email::Event;
-use crate::model::webhook::EVENTS;
+use crate::model::webhook::{EVENTS, INBOX_EVENTS};
 use crate::model::webhook_delivery::message_id;
 use crate::state::State;
 use crate::state::tenant::Tenant;
@@ -33,13 +33,19 @@ const TRIGGERS: [(&str, Event); 8] = [
 ];
 
 /// `GET /_/events`: the available types.
-pub(super) fn types() -> Response<Bytes> {
-    problem::json(StatusCode::OK, &json!({ "object": "list", "data": EVENTS }))
+pub(super) fn types(state: &State) -> Response<Bytes> {
+    problem::json(StatusCode::OK, &json!({ "object": "list", "data": kinds(state) }))
+}
+
+/// The event types, with those of inboxes only if beta operations are served.
+fn kinds(state: &State) -> Vec<&'static str> {
+    let inboxes = if state.settings.beta { INBOX_EVENTS } else { &[] };
+    EVENTS.iter().chain(inboxes).copied().collect()
 }
 
 /// Sends a sample event to the tenant's webhooks. `data` is merged over the sample (RFC 7396).
 pub(super) fn send_sample(state: &State, tenant: &Arc<Tenant>, request: &Request<Bytes>) -> Answer {
-    let kinds: Vec<_> = EVENTS.iter().map(|kind| (*kind, *kind)).collect();
+    let kinds: Vec<_> = kinds(state).into_iter().map(|kind| (kind, kind)).collect();
     let (kind, patch) = read(request, &kinds, "data")?;
     let now = state.clock.now();
     let delivery = notify(state, tenant, now, kind, None, || {

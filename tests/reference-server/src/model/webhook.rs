@@ -41,7 +41,8 @@ pub(crate) const EVENTS: &[&str] = &[
     "topic.deleted",
 ];
 
-/// Further subscribable types: events of inboxes, which the public service has and this one doesn't, so they never occur here.
+/// Further subscribable types: events of inboxes, which are in beta. `inbox.thread.assigned` and `inbox.thread.unassigned` never occur, since
+/// no operation assigns threads.
 pub(crate) const INBOX_EVENTS: &[&str] = &[
     "inbox.created",
     "inbox.updated",

@@ -247,7 +247,11 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
 fn takes_long(request: &Request<Bytes>) -> bool {
     let path = request.uri().path();
     match *request.method() {
-        Method::GET => (inbox::is_control(path) && path != READY) || path.starts_with("/emails/"),
+        Method::GET => {
+            (inbox::is_control(path) && path != READY)
+                || path.starts_with("/emails/")
+                || path.ends_with("/threads/search")
+        }
         Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
         _ => inbox::is_control(path),
     }

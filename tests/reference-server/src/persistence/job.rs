@@ -24,6 +24,7 @@ enum StoredJobKind {
     ResumeRun { run: Uuid, number: u64 },
     CheckDomain { domain: Uuid, number: u64 },
     AdvanceClaim { claim: Uuid, step: ClaimStep },
+    DeleteThread { thread: Uuid },
     SendBroadcast { broadcast: Uuid },
     ContinueBroadcast { broadcast: Uuid, contacts: Vec<Uuid> },
     NotifyAutomations { email: Uuid, event: Event },
@@ -54,6 +55,9 @@ impl StoredJob {
             Job::AdvanceClaim { tenant, claim, step } => {
                 (tenant.upgrade(), StoredJobKind::AdvanceClaim { claim: *claim, step: *step })
             }
+            Job::DeleteThread { tenant, thread } => {
+                (tenant.upgrade(), StoredJobKind::DeleteThread { thread: *thread })
+            }
             Job::SendBroadcast { tenant, broadcast } => {
                 (tenant.upgrade(), StoredJobKind::SendBroadcast { broadcast: *broadcast })
             }
@@ -83,6 +87,7 @@ impl StoredJob {
             StoredJobKind::ResumeRun { run, number } => Job::ResumeRun { tenant, run, number },
             StoredJobKind::CheckDomain { domain, number } => Job::CheckDomain { tenant, domain, number },
             StoredJobKind::AdvanceClaim { claim, step } => Job::AdvanceClaim { tenant, claim, step },
+            StoredJobKind::DeleteThread { thread } => Job::DeleteThread { tenant, thread },
             StoredJobKind::SendBroadcast { broadcast } => Job::SendBroadcast { tenant, broadcast },
             StoredJobKind::ContinueBroadcast { broadcast, contacts } => {
                 Job::ContinueBroadcast(BroadcastJob::new(&owner, broadcast, contacts))

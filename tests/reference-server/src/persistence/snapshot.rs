@@ -15,6 +15,11 @@ use crate::model::domain::Domain;
 use crate::model::domain_claim::DomainClaim;
 use crate::model::email::Email;
 use crate::model::event::Event;
+use crate::model::inboxes::Inbox;
+use crate::model::inboxes::draft::InboxDraft;
+use crate::model::inboxes::email::InboxEmail;
+use crate::model::inboxes::label::Label;
+use crate::model::inboxes::thread::Thread;
 use crate::model::mail::Mail;
 use crate::model::received::Received;
 use crate::model::segment::Segment;
@@ -56,12 +61,17 @@ impl Snapshot for ContactProperty {}
 impl Snapshot for Domain {}
 impl Snapshot for DomainClaim {}
 impl Snapshot for Event {}
+impl Snapshot for Inbox {}
+impl Snapshot for InboxDraft {}
+impl Snapshot for InboxEmail {}
+impl Snapshot for Label {}
 impl Snapshot for Mail {}
 impl Snapshot for Received {}
 impl Snapshot for Run {}
 impl Snapshot for Segment {}
 impl Snapshot for Suppression {}
 impl Snapshot for Template {}
+impl Snapshot for Thread {}
 impl Snapshot for Topic {}
 impl Snapshot for Usage {}
 impl Snapshot for Webhook {}

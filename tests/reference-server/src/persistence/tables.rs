@@ -45,5 +45,10 @@ pub(super) fn every(tenant: &Tenant, visit: &mut impl Visit) -> Result<(), Persi
     visit.table(17, &mut *tenant.suppressions.lock())?;
     visit.table(18, &mut *lock(&tenant.usage))?;
     visit.table(19, &mut *tenant.contact_imports.lock())?;
-    visit.table(20, &mut *tenant.domain_claims.lock())
+    visit.table(20, &mut *tenant.domain_claims.lock())?;
+    visit.table(30, &mut *tenant.inboxes.inboxes.lock())?;
+    visit.table(31, &mut *tenant.inboxes.labels.lock())?;
+    visit.table(32, &mut *tenant.inboxes.threads.lock())?;
+    visit.table(33, &mut *tenant.inboxes.emails.lock())?;
+    visit.table(34, &mut *tenant.inboxes.drafts.lock())
 }

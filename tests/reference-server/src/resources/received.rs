@@ -16,6 +16,7 @@ use uuid::Uuid;
 use self::attachments::links;
 use crate::content::inline_images::embed;
 use crate::context::Context;
+use crate::delivery::inboxes;
 use crate::delivery::webhooks::{notify, payload};
 use crate::lock::lock;
 use crate::model::received as record;
@@ -79,6 +80,7 @@ pub(crate) fn arrive(
     state.tenants.count_mail(tenant, id, size);
     state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
     notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));
+    inboxes::receive(state, tenant, &received);
     Ok(id)
 }
 

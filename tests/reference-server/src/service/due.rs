@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use crate::clock::saturating_add;
-use crate::delivery::{self, broadcast, imports, webhooks};
+use crate::delivery::{self, broadcast, imports, inboxes, webhooks};
 use crate::lock::lock;
 use crate::model::domain::Domain;
 use crate::model::domain::verification::{self, Check};
@@ -164,6 +164,11 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
         Job::AdvanceClaim { tenant, claim, step } => {
             if let Some(tenant) = tenant.upgrade() {
                 claims::advance(state, &tenant, claim, step, due);
+            }
+        }
+        Job::DeleteThread { tenant, thread } => {
+            if let Some(tenant) = tenant.upgrade() {
+                inboxes::delete_expired(&tenant, thread, due);
             }
         }
         Job::CheckDomain { tenant: owner, domain, number } => {

@@ -148,6 +148,19 @@ const OPERATIONS: &[Operation] = &[
     ("GET", "/broadcasts/{broadcast}/clicked-links", |_| Value::Null),
     ("GET", "/oauth/grants?limit=20", |_| Value::Null),
     ("GET", AUTHORIZE, |_| Value::Null),
+    ("POST", "/inboxes", |n| json!({"email_address": format!("new-{n}@known.test")})),
+    ("GET", "/inboxes/support@known.test", |_| Value::Null),
+    ("GET", "/inboxes?limit=20", |_| Value::Null),
+    ("GET", "/inboxes/{inbox}/labels", |_| Value::Null),
+    ("POST", "/inboxes/{inbox}/labels", |n| json!({"name": format!("new {n}")})),
+    ("GET", "/inboxes/{inbox}/threads?limit=20", |_| Value::Null),
+    ("GET", "/inboxes/{inbox}/threads?limit=20&labels={label}&read=false", |_| Value::Null),
+    ("GET", "/inboxes/{inbox}/threads/search?query=nothing&folders=inbox,sent", |_| Value::Null),
+    ("PATCH", "/inboxes/{inbox}/threads/{thread}", |n| json!({"read": n % 2 == 0})),
+    ("GET", "/inboxes/{inbox}/threads/{thread}/emails", |_| Value::Null),
+    ("GET", "/inboxes/{inbox}/drafts?limit=20", |_| Value::Null),
+    ("POST", "/inboxes/{inbox}/drafts", |_| json!({"text": "x"})),
+    ("POST", "/inboxes/{inbox}/threads/{thread}/emails/{mail}/reply", |_| json!({"text": "x"})),
 ];
 
 fn email() -> Value {
@@ -167,7 +180,7 @@ fn automation(event: &str) -> Value {
 impl World {
     fn new(many: usize) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
+        let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
         let service = Service::new(settings);
         let tenant = service.state.tenants.tenant(KEY);
         let mut world = Self { service, tenant, ids: json!({}) };
@@ -214,6 +227,17 @@ impl World {
         self.make("broadcast", "/broadcasts", &broadcast);
         let mail = "From: a@b.test\r\nSubject: s\r\n\r\nx";
         self.service.receive(KEY, &["c@known.test"], mail).unwrap();
+        self.make("inbox", "/inboxes", &json!({"email_address": "support@known.test"}));
+        self.make("label", "/inboxes/{inbox}/labels", &json!({"name": "known"}));
+        self.make("draft", "/inboxes/{inbox}/drafts", &json!({"text": "x"}));
+        self.service.receive(KEY, &["support@known.test"], mail).unwrap();
+        self.ids["thread"] = json!(self.tenant.inboxes.threads.all()[0].id);
+        self.ids["mail"] = json!(self.tenant.inboxes.emails.all()[0].id);
+        self.send(
+            "POST",
+            "/inboxes/{inbox}/threads/{thread}/labels",
+            &json!({"labels": [self.ids["label"]]}),
+        );
     }
 
     fn make(&mut self, name: &str, path: &str, body: &Value) {
@@ -267,6 +291,19 @@ impl World {
         fill(&tenant.contact_properties, many, |n, record| record["key"] = format!("other_{n}").into());
         fill(&tenant.segments, many, |_, _| {});
         fill(&tenant.topics, many, |_, _| {});
+        let tables = &tenant.inboxes;
+        let other = |_, record: &mut Value| record["inbox"] = json!(Uuid::nil());
+        fill(&tables.inboxes, many, |n, record| record["address"] = format!("other-{n}@known.test").into());
+        fill(&tables.labels, many, |n, record| {
+            record["key"] = format!("other/{n}").into();
+            other(n, record);
+        });
+        fill(&tables.threads, many, other);
+        fill(&tables.emails, many, |n, record| {
+            record["thread"] = json!(Uuid::nil());
+            other(n, record);
+        });
+        fill(&tables.drafts, many, other);
         fill(&tenant.suppressions, many, |n, record| {
             record["email"] = format!("other-{n}@example.com").into();
         });

@@ -31,6 +31,8 @@ pub(crate) enum Job {
     CheckDomain { tenant: Weak<Tenant>, domain: Uuid, number: u64 },
     /// Runs the next step of a domain claim.
     AdvanceClaim { tenant: Weak<Tenant>, claim: Uuid, step: ClaimStep },
+    /// Deletes a thread of an inbox that was in the trash for 30 days.
+    DeleteThread { tenant: Weak<Tenant>, thread: Uuid },
     /// Sends a scheduled broadcast.
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// Sends the next emails of a broadcast.
@@ -52,6 +54,10 @@ impl Job {
             Self::RetryDelivery { delivery, .. } => delivery.strong_count() > 0,
             Self::ResumeRun { tenant, run, .. } => {
                 tenant.upgrade().and_then(|tenant| tenant.runs.get(*run)).is_some_and(|run| run.is_running())
+            }
+            Self::DeleteThread { tenant, thread } => {
+                let thread = tenant.upgrade().and_then(|tenant| tenant.inboxes.threads.get(*thread));
+                thread.is_some_and(|thread| thread.expires_at() == Some(due))
             }
             Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
                 tenant.strong_count() > 0

@@ -32,6 +32,7 @@ use crate::model::usage::Usage;
 use crate::model::webhook::Webhook;
 use crate::model::webhook_delivery::Deliveries;
 use crate::state::idempotency::Keys;
+use crate::state::inboxes::InboxTables;
 use crate::state::ratelimit::Meter;
 use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
@@ -58,6 +59,7 @@ pub(crate) struct Tenant {
     pub(crate) domains: Table<Domain>,
     pub(crate) domain_claims: Table<DomainClaim>,
     pub(crate) events: Table<Event>,
+    pub(crate) inboxes: InboxTables,
     pub(crate) segments: Table<Segment>,
     pub(crate) suppressions: Table<Suppression>,
     pub(crate) templates: Table<Template>,
@@ -98,6 +100,7 @@ impl Tenant {
             domains: Table::new(max_records, budget),
             domain_claims: Table::new(max_records, budget),
             events: Table::new(max_records, budget),
+            inboxes: InboxTables::new(max_records, budget),
             segments: Table::new(max_records, budget),
             suppressions: Table::new(max_records, budget),
             templates: Table::new(max_records, budget),

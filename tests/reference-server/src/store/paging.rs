@@ -1,5 +1,7 @@
 //! Pages of lists.
 
+use uuid::Uuid;
+
 use crate::store::ledger::{Ledger, Ordered};
 use crate::wire::paging::{Cursor, Page, Window, unknown_cursor};
 use crate::wire::problem::Problem;
@@ -52,6 +54,28 @@ impl Window {
             }
         };
         Ok(Walk { window: *self, items })
+    }
+
+    /// One page of items in their own order: `after` leads to the following ones.
+    pub(crate) fn slice<T: Clone>(&self, items: &[T], id: impl Fn(&T) -> Uuid) -> Result<Page<T>, Problem> {
+        let place = |name, wanted: Uuid| {
+            items.iter().position(|item| id(item) == wanted).ok_or_else(|| unknown_cursor(name, wanted))
+        };
+        let limit = self.limit.unwrap_or(items.len());
+        let (start, end, has_more) = match self.cursor {
+            Some(Cursor::Before(id)) => {
+                let end = place("before", id)?;
+                let start = end.saturating_sub(limit);
+                (start, end, start > 0)
+            }
+            Some(Cursor::After(_)) | None => {
+                let start =
+                    if let Some(Cursor::After(id)) = self.cursor { place("after", id)? + 1 } else { 0 };
+                let end = items.len().min(start + limit);
+                (start, end, end < items.len())
+            }
+        };
+        Ok(Page { items: items[start..end].to_vec(), has_more })
     }
 
     pub(crate) fn take<'a, T: Clone + 'a>(&self, mut items: impl Iterator<Item = &'a T>) -> Page<T> {

@@ -583,8 +583,12 @@ impl<T: Record> Ordered for Members<'_, T> {
         let walk = |group| self.rows.positions(group, range.clone()).rev().peekable();
         let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
         let positions = std::iter::from_fn(move || {
-            let newest = (0..walks.len()).max_by_key(|at| walks[*at].peek().copied())?;
-            walks[newest].next()
+            let newest = walks.iter_mut().filter_map(|walk| walk.peek().copied()).max()?;
+            // A record can be in several of the groups.
+            for walk in &mut walks {
+                walk.next_if_eq(&newest);
+            }
+            Some(newest)
         });
         self.rows.records.at_all(positions)
     }
@@ -593,8 +597,11 @@ impl<T: Record> Ordered for Members<'_, T> {
         let walk = |group| self.rows.positions(group, range.clone()).peekable();
         let mut walks: Vec<_> = self.groups.iter().map(walk).collect();
         let positions = std::iter::from_fn(move || {
-            let oldest = (0..walks.len()).min_by_key(|at| walks[*at].peek().copied().unwrap_or(u64::MAX))?;
-            walks[oldest].next()
+            let oldest = walks.iter_mut().filter_map(|walk| walk.peek().copied()).min()?;
+            for walk in &mut walks {
+                walk.next_if_eq(&oldest);
+            }
+            Some(oldest)
         });
         self.rows.records.at_all(positions)
     }

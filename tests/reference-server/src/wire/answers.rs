@@ -46,6 +46,11 @@ impl Deletion {
     pub(crate) fn of(object: &'static str, id: Uuid) -> Self {
         Self { what: Reference::to(object, id), deleted: true }
     }
+
+    /// The response of a repeated deletion.
+    pub(crate) fn not_done(self) -> Self {
+        Self { deleted: false, ..self }
+    }
 }
 
 /// 200: deleted.

@@ -13,7 +13,7 @@ use crate::support::{KEY, Sandbox, email, email_with};
 /// Opens the service persisted in this folder, with a frozen clock.
 pub(crate) fn open(folder: &Path) -> (Sandbox, Persistence) {
     let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-    let settings = Settings { clock: ClockStart::Frozen(noon), ..Settings::default() };
+    let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
     let (service, persistence) =
         persistence::open(folder, settings, |_| panic!("it could not be written")).unwrap();
     (Sandbox::over(service), persistence)
@@ -43,6 +43,7 @@ fn snapshot(sandbox: &Sandbox, more: &[String]) -> Vec<(String, Value)> {
         "/contact-properties",
         "/domains",
         "/events",
+        "/inboxes",
         "/segments",
         "/suppressions",
         "/templates",
@@ -72,6 +73,28 @@ fn create_everything(sandbox: &Sandbox) -> Vec<String> {
     made(format!("/segments/{segment}"));
     let topic = post("/topics", json!({"name": "News", "default_subscription": "opt_in"}));
     made(format!("/topics/{topic}"));
+    let inbox = post("/inboxes", json!({"email_address": "desk@acme.test"}));
+    let label = post(&format!("/inboxes/{inbox}/labels"), json!({"name": "Urgent"}));
+    sandbox
+        .service
+        .receive(KEY, &["desk@acme.test"], "From: ada@example.com\r\nSubject: x\r\n\r\ny")
+        .unwrap();
+    let thread = &sandbox.get(format!("/inboxes/{inbox}/threads")).json()["data"][0]["id"];
+    let thread = format!("/inboxes/{inbox}/threads/{}", thread.as_str().unwrap());
+    assert_eq!(sandbox.post(&format!("{thread}/labels"), &json!({"labels": [label]})).status, 200);
+    post(&format!("/inboxes/{inbox}/drafts"), json!({"text": "x"}));
+    sandbox.ask(Method::DELETE, &thread).send("");
+    for path in [
+        "",
+        "/agent",
+        "/labels",
+        "/threads?folders=trash",
+        "/threads/search?query=y&folders=trash",
+        "/drafts",
+    ] {
+        made(format!("/inboxes/{inbox}{path}"));
+    }
+    made(format!("{thread}/emails"));
     let suppression = post("/suppressions", json!({"email": "no@example.com"}));
     made(format!("/suppressions/{suppression}"));
     made("/suppressions/NO@example.com".to_owned());
@@ -296,7 +319,7 @@ fn a_damaged_file_is_reported_and_left_unchanged() {
     });
     for bytes in truncated.into_iter().chain(flipped) {
         std::fs::write(&file, &bytes).unwrap();
-        match persistence::open(folder.path(), Settings::default(), |_| {}) {
+        match persistence::open(folder.path(), Settings { beta: true, ..Settings::default() }, |_| {}) {
             Ok((service, persistence)) => {
                 // An unused region of the file.
                 let sandbox = Sandbox::over(service);

@@ -1,10 +1,14 @@
 //! The payload of events about inboxes.
 
+use serde_json::Value;
+
 use crate::types::EmailId;
 
 record! {
-    /// An event of an inbox. Inboxes are in private beta and their payloads still change: this record has the fields that identify the subject of
-    /// the event, and [`WebhookPayload::raw`](super::WebhookPayload::raw) all others. Fields that don't apply are absent.
+    /// An event of an inbox. Inboxes are in private beta and their payloads still change. Fields that don't apply are absent.
+    ///
+    /// With the feature `beta`, the records in `inbox`, `thread`, `email` and `draft` deserialize as `InboxSummary`, `InboxThreadSummary`,
+    /// `InboxEmail` (without bodies) and `InboxDraftSummary`.
     pub struct InboxEvent {
         /// The source of the event, such as `api`, `dashboard`, `agent` or `system`.
         pub source: Option<String>,
@@ -16,6 +20,18 @@ record! {
         pub email_id: Option<EmailId>,
         /// The draft.
         pub draft_id: Option<String>,
+        /// The inbox, unless it was deleted.
+        pub inbox: Option<Value>,
+        /// The thread.
+        pub thread: Option<Value>,
+        /// The email without its bodies.
+        pub email: Option<Value>,
+        /// The draft without its bodies, unless it was deleted.
+        pub draft: Option<Value>,
+        /// The IDs of the labels that a thread got.
+        pub added: Vec<String>,
+        /// The IDs of the labels that a thread lost.
+        pub removed: Vec<String>,
         /// The folder that a thread was moved from.
         pub from: Option<String>,
         /// The folder that a thread was moved to.

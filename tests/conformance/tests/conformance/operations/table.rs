@@ -4,23 +4,24 @@
 
 use posthaste::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
-    EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, MetricsDimension, NewApiKey,
+    EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, InboxAgentPatch, InboxDraftPatch,
+    InboxForward, InboxLabelPatch, InboxPatch, InboxReply, InboxThreadPatch, MetricsDimension, NewApiKey,
     NewAutomation, NewBroadcast, NewContact, NewContactImport, NewContactProperty, NewDomain, NewDomainClaim,
-    NewEvent, NewTemplate, NewTopic, NewWebhook, RecipientType, SegmentMetricsQuery, Step, Subscription,
-    TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
+    NewEvent, NewInbox, NewInboxDraft, NewInboxLabel, NewTemplate, NewTopic, NewWebhook, RecipientType,
+    SegmentMetricsQuery, Step, Subscription, TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };
 
 use super::{Operation, as_json};
 
 macro_rules! operations {
-    ($($id:ident: |$client:ident $(, $outer:ident $(, $inner:ident)?)?| $call:expr;)+) => {
+    ($($id:ident: |$client:ident $(, $outer:ident $(, $inner:ident $(, $innermost:ident)?)?)?| $call:expr;)+) => {
         /// Every operation that the client has a method for, in the order of the contract.
         pub(crate) const OPERATIONS: &[Operation] = &[$(Operation {
             id: stringify!($id),
             call: stringify!($call),
             run: |$client, ids| {
                 let _ = ids;
-                $(let $outer = ids[0]; $(let $inner = ids[1];)?)?
+                $(let $outer = ids[0]; $(let $inner = ids[1]; $(let $innermost = ids[2];)?)?)?
                 Box::pin(async move { Ok(as_json(&$call.await?)) })
             },
         },)+];
@@ -154,6 +155,36 @@ operations! {
 
     list_oauth_grants: |client| client.oauth_grants().list();
     revoke_oauth_grant: |client, id| client.oauth_grants().revoke(id);
+
+    create_inbox: |client| client.inboxes().create(&NewInbox::new("support@acme.test"));
+    list_inboxes: |client| client.inboxes().list();
+    get_inbox: |client, id| client.inboxes().get(id);
+    update_inbox: |client, id| client.inboxes().update(id, &InboxPatch::new().name("Help"));
+    delete_inbox: |client, id| client.inboxes().delete(id);
+    get_inbox_agent: |client, id| client.inboxes().agent(id);
+    update_inbox_agent: |client, id| client.inboxes().update_agent(id, &InboxAgentPatch::new().clear_tone());
+    list_inbox_labels: |client, id| client.inboxes().labels(id);
+    create_inbox_label: |client, id| client.inboxes().create_label(id, &NewInboxLabel::new("Urgent"));
+    update_inbox_label: |client, id, label| client.inboxes().update_label(id, label, &InboxLabelPatch::new().name("Later"));
+    delete_inbox_label: |client, id, label| client.inboxes().delete_label(id, label);
+    list_inbox_threads: |client, id| client.inboxes().threads(id);
+    search_inbox_threads: |client, id| client.inboxes().search(id).query("invoice -paid");
+    get_inbox_thread: |client, id, thread| client.inboxes().thread(id, thread);
+    update_inbox_thread: |client, id, thread| client.inboxes().update_thread(id, thread, &InboxThreadPatch::new().read(true));
+    delete_inbox_thread: |client, id, thread| client.inboxes().delete_thread(id, thread);
+    add_inbox_thread_labels: |client, id, thread| client.inboxes().add_labels(id, thread, [ID]);
+    replace_inbox_thread_labels: |client, id, thread| client.inboxes().replace_labels(id, thread, [ID]);
+    remove_inbox_thread_label: |client, id, thread, label| client.inboxes().remove_label(id, thread, label);
+    list_inbox_emails: |client, id, thread| client.inboxes().emails(id, thread);
+    get_inbox_email: |client, id, thread, email| client.inboxes().email(id, thread, email);
+    reply_to_inbox_email: |client, id, thread, email| client.inboxes().reply(id, thread, email, &InboxReply::new().text("x"));
+    forward_inbox_email: |client, id, thread, email| client.inboxes().forward(id, thread, email, &InboxForward::new("a@acme.test"));
+    list_inbox_drafts: |client, id| client.inboxes().drafts(id);
+    create_inbox_draft: |client, id| client.inboxes().create_draft(id, &NewInboxDraft::new().text("x"));
+    get_inbox_draft: |client, id, draft| client.inboxes().draft(id, draft);
+    update_inbox_draft: |client, id, draft| client.inboxes().update_draft(id, draft, &InboxDraftPatch::new().clear_to());
+    delete_inbox_draft: |client, id, draft| client.inboxes().delete_draft(id, draft);
+    send_inbox_draft: |client, id, draft| client.inboxes().send_draft(id, draft);
 
     get_usage: |client| client.usage().get();
 

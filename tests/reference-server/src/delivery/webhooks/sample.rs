@@ -86,6 +86,7 @@ pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
             "source_id": id(),
             "created_at": now,
         }),
+        ("inbox", event) => inbox(event, &now, id),
         _ => json!({
             "id": id(),
             "name": "Product news",
@@ -96,6 +97,72 @@ pub(crate) fn data(state: &State, kind: &str, now: Timestamp) -> Value {
             "updated_at": now,
         }),
     }
+}
+
+/// Sample data of an event of an inbox.
+fn inbox(event: &str, now: &str, id: impl Fn() -> String) -> Value {
+    let address = "support@acme.test";
+    let mut data = json!({ "source": "dashboard", "inbox_id": id() });
+    let thread = json!({
+        "id": id(), "subject": "A question", "from": "ada@example.com", "to": [address], "cc": [], "bcc": [], "labels": [],
+        "email_count": 1, "has_attachment": false, "has_draft": false, "read": false, "received_at": now, "folder": "archive",
+    });
+    let (about, rest) = event.split_once('.').unwrap_or(("inbox", event));
+    match about {
+        "thread" => {
+            data["thread_id"] = thread["id"].clone();
+            data["thread"] = thread;
+            let more = match rest {
+                "folder.updated" => json!({ "from": "inbox", "to": "archive" }),
+                "labels.updated" => json!({ "added": [id()], "removed": [] }),
+                "assigned" => json!({
+                    "assignee_email": "grace@acme.test", "assigned_by_email": "bob@acme.test", "previous_assignee_email": null,
+                }),
+                "unassigned" => {
+                    json!({ "assigned_by_email": "bob@acme.test", "previous_assignee_email": "grace@acme.test" })
+                }
+                _ => json!({}),
+            };
+            if let (Some(data), Value::Object(more)) = (data.as_object_mut(), more) {
+                data.extend(more);
+            }
+        }
+        "email" => {
+            let (direction, from, to) = match rest {
+                "sent" => ("outbound", address, "ada@example.com"),
+                _ => ("inbound", "ada@example.com", address),
+            };
+            let email = id();
+            data["thread_id"] = thread["id"].clone();
+            data["email_id"] = email.clone().into();
+            data["email"] = json!({
+                "id": email, "direction": direction, "from": from, "to": [to], "cc": [], "bcc": [], "reply_to": [],
+                "subject": "A question", "message_id": format!("<{email}@example.com>"), "attachments": [], "read": false,
+                "received_at": now,
+            });
+        }
+        "draft" => {
+            let draft = id();
+            data["draft_id"] = draft.clone().into();
+            if rest == "sent" {
+                data["email_id"] = id().into();
+            }
+            if rest != "deleted" {
+                data["draft"] = json!({
+                    "id": draft, "type": "standalone", "to": ["ada@example.com"], "cc": [], "bcc": [], "subject": "An offer",
+                    "snippet": "Dear Ada", "thread_id": null, "reply_to_email_id": null, "updated_at": now, "attachments": [],
+                });
+            }
+        }
+        _ if rest != "deleted" => {
+            data["inbox"] = json!({
+                "id": data["inbox_id"], "name": "Support", "email_address": address, "from_name": null, "unread": 0,
+                "last_received": null, "created_at": now, "updated_at": now,
+            });
+        }
+        _ => {}
+    }
+    data
 }
 
 /// Applies the caller's changes as a JSON merge patch (RFC 7396).

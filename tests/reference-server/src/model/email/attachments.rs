@@ -55,6 +55,16 @@ pub(crate) enum Content {
     Hosted(Url),
 }
 
+impl Content {
+    /// Its size in bytes, if it is known.
+    pub(crate) fn size(&self) -> Option<usize> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Hosted(_) => None,
+        }
+    }
+}
+
 impl Size for Attachment {
     fn heap_size(&self) -> usize {
         let content = match &self.content {

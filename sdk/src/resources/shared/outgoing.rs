@@ -1,4 +1,4 @@
-//! Attachments of an email.
+//! Attachments of emails to send.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -57,7 +57,7 @@ impl Attachment {
     }
 
     /// Creates an attachment from content without a file name.
-    pub(super) fn without_name(content: Vec<u8>) -> Self {
+    pub(crate) fn without_name(content: Vec<u8>) -> Self {
         Self::new(Source::Bytes(content.into()))
     }
 
@@ -115,7 +115,7 @@ impl Attachment {
     }
 
     /// Returns the size on the wire in bytes.
-    pub(super) fn encoded_size(&self) -> u64 {
+    pub(crate) fn encoded_size(&self) -> u64 {
         self.size().map_or(0, encoded_len)
     }
 
@@ -129,7 +129,7 @@ impl Attachment {
         }
     }
 
-    pub(super) fn write(&self, body: Body) -> Body {
+    pub(crate) fn write(&self, body: Body) -> Body {
         let mut text = serde_json::to_vec(&self.head()).unwrap_or_default();
         if matches!(self.source, Source::Url(_)) {
             return body.plain(text);
@@ -147,7 +147,7 @@ impl Attachment {
         .plain(r#""}"#)
     }
 
-    pub(super) fn validate(&self, v: &mut Validator) {
+    pub(crate) fn validate(&self, v: &mut Validator) {
         for (field, text) in [
             ("filename", &self.filename),
             ("content_type", &self.content_type),
@@ -187,6 +187,22 @@ impl Serialize for Attachment {
         };
         Head { content, ..self.head() }.serialize(serializer)
     }
+}
+
+/// Appends a JSON object, with the content of its attachments as the last field. The object has no other field of this name.
+pub(crate) fn write_object(mut text: Vec<u8>, attachments: &[Attachment], body: Body) -> Body {
+    if attachments.is_empty() {
+        return body.plain(text);
+    }
+    text.pop();
+    let comma = if text.len() > 1 { "," } else { "" };
+    text.extend_from_slice(comma.as_bytes());
+    text.extend_from_slice(br#""attachments":["#);
+    let mut body = body.plain(text);
+    for (i, attachment) in attachments.iter().enumerate() {
+        body = attachment.write(if i > 0 { body.plain(",") } else { body });
+    }
+    body.plain("]}")
 }
 
 fn url_fault(text: &str) -> Option<&'static str> {

@@ -1,0 +1,135 @@
+//! `inboxes`.
+
+use serde_json::{Value, json};
+
+use crate::service::Service;
+
+const INBOX: &str = "support@acme.test";
+
+fn done(service: &Service, arguments: &[&str]) -> String {
+    let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).copied().collect();
+    service.posthaste().run(&arguments).ok().trim().to_owned()
+}
+
+fn listed(service: &Service, arguments: &[&str]) -> Vec<Value> {
+    let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).chain(&["--json"]).copied().collect();
+    service.posthaste().run(&arguments).json()["data"].as_array().unwrap().clone()
+}
+
+fn id(value: &Value) -> String {
+    value["id"].as_str().unwrap().to_owned()
+}
+
+fn with_inbox() -> Service {
+    let service = Service::start();
+    done(&service, &["create", INBOX, "--name", "Support", "--from-name", "Acme Support"]);
+    service
+}
+
+/// Receives a mail; returns its thread and its own ID.
+fn received(service: &Service, subject: &str) -> (String, String) {
+    let mail = format!("From: ada@example.com\r\nSubject: {subject}\r\n\r\nHow?");
+    service.core().receive("sb_test", &[INBOX], mail).unwrap();
+    let thread = id(&listed(service, &["threads", INBOX])[0]);
+    let email = id(&listed(service, &["emails", INBOX, &thread])[0]);
+    (thread, email)
+}
+
+#[test]
+fn an_inbox_is_created_listed_changed_and_deleted() {
+    let service = with_inbox();
+    let columns = "email_address,name,from_name,unread";
+    assert_eq!(
+        done(&service, &["list", "--columns", columns]),
+        "support@acme.test\tSupport\tAcme Support\t0"
+    );
+    done(&service, &["update", INBOX, "--name", "Help", "--clear", "from-name"]);
+    assert_eq!(done(&service, &["ls", "--columns", columns]), "support@acme.test\tHelp\t\t0");
+    done(&service, &["agent", INBOX, "--tone", "concise_casual", "--action", "archive"]);
+    let agent = done(&service, &["agent", INBOX]);
+    assert!(agent.contains("concise_casual") && agent.contains("archive"), "{agent}");
+    done(&service, &["delete", INBOX, "--yes"]);
+    service.posthaste().run(&["inboxes", "get", INBOX]).fails(5);
+}
+
+#[test]
+fn a_thread_is_read_labeled_moved_and_found() {
+    let service = with_inbox();
+    let (thread, email) = received(&service, "Question");
+    assert_eq!(listed(&service, &["threads", INBOX, "--unread"]).len(), 1);
+    assert_eq!(done(&service, &["read", INBOX, &thread]), thread);
+    assert!(listed(&service, &["threads", INBOX, "--unread"]).is_empty());
+    let label = done(&service, &["create-label", INBOX, "Urgent", "--label-color", "#ab12ef"]);
+    assert_eq!(done(&service, &["label", INBOX, &thread, &label]), label);
+    assert_eq!(done(&service, &["move", INBOX, &thread, "archive"]), thread);
+    assert_eq!(listed(&service, &["threads", INBOX, "--label", &label]).len(), 1);
+    let found = listed(&service, &["search", INBOX, "how -invoice", "--from", "ada", "--folder", "archive"]);
+    assert_eq!(found[0]["matched_email_id"], email);
+    assert!(done(&service, &["email", INBOX, &thread, &email]).contains("How?"));
+    assert_eq!(done(&service, &["unlabel", INBOX, &thread, &label]), "");
+    assert_eq!(done(&service, &["trash", INBOX, &thread]), thread);
+    assert_eq!(listed(&service, &["threads", INBOX, "--folder", "trash"]).len(), 1);
+}
+
+#[test]
+fn a_reply_a_forward_and_a_draft_are_sent() {
+    let service = with_inbox();
+    let (thread, email) = received(&service, "Question");
+    let reply = done(&service, &["reply", INBOX, &thread, &email, "--text", "So.", "--idempotency-key", "k"]);
+    let again = done(&service, &["reply", INBOX, &thread, &email, "--text", "So.", "--idempotency-key", "k"]);
+    assert_eq!(reply, again);
+    done(&service, &["forward", INBOX, &thread, &email, "--to", "boss@acme.test"]);
+    let arguments =
+        ["create-draft", INBOX, "--text", "Later", "--thread", &thread, "--reply-to-email", &email];
+    let draft = done(&service, &arguments);
+    assert_eq!(listed(&service, &["drafts", INBOX])[0]["type"], "reply");
+    done(&service, &["update-draft", INBOX, &draft, "--subject", "Own subject"]);
+    done(&service, &["send-draft", INBOX, &draft]);
+    service.posthaste().run(&["inboxes", "send-draft", INBOX, &draft]).fails(3);
+    let subjects: Vec<_> = service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
+    assert_eq!(subjects, ["Own subject", "Fwd: Question", "Re: Question"]);
+    assert_eq!(listed(&service, &["emails", INBOX, &thread]).len(), 4);
+}
+
+#[test]
+fn invalid_input_sends_nothing() {
+    let service = Service::start();
+    let many: Vec<_> = std::iter::repeat_n("l1", 11).collect();
+    let labels: Vec<_> = ["label", INBOX, "t1"].into_iter().chain(many).collect();
+    for (arguments, part) in [
+        (vec!["create", "nobody"], "nobody"),
+        (vec!["update", INBOX], "a field to change"),
+        (vec!["threads", INBOX, "--folder", "attic"], "attic"),
+        (vec!["move", INBOX, "t1", "sent"], "sent"),
+        (vec!["reply", INBOX, "t1", "e1"], "--text or --html"),
+        (vec!["reply", INBOX, "t1", "e1", "--text", "x", "--cc", "nobody"], "--cc"),
+        (vec!["create-draft", INBOX], "--to, --cc, --bcc"),
+        (vec!["create-label", INBOX, "Urgent", "--label-color", "red"], "--label-color"),
+        (labels, "1 to 10 labels"),
+    ] {
+        let arguments: Vec<_> = ["inboxes"].into_iter().chain(arguments).collect();
+        let shown = service.posthaste().run(&arguments).fails(2);
+        assert!(shown.contains(part), "{arguments:?}: {shown}");
+    }
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn a_dry_run_shows_the_request() {
+    let service = Service::start();
+    let shown =
+        service.posthaste().run(&["inboxes", "reply", INBOX, "t1", "e1", "--text", "x", "--dry-run"]).json();
+    let request = &shown["dry_run"];
+    assert_eq!(request["body"], json!({ "text": "x" }));
+    assert_eq!(request["path"], "/inboxes/support%40acme.test/threads/t1/emails/e1/reply");
+    assert!(request["headers"]["idempotency-key"].is_string(), "{shown}");
+    assert_eq!(service.asked(), 0);
+}
+
+#[test]
+fn without_beta_the_error_says_how_to_enable_it() {
+    let settings = posthaste_reference_server::Settings::default();
+    let service = Service::with(settings);
+    let shown = service.posthaste().run(&["inboxes", "list"]).fails(5);
+    assert!(shown.contains("is in beta") && shown.contains("--beta"), "{shown}");
+}

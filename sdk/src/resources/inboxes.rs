@@ -1,0 +1,22 @@
+//! Inboxes, **in beta**: the mail of an address in threads, with replies, drafts and labels. Needs the feature `beta`.
+//!
+//! The public service has inboxes in private beta and still changes them, so this module isn't covered by semantic versioning. (The
+//! specification doesn't have them; the shapes are the public service's.) The sandbox serves them with `--beta`.
+
+mod draft;
+mod message;
+mod new;
+mod operations;
+mod patch;
+mod record;
+
+pub use draft::{InboxDraftPatch, NewInboxDraft};
+pub use message::{InboxForward, InboxReply};
+pub use new::{NewInbox, NewInboxLabel};
+pub use operations::Inboxes;
+pub use patch::{InboxAgentPatch, InboxLabelPatch, InboxPatch, InboxThreadPatch};
+pub use record::{
+    EmailDirection, Inbox, InboxAction, InboxAgent, InboxAttachment, InboxDraft, InboxDraftKind,
+    InboxDraftSummary, InboxEmail, InboxFolder, InboxLabel, InboxLabels, InboxSummary, InboxThread,
+    InboxThreadMatch, InboxThreadSummary, InboxTone, SentInboxEmail,
+};

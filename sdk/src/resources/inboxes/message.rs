@@ -1,0 +1,263 @@
+//! Replies and forwards, and the rules that they share with drafts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    body::Body,
+    problem::{Validator, limits},
+    resources::shared::{Attachment, write_object},
+    types::Recipients,
+};
+
+/// Headers that the service sets itself.
+const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
+
+/// A reply to an email of a thread: [`Inboxes::reply`](super::Inboxes::reply).
+///
+/// It goes to the email's `Reply-To`, else to its sender. It needs [`html`](Self::html), [`text`](Self::text) or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct InboxReply {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    html: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Recipients::is_empty")]
+    cc: Recipients,
+    #[serde(skip_serializing_if = "Recipients::is_empty")]
+    bcc: Recipients,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_all: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+    #[serde(skip)]
+    attachments: Vec<Attachment>,
+}
+
+impl InboxReply {
+    /// Creates a reply without a body.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the HTML body.
+        html: String;
+        /// Sets the plain-text body.
+        text: String;
+        /// Adds `Cc` recipients.
+        cc += Recipients => cc;
+        /// Adds `Bcc` recipients.
+        bcc += Recipients => bcc;
+        /// Sets the subject; by default that of the email with `Re: `.
+        subject: String;
+        /// Sets whether the other recipients of the email get a copy.
+        reply_all: bool;
+        /// Attaches a file, at most 10 of 25 MB in all.
+        attach += Attachment => attachments;
+    }
+
+    /// Sets a custom header. `In-Reply-To`, `References` and `Reply-To` are the service's own.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    pub(super) fn body(&self) -> Body {
+        body(self, &self.attachments)
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        if [&self.html, &self.text].into_iter().flatten().all(String::is_empty) {
+            v.report("required", "`html` or `text` is required");
+        }
+        check_recipients(v, &[("cc", &self.cc), ("bcc", &self.bcc)]);
+        v.one_line("subject", self.subject.as_deref());
+        check_headers(v, &self.headers);
+        check_attachments(v, &self.attachments);
+    }
+}
+
+validate!(InboxReply);
+
+/// An email of a thread to forward: [`Inboxes::forward`](super::Inboxes::forward).
+///
+/// The service appends the email with its attachments; [`html`](Self::html) and [`text`](Self::text) come before it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InboxForward {
+    to: Recipients,
+    #[serde(skip_serializing_if = "Recipients::is_empty")]
+    cc: Recipients,
+    #[serde(skip_serializing_if = "Recipients::is_empty")]
+    bcc: Recipients,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    html: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subject: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+    #[serde(skip)]
+    attachments: Vec<Attachment>,
+}
+
+impl InboxForward {
+    /// Creates a forward to these recipients.
+    pub fn new(to: impl Into<Recipients>) -> Self {
+        Self {
+            to: to.into(),
+            cc: Recipients::default(),
+            bcc: Recipients::default(),
+            html: None,
+            text: None,
+            subject: None,
+            headers: BTreeMap::new(),
+            attachments: Vec::new(),
+        }
+    }
+
+    setters! {
+        /// Adds recipients.
+        to += Recipients => to;
+        /// Adds `Cc` recipients.
+        cc += Recipients => cc;
+        /// Adds `Bcc` recipients.
+        bcc += Recipients => bcc;
+        /// Sets HTML that comes before the email.
+        html: String;
+        /// Sets text that comes before the email.
+        text: String;
+        /// Sets the subject; by default that of the email with `Fwd: `.
+        subject: String;
+        /// Attaches another file, at most 10 of 25 MB in all.
+        attach += Attachment => attachments;
+    }
+
+    /// Sets a custom header. `In-Reply-To`, `References` and `Reply-To` are the service's own.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.insert(name.into(), value.into());
+        self
+    }
+
+    pub(super) fn body(&self) -> Body {
+        body(self, &self.attachments)
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        if self.to.is_empty() {
+            v.report_at("to", "required", "`to` must have at least one address");
+        }
+        check_recipients(v, &[("to", &self.to), ("cc", &self.cc), ("bcc", &self.bcc)]);
+        v.one_line("subject", self.subject.as_deref());
+        check_headers(v, &self.headers);
+        check_attachments(v, &self.attachments);
+    }
+}
+
+validate!(InboxForward);
+
+/// The JSON of an input with its attachments.
+pub(super) fn body(input: &impl Serialize, attachments: &[Attachment]) -> Body {
+    // Maps with string keys, strings and booleans: JSON can represent every input.
+    write_object(serde_json::to_vec(input).unwrap_or_default(), attachments, Body::default())
+}
+
+pub(super) fn check_recipients(v: &mut Validator, lists: &[(&str, &Recipients)]) {
+    for (name, list) in lists {
+        v.addresses(name, list.as_slice());
+    }
+    let found: usize = lists.iter().map(|(_, list)| list.as_slice().len()).sum();
+    let max = limits::INBOX_RECIPIENTS;
+    if found > max {
+        let rule = format!("`to`, `cc` and `bcc` must have at most {max} addresses in all");
+        v.report_found("count", rule, format_args!("{found} addresses"));
+    }
+}
+
+pub(super) fn check_headers(v: &mut Validator, headers: &BTreeMap<String, String>) {
+    for (name, value) in headers {
+        v.field("headers", |v| {
+            v.field(name, |v| {
+                if REFUSED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name)) {
+                    v.report_found("reserved", "the service sets this header itself", name);
+                } else if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+                {
+                    let rule = "a header name must be visible ASCII without whitespace or `:`";
+                    v.report_found("header", rule, name.escape_debug());
+                }
+                if value.contains(|c: char| c.is_ascii_control()) {
+                    let rule = "a header value must not contain control characters such as line breaks";
+                    v.report_found("header", rule, value.escape_debug());
+                }
+            });
+        });
+    }
+}
+
+pub(super) fn check_attachments(v: &mut Validator, attachments: &[Attachment]) {
+    let max = limits::INBOX_ATTACHMENTS;
+    let report = |v: &mut Validator, code, rule: String, found: String| {
+        v.field("attachments", |v| v.report_found(code, rule, found));
+    };
+    if attachments.len() > max {
+        let rule = format!("`attachments` must have at most {max} files");
+        report(v, "count", rule, format!("{} files", attachments.len()));
+    }
+    let size: u64 = attachments.iter().filter_map(Attachment::size).sum();
+    if size > limits::INBOX_ATTACHMENT_BYTES {
+        let rule = "`attachments` must have at most 25 MB in all".to_owned();
+        report(v, "size", rule, format!("{size} bytes"));
+    }
+    v.each("attachments", attachments, |v, attachment| attachment.validate(v));
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Problems, Validate};
+
+    fn codes(input: &impl Validate) -> Vec<(String, &'static str)> {
+        let found = input.check().err().map(Problems::into_vec).unwrap_or_default();
+        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    }
+
+    #[tokio::test]
+    async fn attachments_are_part_of_the_body() {
+        let reply =
+            InboxReply::new().text("x").cc(["a@b.test"]).attach(Attachment::from_bytes("a.txt", "ab"));
+        let pieces: Vec<bytes::Bytes> = reply.body().stream().try_collect().await.unwrap();
+        let expected = json!({ "text": "x", "cc": ["a@b.test"], "attachments": [{ "filename": "a.txt", "content": "YWI=" }] });
+        assert_eq!(serde_json::from_slice::<Value>(&pieces.concat()).unwrap(), expected);
+    }
+
+    #[test]
+    fn rules_of_replies_and_forwards_are_checked() {
+        let of = |path: &str, code| [(path.to_owned(), code)];
+        assert_eq!(codes(&InboxReply::new()), of("", "required"));
+        assert_eq!(codes(&InboxReply::new().html("").text("")), of("", "required"));
+        assert_eq!(codes(&InboxForward::new(Vec::<String>::new())), of("/to", "required"));
+        let many = |count: usize| vec!["a@b.test"; count];
+        assert_eq!(codes(&InboxForward::new(many(25)).cc(many(25))), []);
+        assert_eq!(codes(&InboxForward::new(many(25)).bcc(many(26))), of("", "count"));
+        for name in ["References", "in-reply-to", "REPLY-TO"] {
+            assert_eq!(
+                codes(&InboxReply::new().text("x").header(name, "y")),
+                of(&format!("/headers/{name}"), "reserved")
+            );
+        }
+        let file = || Attachment::from_bytes("a.txt", "x");
+        let files = (0..11).fold(InboxReply::new().text("x"), |reply, _| reply.attach(file()));
+        assert_eq!(codes(&files), of("/attachments", "count"));
+        let large = InboxReply::new().text("x").attach(Attachment::from_bytes("a", vec![0; (25 << 20) + 1]));
+        assert_eq!(codes(&large), of("/attachments", "size"));
+    }
+}

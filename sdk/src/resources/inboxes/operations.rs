@@ -1,0 +1,409 @@
+//! The operations on inboxes.
+
+use http::Method;
+use serde::Serialize;
+
+use super::{
+    draft::{InboxDraftPatch, NewInboxDraft, SendDraft},
+    message::{InboxForward, InboxReply},
+    new::{NewInbox, NewInboxLabel},
+    patch::{InboxAgentPatch, InboxLabelPatch, InboxPatch, InboxThreadPatch},
+    record::{
+        Inbox, InboxAgent, InboxDraft, InboxDraftSummary, InboxEmail, InboxFolder, InboxLabels, InboxSummary,
+        InboxThread, InboxThreadMatch, InboxThreadSummary, SentInboxEmail,
+    },
+};
+use crate::{
+    call::{Call, Operation},
+    client::List,
+    problem::Validator,
+    resources::shared::{Deleted, Reference},
+    types::{InboxDraftId, InboxEmailId, InboxId, InboxLabelId, InboxThreadId},
+};
+
+operations! {
+    /// The operations on inboxes, **in beta**: [`Client::inboxes`](crate::Client::inboxes).
+    ///
+    /// ```
+    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// use posthaste::InboxReply;
+    ///
+    /// let inbox = "support@acme.test";
+    /// for thread in client.inboxes().search(inbox).query("invoice -paid").await?.data {
+    ///     let emails = client.inboxes().emails(inbox, &thread.id).await?;
+    ///     let Some(newest) = emails.data.last() else { continue };
+    ///     client.inboxes().reply(inbox, &thread.id, &newest.id, &InboxReply::new().text("On its way.")).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub struct Inboxes;
+
+    /// Returns the operations on inboxes, **in beta**.
+    accessor inboxes;
+
+    /// Creates an inbox: `POST /inboxes`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInbox::check`] finds, before anything is sent.
+    fn create() with (inbox: &NewInbox) -> Call<Reference<InboxId>> = POST["/inboxes"];
+
+    /// Lists inboxes, newest first: `GET /inboxes`, 20 per page by default.
+    fn list() -> List<InboxSummary> = GET["/inboxes"];
+
+    /// Gets an inbox: `GET /inboxes/{inbox}`.
+    fn get(inbox: InboxId) -> Call<Inbox> = GET["/inboxes/" inbox];
+
+    /// Updates an inbox: `PATCH /inboxes/{inbox}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxPatch::check`] finds, before anything is sent.
+    fn update(inbox: InboxId) with (patch: &InboxPatch) -> Call<Reference<InboxId>> = PATCH["/inboxes/" inbox];
+
+    /// Deletes an inbox with its threads, drafts and labels: `DELETE /inboxes/{inbox}`.
+    fn delete(inbox: InboxId) -> Call<Deleted<InboxId>> = DELETE["/inboxes/" inbox];
+
+    /// Gets the settings of the agent: `GET /inboxes/{inbox}/agent`.
+    fn agent(inbox: InboxId) -> Call<InboxAgent> = GET["/inboxes/" inbox "/agent"];
+
+    /// Updates the settings of the agent: `PATCH /inboxes/{inbox}/agent`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxAgentPatch::check`] finds, before anything is sent.
+    fn update_agent(inbox: InboxId) with (patch: &InboxAgentPatch) -> Call<Reference<InboxId>>
+        = PATCH["/inboxes/" inbox "/agent"];
+
+    /// Lists all labels, oldest first: `GET /inboxes/{inbox}/labels`.
+    fn labels(inbox: InboxId) -> Call<InboxLabels> = GET["/inboxes/" inbox "/labels"];
+
+    /// Creates a label: `POST /inboxes/{inbox}/labels`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInboxLabel::check`] finds, before anything is sent.
+    fn create_label(inbox: InboxId) with (label: &NewInboxLabel) -> Call<Reference<InboxLabelId>>
+        = POST["/inboxes/" inbox "/labels"];
+
+    /// Updates a label: `PATCH /inboxes/{inbox}/labels/{label_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxLabelPatch::check`] finds, before anything is sent.
+    fn update_label(inbox: InboxId, label: InboxLabelId) with (patch: &InboxLabelPatch) -> Call<Reference<InboxLabelId>>
+        = PATCH["/inboxes/" inbox "/labels/" label];
+
+    /// Deletes a label, also from the threads that have it: `DELETE /inboxes/{inbox}/labels/{label_id}`.
+    fn delete_label(inbox: InboxId, label: InboxLabelId) -> Call<Deleted<InboxLabelId>>
+        = DELETE["/inboxes/" inbox "/labels/" label];
+
+    /// Lists threads, most recently active first: `GET /inboxes/{inbox}/threads`, 20 per page by default. Without filters it lists the
+    /// folder `inbox`.
+    fn threads(inbox: InboxId) -> List<InboxThreadSummary> = GET["/inboxes/" inbox "/threads"];
+
+    /// Searches threads: `GET /inboxes/{inbox}/threads/search`, 20 per page by default. The filters are methods of the list.
+    ///
+    /// All conditions must apply to one email of a thread. The sandbox examines the 1,000 most recently active threads of the selected
+    /// folders and labels, and at most 2,000 emails.
+    fn search(inbox: InboxId) -> List<InboxThreadMatch> = GET["/inboxes/" inbox "/threads/search"];
+
+    /// Gets a thread: `GET /inboxes/{inbox}/threads/{thread_id}`.
+    fn thread(inbox: InboxId, thread: InboxThreadId) -> Call<InboxThread> = GET["/inboxes/" inbox "/threads/" thread];
+
+    /// Moves a thread, or marks it as read or unread: `PATCH /inboxes/{inbox}/threads/{thread_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxThreadPatch::check`] finds, before anything is sent.
+    fn update_thread(inbox: InboxId, thread: InboxThreadId) with (patch: &InboxThreadPatch) -> Call<InboxThread>
+        = PATCH["/inboxes/" inbox "/threads/" thread];
+
+    /// Moves a thread to the trash, from which the service deletes it after 30 days: `DELETE /inboxes/{inbox}/threads/{thread_id}`.
+    /// [`Deleted::deleted`] is false if it was there already.
+    fn delete_thread(inbox: InboxId, thread: InboxThreadId) -> Call<Deleted<InboxThreadId>>
+        = DELETE["/inboxes/" inbox "/threads/" thread];
+
+    /// Removes a label from a thread: `DELETE /inboxes/{inbox}/threads/{thread_id}/labels/{label_id}`.
+    fn remove_label(inbox: InboxId, thread: InboxThreadId, label: InboxLabelId) -> Call<InboxLabels>
+        = DELETE["/inboxes/" inbox "/threads/" thread "/labels/" label];
+
+    /// Lists the emails of a thread, **oldest first**: `GET /inboxes/{inbox}/threads/{thread_id}/emails`, 20 per page by default.
+    /// [`List::after`] leads to newer emails.
+    fn emails(inbox: InboxId, thread: InboxThreadId) -> List<InboxEmail> = GET["/inboxes/" inbox "/threads/" thread "/emails"];
+
+    /// Gets an email of a thread: `GET /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}`.
+    fn email(inbox: InboxId, thread: InboxThreadId, email: InboxEmailId) -> Call<InboxEmail>
+        = GET["/inboxes/" inbox "/threads/" thread "/emails/" email];
+
+    /// Lists the drafts that weren't sent, newest first: `GET /inboxes/{inbox}/drafts`, 20 per page by default.
+    fn drafts(inbox: InboxId) -> List<InboxDraftSummary> = GET["/inboxes/" inbox "/drafts"];
+
+    /// Gets a draft: `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its
+    /// [`email_id`](InboxDraft::email_id).
+    fn draft(inbox: InboxId, draft: InboxDraftId) -> Call<InboxDraft> = GET["/inboxes/" inbox "/drafts/" draft];
+
+    /// Deletes a draft: `DELETE /inboxes/{inbox}/drafts/{draft_id}`.
+    fn delete_draft(inbox: InboxId, draft: InboxDraftId) -> Call<Deleted<InboxDraftId>>
+        = DELETE["/inboxes/" inbox "/drafts/" draft];
+}
+
+impl Inboxes<'_> {
+    /// Adds 1 to 10 labels to a thread, and returns all labels of the thread: `POST /inboxes/{inbox}/threads/{thread_id}/labels`. It is idempotent.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are none or too many, or if one is empty, before anything is sent.
+    pub fn add_labels<T: Into<InboxLabelId>>(
+        &self,
+        inbox: impl Into<InboxId>,
+        thread: impl Into<InboxThreadId>,
+        labels: impl IntoIterator<Item = T>,
+    ) -> Call<InboxLabels> {
+        let labels = Labels::new(1, labels);
+        let operation = labels_of("inboxes.add_labels", Method::POST, &inbox.into(), &thread.into());
+        Call::new(&self.client.core, operation.idempotent().validated(&labels).with_json(&labels))
+    }
+
+    /// Replaces all labels of a thread by at most 10: `PUT /inboxes/{inbox}/threads/{thread_id}/labels`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if there are too many, or if one is empty, before anything is sent.
+    pub fn replace_labels<T: Into<InboxLabelId>>(
+        &self,
+        inbox: impl Into<InboxId>,
+        thread: impl Into<InboxThreadId>,
+        labels: impl IntoIterator<Item = T>,
+    ) -> Call<InboxLabels> {
+        let labels = Labels::new(0, labels);
+        let operation = labels_of("inboxes.replace_labels", Method::PUT, &inbox.into(), &thread.into());
+        Call::new(&self.client.core, operation.validated(&labels).with_json(&labels))
+    }
+
+    /// Replies to an email of a thread: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`.
+    ///
+    /// The request always carries an `Idempotency-Key`, like [`Emails::send`](crate::resources::emails::Emails::send), so the client
+    /// retries when the outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxReply::check`] finds, before anything is sent.
+    pub fn reply(
+        &self,
+        inbox: impl Into<InboxId>,
+        thread: impl Into<InboxThreadId>,
+        email: impl Into<InboxEmailId>,
+        reply: &InboxReply,
+    ) -> Call<SentInboxEmail> {
+        let operation = of_email("inboxes.reply", "/reply", &inbox.into(), &thread.into(), &email.into());
+        Call::new(&self.client.core, operation.validated(reply).with_body(reply.body()))
+    }
+
+    /// Forwards an email of a thread with its attachments: `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`. It carries an
+    /// `Idempotency-Key`, like [`reply`](Self::reply).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxForward::check`] finds, before anything is sent.
+    pub fn forward(
+        &self,
+        inbox: impl Into<InboxId>,
+        thread: impl Into<InboxThreadId>,
+        email: impl Into<InboxEmailId>,
+        forward: &InboxForward,
+    ) -> Call<SentInboxEmail> {
+        let operation = of_email("inboxes.forward", "/forward", &inbox.into(), &thread.into(), &email.into());
+        Call::new(&self.client.core, operation.validated(forward).with_body(forward.body()))
+    }
+
+    /// Creates a draft: `POST /inboxes/{inbox}/drafts`. It carries an `Idempotency-Key`, like [`reply`](Self::reply).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewInboxDraft::check`] finds, before anything is sent.
+    pub fn create_draft(
+        &self,
+        inbox: impl Into<InboxId>,
+        draft: &NewInboxDraft,
+    ) -> Call<Reference<InboxDraftId>> {
+        let operation = Operation::on(
+            "inboxes.create_draft",
+            Method::POST,
+            "/inboxes/",
+            inbox.into().as_str(),
+            "/drafts",
+        );
+        Call::new(&self.client.core, operation.keyed().validated(draft).with_body(draft.body()))
+    }
+
+    /// Updates a draft that wasn't sent: `PATCH /inboxes/{inbox}/drafts/{draft_id}`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`InboxDraftPatch::check`] finds, before anything is sent.
+    pub fn update_draft(
+        &self,
+        inbox: impl Into<InboxId>,
+        draft: impl Into<InboxDraftId>,
+        patch: &InboxDraftPatch,
+    ) -> Call<Reference<InboxDraftId>> {
+        let operation = of_draft("inboxes.update_draft", Method::PATCH, "", &inbox.into(), &draft.into());
+        Call::new(&self.client.core, operation.validated(patch).with_body(patch.body()))
+    }
+
+    /// Sends a draft, once: `POST /inboxes/{inbox}/drafts/{draft_id}/send`. A draft that was sent is a conflict (409). It carries an
+    /// `Idempotency-Key`, like [`reply`](Self::reply).
+    pub fn send_draft(
+        &self,
+        inbox: impl Into<InboxId>,
+        draft: impl Into<InboxDraftId>,
+    ) -> Call<SentInboxEmail> {
+        self.send_draft_with_headers(inbox, draft, std::iter::empty::<(String, String)>())
+    }
+
+    /// Sends a draft with custom headers: [`send_draft`](Self::send_draft).
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) if a header is invalid or the service's own, before anything is sent.
+    pub fn send_draft_with_headers<N: Into<String>, V: Into<String>>(
+        &self,
+        inbox: impl Into<InboxId>,
+        draft: impl Into<InboxDraftId>,
+        headers: impl IntoIterator<Item = (N, V)>,
+    ) -> Call<SentInboxEmail> {
+        let headers = headers.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let input = SendDraft { headers };
+        let operation = of_draft("inboxes.send_draft", Method::POST, "/send", &inbox.into(), &draft.into());
+        Call::new(&self.client.core, operation.keyed().validated(&input).with_json(&input))
+    }
+}
+
+fn labels_of(name: &'static str, method: Method, inbox: &InboxId, thread: &InboxThreadId) -> Operation {
+    let (before, between) = (("/inboxes/", inbox.as_str()), ("/threads/", thread.as_str()));
+    Operation::on_inner(name, method, before, between, "/labels")
+}
+
+fn of_email(
+    name: &'static str,
+    action: &'static str,
+    inbox: &InboxId,
+    thread: &InboxThreadId,
+    email: &InboxEmailId,
+) -> Operation {
+    let parts = ["/inboxes/", "/threads/", "/emails/", action];
+    Operation::at(name, Method::POST, parts, &[inbox.as_str(), thread.as_str(), email.as_str()]).keyed()
+}
+
+fn of_draft(
+    name: &'static str,
+    method: Method,
+    action: &'static str,
+    inbox: &InboxId,
+    draft: &InboxDraftId,
+) -> Operation {
+    let (before, between) = (("/inboxes/", inbox.as_str()), ("/drafts/", draft.as_str()));
+    Operation::on_inner(name, method, before, between, action)
+}
+
+/// Labels of a thread, at least `min`.
+#[derive(Serialize)]
+struct Labels {
+    labels: Vec<InboxLabelId>,
+    #[serde(skip)]
+    min: usize,
+}
+
+impl Labels {
+    fn new<T: Into<InboxLabelId>>(min: usize, labels: impl IntoIterator<Item = T>) -> Self {
+        Self { labels: labels.into_iter().map(Into::into).collect(), min }
+    }
+
+    fn validate(&self, v: &mut Validator) {
+        let found = self.labels.len();
+        if found < self.min || found > 10 {
+            let rule = format!("`labels` must have {} to 10 labels", self.min);
+            v.field("labels", |v| v.report_found("count", rule, found));
+        }
+        v.each("labels", &self.labels, |v, label| {
+            if label.as_str().is_empty() {
+                v.report("empty", "an id must not be empty");
+            }
+        });
+    }
+}
+
+validate!(private Labels);
+
+/// Joins the values of a filter, as the service expects them.
+fn joined<T: Into<String>>(values: impl IntoIterator<Item = T>) -> String {
+    values.into_iter().map(Into::into).collect::<Vec<_>>().join(",")
+}
+
+/// The filters that lists and searches of threads share.
+macro_rules! thread_filters {
+    ($(#[$doc:meta])* $item:ty) => {
+        $(#[$doc])*
+        impl List<$item> {
+            /// Restricts it to these folders; by default `inbox`, and with labels `inbox`, `archive` and `sent`.
+            pub fn folders(self, folders: impl IntoIterator<Item = InboxFolder>) -> Self {
+                let folders = folders.into_iter().map(|folder| folder.as_str().to_owned());
+                self.with_query("folders", joined(folders))
+            }
+
+            /// Restricts it to threads with any of these labels.
+            pub fn labels<T: Into<InboxLabelId>>(self, labels: impl IntoIterator<Item = T>) -> Self {
+                self.with_query("labels", joined(labels.into_iter().map(Into::into)))
+            }
+
+            /// Restricts it to threads that were read, or weren't.
+            pub fn read(self, read: bool) -> Self {
+                self.with_query("read", read.to_string())
+            }
+        }
+    };
+}
+
+thread_filters! {
+    /// Filters of [`Inboxes::threads`].
+    InboxThreadSummary
+}
+
+thread_filters! {
+    /// Filters of [`Inboxes::search`], which apply to threads.
+    InboxThreadMatch
+}
+
+/// Filters of [`Inboxes::search`], which apply to emails. Of several addresses any may match, as a part of the email's and without regard to
+/// case.
+impl List<InboxThreadMatch> {
+    /// Searches subject, body, addresses and names of attachments, at most 256 characters and 32 words. Quotes enclose a phrase; words and
+    /// phrases after `-` are excluded.
+    pub fn query(self, query: impl Into<String>) -> Self {
+        self.with_query("query", query)
+    }
+
+    /// Searches the sender, at most 20 values.
+    pub fn from<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
+        self.with_query("from", joined(addresses))
+    }
+
+    /// Searches the `To` addresses, at most 20 values.
+    pub fn to<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
+        self.with_query("to", joined(addresses))
+    }
+
+    /// Searches the `Cc` addresses, at most 20 values.
+    pub fn cc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
+        self.with_query("cc", joined(addresses))
+    }
+
+    /// Searches the `Bcc` addresses, at most 20 values.
+    pub fn bcc<T: Into<String>>(self, addresses: impl IntoIterator<Item = T>) -> Self {
+        self.with_query("bcc", joined(addresses))
+    }
+
+    /// Finds emails with attachments, or without.
+    pub fn has_attachment(self, has: bool) -> Self {
+        self.with_query("has_attachment", has.to_string())
+    }
+
+    /// Finds emails since a date such as `2026-09-01`, or an ISO 8601 time.
+    pub fn start_date(self, date: impl Into<String>) -> Self {
+        self.with_query("start_date", date)
+    }
+
+    /// Finds emails until a date, which is included as a whole, or an ISO 8601 time.
+    pub fn end_date(self, date: impl Into<String>) -> Self {
+        self.with_query("end_date", date)
+    }
+}

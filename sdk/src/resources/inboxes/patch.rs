@@ -1,0 +1,151 @@
+//! The inputs that update inboxes, agents, labels and threads.
+
+use super::{
+    new::{check_color, check_from_name, check_name},
+    record::{InboxAction, InboxFolder, InboxTone},
+};
+use crate::problem::{Validator, limits};
+
+/// Reports an update that changes nothing, which the service rejects.
+pub(super) fn check_touched(v: &mut Validator, is_untouched: bool, names: &str) {
+    if is_untouched {
+        v.report("required", format!("at least one of {names} is required"));
+    }
+}
+
+patch! {
+    /// Changes to an inbox: [`Inboxes::update`](super::Inboxes::update). Fields that aren't set keep their value; at least one must be set.
+    pub struct InboxPatch {
+        /// Sets the name, at most 64 characters.
+        name: String,
+        /// Sets the sender's name, at most 78 characters.
+        from_name: String |
+        /// Removes the sender's name.
+        clear_from_name,
+    }
+}
+
+impl InboxPatch {
+    fn validate(&self, v: &mut Validator) {
+        check_touched(v, self.is_untouched(), "`name` and `from_name`");
+        check_name(v, self.name.text());
+        check_from_name(v, self.from_name.text());
+    }
+}
+
+validate!(InboxPatch);
+
+patch! {
+    /// Changes to the settings of an inbox's agent: [`Inboxes::update_agent`](super::Inboxes::update_agent). At least one must be set.
+    pub struct InboxAgentPatch {
+        /// Sets the instructions, at most 4,000 characters.
+        instructions: String |
+        /// Removes the instructions.
+        clear_instructions,
+        /// Sets the tone of drafts.
+        tone: InboxTone |
+        /// Removes the tone.
+        clear_tone,
+        /// Replaces all actions.
+        actions: Vec<InboxAction>,
+    }
+}
+
+impl InboxAgentPatch {
+    fn validate(&self, v: &mut Validator) {
+        check_touched(v, self.is_untouched(), "`instructions`, `tone` and `actions`");
+        v.max_length("instructions", self.instructions.text(), limits::INBOX_INSTRUCTIONS_CHARS);
+        if let Some(InboxTone::Unknown(tone)) = self.tone.value() {
+            v.field("tone", |v| v.report_found("type", one_of("tone", InboxTone::KNOWN), tone.as_str()));
+        }
+        v.each("actions", self.actions.value().into_iter().flatten(), |v, action| {
+            if let InboxAction::Unknown(action) = action {
+                v.report_found("type", one_of("an action", InboxAction::KNOWN), action.as_str());
+            }
+        });
+    }
+}
+
+validate!(InboxAgentPatch);
+
+fn one_of(what: &str, known: &[&str]) -> String {
+    format!("{what} must be one of {}", known.join(", "))
+}
+
+patch! {
+    /// Changes to a label: [`Inboxes::update_label`](super::Inboxes::update_label). At least one must be set.
+    pub struct InboxLabelPatch {
+        /// Sets the name, at most 64 characters, unique in the inbox without regard to case.
+        name: String,
+        /// Sets the color as `#RRGGBB`.
+        color: String,
+    }
+}
+
+impl InboxLabelPatch {
+    fn validate(&self, v: &mut Validator) {
+        check_touched(v, self.is_untouched(), "`name` and `color`");
+        check_name(v, self.name.text());
+        check_color(v, self.color.text());
+    }
+}
+
+validate!(InboxLabelPatch);
+
+patch! {
+    /// Changes to a thread: [`Inboxes::update_thread`](super::Inboxes::update_thread). At least one must be set.
+    pub struct InboxThreadPatch {
+        /// Marks the thread with all its emails as read or unread.
+        read: bool,
+        /// Moves the thread to a folder other than `sent`.
+        folder: InboxFolder,
+    }
+}
+
+impl InboxThreadPatch {
+    fn validate(&self, v: &mut Validator) {
+        check_touched(v, self.is_untouched(), "`read` and `folder`");
+        if let Some(folder @ (InboxFolder::Sent | InboxFolder::Unknown(_))) = self.folder.value() {
+            let rule = "a thread can be moved to inbox, archive, spam or trash";
+            v.field("folder", |v| v.report_found("type", rule, folder.as_str()));
+        }
+    }
+}
+
+validate!(InboxThreadPatch);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, to_value};
+
+    use super::*;
+    use crate::{Problems, Validate};
+
+    fn codes(patch: &impl Validate) -> Vec<(String, &'static str)> {
+        let found = patch.check().err().map(Problems::into_vec).unwrap_or_default();
+        found.into_iter().map(|problem| (problem.path, problem.code)).collect()
+    }
+
+    #[test]
+    fn an_update_that_changes_nothing_is_reported() {
+        let nothing = [(String::new(), "required")];
+        assert_eq!(codes(&InboxPatch::new()), nothing);
+        assert_eq!(codes(&InboxAgentPatch::new()), nothing);
+        assert_eq!(codes(&InboxLabelPatch::new()), nothing);
+        assert_eq!(codes(&InboxThreadPatch::new()), nothing);
+        assert_eq!(codes(&InboxPatch::new().clear_from_name()), []);
+    }
+
+    #[test]
+    fn values_that_the_service_rejects_are_reported() {
+        let place = |path: &str| [(path.to_owned(), "type")];
+        assert_eq!(codes(&InboxThreadPatch::new().folder(InboxFolder::Sent)), place("/folder"));
+        assert_eq!(codes(&InboxThreadPatch::new().folder("attic")), place("/folder"));
+        assert_eq!(codes(&InboxAgentPatch::new().tone("loud")), place("/tone"));
+        let actions = InboxAgentPatch::new().actions([InboxAction::Archive, "fly".into()]);
+        assert_eq!(codes(&actions), place("/actions/1"));
+        let expected = json!({ "instructions": null, "tone": "concise_casual", "actions": [] });
+        let patch = InboxAgentPatch::new().clear_instructions().tone(InboxTone::ConciseCasual).actions([]);
+        assert_eq!(to_value(patch).unwrap(), expected);
+    }
+}

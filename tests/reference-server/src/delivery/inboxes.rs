@@ -1,0 +1,359 @@
+//! Changes of inboxes, their threads and drafts, with the webhook events that follow from them.
+//!
+//! A received mail joins the thread of an email that it refers to (`In-Reply-To`, `References`); without one, but with the subject of an
+//! answer (`Re: …`), the newest thread with this subject that its sender takes part in; else it starts a thread. Emails that were sent
+//! from an inbox join the thread that they answer. Every thread is found by an index.
+//!
+//! Two events never occur, since no operation assigns threads: `inbox.thread.assigned` and `inbox.thread.unassigned`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::delivery::webhooks;
+use crate::lock::lock;
+use crate::model::inboxes::draft::{self, InboxDraft, Progress};
+use crate::model::inboxes::email::{self, File, InboxEmail};
+use crate::model::inboxes::label::Label;
+use crate::model::inboxes::thread::{self, Folder, Group, MAX_EMAILS, Thread, normalized};
+use crate::model::inboxes::{self, Inbox};
+use crate::model::received::Received;
+use crate::state::State;
+use crate::state::inboxes::InboxTables;
+use crate::state::job::Job;
+use crate::state::tenant::Tenant;
+use crate::wire::problem::Problem;
+
+/// The maximum number of Message-IDs by which a thread is looked up.
+const MAX_LOOKUPS: usize = 20;
+
+/// Changes the inboxes of a tenant and notifies its webhooks.
+#[derive(Clone, Copy)]
+pub(crate) struct InboxService<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) tenant: &'a Arc<Tenant>,
+    pub(crate) at: Timestamp,
+    /// What causes the changes: `api` or `system`.
+    pub(crate) source: &'static str,
+}
+
+/// Adds a received mail to the inboxes of its recipients.
+pub(crate) fn receive(state: &State, tenant: &Arc<Tenant>, received: &Received) {
+    if tenant.inboxes.inboxes.is_empty() {
+        return;
+    }
+    let service = InboxService { state, tenant, at: received.created_at, source: "system" };
+    let inboxes = received.recipients.iter().filter_map(|address| tenant.inboxes.receiver(address));
+    let mut found = BTreeSet::new();
+    for inbox in inboxes {
+        if found.insert(inbox.id) {
+            service.add_received(&inbox, received);
+        }
+    }
+}
+
+/// Deletes a thread whose time in the trash is over.
+pub(crate) fn delete_expired(tenant: &Tenant, id: Uuid, now: Timestamp) {
+    let thread = tenant.inboxes.threads.get(id);
+    if thread.is_some_and(|thread| thread.expires_at().is_some_and(|at| at <= now)) {
+        delete_thread(tenant, id);
+    }
+}
+
+/// Deletes a thread with its emails and drafts.
+fn delete_thread(tenant: &Tenant, id: Uuid) {
+    let tables = &tenant.inboxes;
+    let Some(thread) = tables.threads.remove(id) else { return };
+    for email in tables.emails_of(id) {
+        tables.emails.remove(email.id);
+    }
+    let drafts = tables.drafts.members(&draft::Group::Thread(id));
+    let removed = drafts.iter().filter_map(|draft| tables.drafts.remove(draft.id));
+    let open = removed.filter(|draft| draft.is_open()).count();
+    tables.inboxes.change(thread.inbox, |inbox| {
+        inbox.drafts = inbox.drafts.saturating_sub(open);
+        inbox.unread = inbox.unread.saturating_sub(usize::from(thread.counts_as_unread()));
+    });
+}
+
+impl InboxService<'_> {
+    fn tables(&self) -> &InboxTables {
+        &self.tenant.inboxes
+    }
+
+    /// Notifies webhooks of an event of an inbox.
+    fn notify(&self, kind: &'static str, inbox: Uuid, data: impl FnOnce() -> Value) {
+        webhooks::notify(self.state, self.tenant, self.at, kind, None, || {
+            let mut payload = json!({ "source": self.source, "inbox_id": inbox });
+            if let (Value::Object(payload), Value::Object(data)) = (&mut payload, data()) {
+                payload.extend(data);
+            }
+            payload
+        });
+    }
+
+    pub(crate) fn create(self, inbox: Inbox) -> Result<(), Problem> {
+        let id = inbox.id;
+        self.tables().inboxes.add(id, inbox)?;
+        self.notify_inbox("inbox.created", id);
+        Ok(())
+    }
+
+    /// Changes the name or the sender's name.
+    pub(crate) fn update(self, id: Uuid, change: impl FnOnce(&mut Inbox)) -> Result<(), Problem> {
+        let at = self.at;
+        let changed = self.tables().inboxes.try_change(id, |inbox| {
+            change(inbox);
+            inbox.updated_at = at;
+            Ok(())
+        });
+        changed.ok_or_else(<Inbox as crate::store::table::Record>::not_found)??;
+        self.notify_inbox("inbox.updated", id);
+        Ok(())
+    }
+
+    fn notify_inbox(self, kind: &'static str, id: Uuid) {
+        if let Some(inbox) = self.tables().inboxes.get(id) {
+            self.notify(kind, id, || json!({ "inbox": inboxes::Item(&inbox) }));
+        }
+    }
+
+    /// Deletes an inbox with its threads, drafts and labels, one record at a time.
+    pub(crate) fn delete(self, id: Uuid) {
+        let tables = self.tables();
+        if tables.inboxes.remove(id).is_none() {
+            return;
+        }
+        for (_, folder) in Folder::WORDS {
+            for read in [false, true] {
+                for thread in tables.threads.members(&Group::Listed { inbox: id, folder: *folder, read }) {
+                    delete_thread(self.tenant, thread.id);
+                }
+            }
+        }
+        for draft in tables.drafts.members(&draft::Group::Inbox(id)) {
+            tables.drafts.remove(draft.id);
+        }
+        for label in tables.labels.members(&id) {
+            tables.labels.remove(label.id);
+        }
+        self.notify("inbox.deleted", id, || json!({}));
+    }
+
+    /// Adds a received mail. If the memory for records is used up, the mail remains a received email only.
+    fn add_received(self, inbox: &Inbox, received: &Received) {
+        let mut email = InboxEmail::inbound(self.state.next_id(), inbox.id, received);
+        let answered = self.thread_of(&email);
+        email.thread = answered.unwrap_or_else(|| self.state.next_id());
+        if let Some(email) = self.add_email(email) {
+            self.tables().inboxes.change(inbox.id, |inbox| inbox.last_received = Some(email.received_at));
+            self.notify_email("inbox.email.received", &email);
+        }
+    }
+
+    /// Adds a sent email to a thread, or to a new one.
+    pub(crate) fn add_sent(self, inbox: Uuid, thread: Option<Uuid>, id: Uuid, files: Vec<File>) {
+        let sent = lock(&self.tenant.emails).get(id).cloned();
+        let Some(sent) = sent else { return };
+        let has_room = |id: &Uuid| {
+            let thread = self.tables().threads.get(*id);
+            thread.is_some_and(|thread| thread.emails < MAX_EMAILS)
+        };
+        let thread = thread.filter(has_room).unwrap_or_else(|| self.state.next_id());
+        if let Some(email) = self.add_email(InboxEmail::outbound(inbox, thread, &sent, files)) {
+            self.notify_email("inbox.email.sent", &email);
+        }
+    }
+
+    fn notify_email(self, kind: &'static str, email: &InboxEmail) {
+        self.notify(
+            kind,
+            email.inbox,
+            || json!({ "thread_id": email.thread, "email_id": email.id, "email": email::Summary(email) }),
+        );
+    }
+
+    /// Finds the thread that a received mail belongs to.
+    fn thread_of(self, email: &InboxEmail) -> Option<Uuid> {
+        let has_room = |thread: &Arc<Thread>| thread.emails < MAX_EMAILS;
+        let inbox = email.inbox;
+        let by_reference = email.references.iter().rev().take(MAX_LOOKUPS).find_map(|id| {
+            let known = self.tables().emails.oldest(&email::Group::MessageId { inbox, id: id.clone() })?;
+            self.tables().threads.get(known.thread).filter(has_room)
+        });
+        let by_subject = || {
+            let (is_answer, subject) = normalized(email.subject.as_deref()?);
+            let participant = email::address(&email.from).filter(|_| is_answer && !subject.is_empty())?;
+            let threads = self.tables().threads.lock();
+            let newest =
+                threads.members(&Group::Subject { inbox, subject, participant }).next_back().cloned();
+            newest.filter(has_room)
+        };
+        by_reference.or_else(by_subject).map(|thread| thread.id)
+    }
+
+    /// Adds an email to its thread, which becomes the newest of the list and is created if it doesn't exist.
+    fn add_email(self, email: InboxEmail) -> Option<Arc<InboxEmail>> {
+        let (tables, id) = (self.tables(), email.id);
+        if tables.threads.is_full() || tables.emails.add(id, email).is_err() {
+            return None;
+        }
+        let email = tables.emails.get(id)?;
+        let mut threads = tables.threads.lock();
+        let before = threads.remove(email.thread);
+        let mut thread = before.as_deref().cloned().unwrap_or_else(|| Thread::new(email.thread, &email));
+        thread.add(&email);
+        let after = Arc::new(thread);
+        threads.insert(email.thread, Arc::clone(&after));
+        drop(threads);
+        match before {
+            Some(before) => self.settle(&before, &after),
+            None => {
+                self.count_unread(None, &after);
+                self.notify("inbox.thread.created", after.inbox, || self.thread_data(&after));
+            }
+        }
+        Some(email)
+    }
+
+    /// Changes a thread. Returns it as it was, and as it is.
+    pub(crate) fn change_thread(
+        self,
+        id: Uuid,
+        change: impl FnOnce(&mut Thread),
+    ) -> Option<(Arc<Thread>, Arc<Thread>)> {
+        let mut threads = self.tables().threads.lock();
+        let before = threads.get(id).cloned()?;
+        threads.change(id, change)?;
+        let after = threads.get(id).cloned()?;
+        drop(threads);
+        self.settle(&before, &after);
+        Some((before, after))
+    }
+
+    /// Does what follows from the change of a thread: counts, the end of its time in the trash, events.
+    fn settle(self, before: &Thread, after: &Arc<Thread>) {
+        let (inbox, thread_id) = (after.inbox, after.id);
+        self.count_unread(Some(before), after);
+        if before.trashed_at != after.trashed_at
+            && let Some(due) = after.expires_at()
+        {
+            let tenant = Arc::downgrade(self.tenant);
+            self.state.scheduler.schedule(due, Job::DeleteThread { tenant, thread: thread_id });
+        }
+        if before.folder != after.folder {
+            self.notify("inbox.thread.folder.updated", inbox, || {
+                let mut data = self.thread_data(after);
+                data["from"] = before.folder.as_str().into();
+                data["to"] = after.folder.as_str().into();
+                data
+            });
+        }
+        if before.labels != after.labels {
+            let ids = |from: &BTreeSet<Uuid>, without: &BTreeSet<Uuid>| -> Vec<String> {
+                from.difference(without).map(ToString::to_string).collect()
+            };
+            self.notify("inbox.thread.labels.updated", inbox, || {
+                let mut data = self.thread_data(after);
+                data["added"] = ids(&after.labels, &before.labels).into();
+                data["removed"] = ids(&before.labels, &after.labels).into();
+                data
+            });
+        }
+    }
+
+    fn count_unread(self, before: Option<&Thread>, after: &Thread) {
+        let (before, after_unread) = (before.is_some_and(Thread::counts_as_unread), after.counts_as_unread());
+        if before != after_unread {
+            self.tables().inboxes.change(after.inbox, |inbox| {
+                inbox.unread = if after_unread { inbox.unread + 1 } else { inbox.unread.saturating_sub(1) };
+            });
+        }
+    }
+
+    fn thread_data(self, thread: &Thread) -> Value {
+        json!({ "thread_id": thread.id, "thread": thread::item(thread, &self.labels_of(thread)) })
+    }
+
+    pub(crate) fn labels_of(self, thread: &Thread) -> Vec<Arc<Label>> {
+        self.tables().labels_of(&thread.labels)
+    }
+
+    pub(crate) fn create_draft(self, draft: InboxDraft) -> Result<(), Problem> {
+        let id = draft.id;
+        self.tables().drafts.add(id, draft)?;
+        if let Some(draft) = self.tables().drafts.get(id) {
+            self.count_draft(&draft, 1);
+            self.notify_draft("inbox.draft.created", &draft);
+        }
+        Ok(())
+    }
+
+    /// Replaces a draft that wasn't sent.
+    pub(crate) fn update_draft(self, new: InboxDraft) -> Result<(), Problem> {
+        let changed = self.tables().drafts.try_change(new.id, |draft| {
+            // It may have been sent since it was read.
+            draft.check_open()?;
+            let before = std::mem::replace(draft, new);
+            Ok((before.replies_to, draft.clone()))
+        });
+        let (replied_to, draft) =
+            changed.ok_or_else(<InboxDraft as crate::store::table::Record>::not_found)??;
+        for (thread, by) in [(replied_to, -1), (draft.replies_to, 1)] {
+            self.count_draft_of(thread, by);
+        }
+        self.notify_draft("inbox.draft.updated", &draft);
+        Ok(())
+    }
+
+    fn notify_draft(self, kind: &'static str, draft: &InboxDraft) {
+        self.notify(kind, draft.inbox, || {
+            let mut data = json!({ "draft_id": draft.id, "draft": draft::Item(draft) });
+            if let Some((thread, _)) = draft.replies_to {
+                data["thread_id"] = thread.to_string().into();
+            }
+            if let Progress::Sent(email) = draft.progress {
+                data["email_id"] = email.to_string().into();
+            }
+            data
+        });
+    }
+
+    /// Marks a draft as sent.
+    pub(crate) fn finish_draft(self, id: Uuid, email: Uuid) {
+        self.tables().drafts.change(id, |draft| {
+            draft.progress = Progress::Sent(email);
+            draft.updated_at = self.at;
+        });
+        if let Some(draft) = self.tables().drafts.get(id) {
+            self.count_draft(&draft, -1);
+            self.notify_draft("inbox.draft.sent", &draft);
+        }
+    }
+
+    pub(crate) fn delete_draft(self, id: Uuid) {
+        let Some(draft) = self.tables().drafts.remove(id) else { return };
+        if draft.is_open() {
+            self.count_draft(&draft, -1);
+        }
+        self.notify("inbox.draft.deleted", draft.inbox, || json!({ "draft_id": id }));
+    }
+
+    fn count_draft(self, draft: &InboxDraft, by: isize) {
+        self.tables()
+            .inboxes
+            .change(draft.inbox, |inbox| inbox.drafts = inbox.drafts.saturating_add_signed(by));
+        self.count_draft_of(draft.replies_to, by);
+    }
+
+    fn count_draft_of(self, replies_to: Option<(Uuid, Uuid)>, by: isize) {
+        if let Some((thread, _)) = replies_to {
+            self.tables()
+                .threads
+                .change(thread, |thread| thread.drafts = thread.drafts.saturating_add_signed(by));
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Drafts of emails from an inbox.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::content::text::derive;
+use crate::model::email::attachments::Attachment;
+use crate::model::email::recipients::{Mailbox, texts};
+use crate::store::size::{Size, heap_size};
+use crate::store::table;
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
+
+/// The maximum length of a snippet, in characters.
+const MAX_SNIPPET: usize = 140;
+/// The number of bytes of a body that its snippet is taken from.
+const SNIPPET_BYTES: usize = 4 << 10;
+
+/// A draft. It is kept after it was sent, so that it isn't sent twice, but no longer listed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct InboxDraft {
+    pub(crate) id: Uuid,
+    pub(crate) inbox: Uuid,
+    /// The thread and the email that it replies to.
+    pub(crate) replies_to: Option<(Uuid, Uuid)>,
+    pub(crate) to: Option<Vec<Mailbox>>,
+    pub(crate) cc: Option<Vec<Mailbox>>,
+    pub(crate) bcc: Option<Vec<Mailbox>>,
+    pub(crate) subject: Option<String>,
+    pub(crate) html: Option<Arc<str>>,
+    pub(crate) text: Option<Arc<str>>,
+    pub(crate) attachments: Vec<(Uuid, Attachment)>,
+    pub(crate) progress: Progress,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+heap_size!(InboxDraft {
+    id,
+    inbox,
+    replies_to,
+    to,
+    cc,
+    bcc,
+    subject,
+    html,
+    text,
+    attachments,
+    progress,
+    created_at,
+    updated_at,
+});
+
+/// Whether a draft was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) enum Progress {
+    Open,
+    /// A request is sending it.
+    Sending,
+    Sent(Uuid),
+}
+
+impl Size for Progress {
+    fn heap_size(&self) -> usize {
+        0
+    }
+}
+
+/// How drafts are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    /// The drafts of an inbox that weren't sent.
+    Open(Uuid),
+    /// All drafts of an inbox.
+    Inbox(Uuid),
+    Thread(Uuid),
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        0
+    }
+}
+
+impl table::Record for InboxDraft {
+    const NOUN: &'static str = "a draft";
+    const PLURAL: &'static str = "drafts";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        let open = self.is_open().then_some(Group::Open(self.inbox));
+        let thread = self.replies_to.map(|(thread, _)| Group::Thread(thread));
+        [Group::Inbox(self.inbox)].into_iter().chain(open).chain(thread).collect()
+    }
+}
+
+impl InboxDraft {
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.progress, Progress::Sent(_))
+    }
+
+    /// 409 if it was sent, or is being sent.
+    pub(crate) fn check_open(&self) -> Result<(), Problem> {
+        let state = match self.progress {
+            Progress::Open => return Ok(()),
+            Progress::Sending => "is being sent".to_owned(),
+            Progress::Sent(email) => format!("was sent as the email {email}"),
+        };
+        Err(Problem::new(StatusCode::CONFLICT, "conflict", format!("The draft {state}.")))
+    }
+
+    /// Whether it lacks any content.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.to.is_none()
+            && self.cc.is_none()
+            && self.bcc.is_none()
+            && self.subject.is_none()
+            && self.html.is_none()
+            && self.text.is_none()
+            && self.attachments.is_empty()
+    }
+
+    /// The number of recipients.
+    pub(crate) fn recipients(&self) -> usize {
+        [&self.to, &self.cc, &self.bcc].into_iter().flatten().map(Vec::len).sum()
+    }
+
+    fn snippet(&self) -> Option<String> {
+        let start = |body: &Arc<str>| body[..body.floor_char_boundary(SNIPPET_BYTES)].to_owned();
+        let text = match (&self.text, &self.html) {
+            (Some(text), _) => start(text),
+            (None, Some(html)) => derive(&start(html)),
+            (None, None) => return None,
+        };
+        let words: Vec<_> = text.split_whitespace().collect();
+        Some(words.join(" ").chars().take(MAX_SNIPPET).collect())
+    }
+
+    fn sent(&self) -> Option<Uuid> {
+        if let Progress::Sent(email) = self.progress { Some(email) } else { None }
+    }
+}
+
+view! {
+    pub(crate) Item of draft: InboxDraft {
+        id: draft.id,
+        type: if draft.replies_to.is_some() { "reply" } else { "standalone" },
+        to: draft.to.as_deref().map(texts),
+        cc: texts(draft.cc.as_deref().unwrap_or_default()),
+        bcc: texts(draft.bcc.as_deref().unwrap_or_default()),
+        subject: draft.subject,
+        snippet: draft.snippet(),
+        thread_id: draft.replies_to.map(|(thread, _)| thread),
+        reply_to_email_id: draft.replies_to.map(|(_, email)| email),
+        updated_at: iso(draft.updated_at),
+        attachments: draft.attachments.iter().map(|(id, file)| AttachmentItem(*id, file)).collect::<Vec<_>>(),
+    }
+}
+
+view! {
+    pub(crate) Detail of draft: InboxDraft {
+        object: "inbox_draft",
+        ..Item,
+        html: draft.html,
+        text: draft.text,
+        email_id: draft.sent(),
+        created_at: iso(draft.created_at),
+    }
+}
+
+/// An attachment of a draft; the size of a hosted one is unknown.
+struct AttachmentItem<'a>(Uuid, &'a Attachment);
+
+impl Serialize for AttachmentItem<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap as _;
+        let Self(id, file) = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", id)?;
+        map.serialize_entry("filename", &file.filename)?;
+        map.serialize_entry("content_type", &file.content_type)?;
+        map.serialize_entry("size", &file.content.size())?;
+        map.end()
+    }
+}

@@ -1,0 +1,73 @@
+//! Labels of an inbox, which its threads can have.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::store::size::heap_size;
+use crate::store::table;
+use crate::wire::paging::quoted;
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+use crate::wire::view::view;
+
+/// A label.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Label {
+    pub(crate) id: Uuid,
+    pub(crate) inbox: Uuid,
+    pub(crate) name: String,
+    /// As `#RRGGBB`.
+    pub(crate) color: String,
+    pub(crate) created_at: Timestamp,
+    /// The inbox and the name in lower case.
+    key: String,
+}
+
+heap_size!(Label { id, inbox, name, color, created_at, key });
+
+impl Label {
+    pub(crate) fn new(id: Uuid, inbox: Uuid, name: String, color: String, created_at: Timestamp) -> Self {
+        let mut label = Self { id, inbox, name: String::new(), color, created_at, key: String::new() };
+        label.rename(name);
+        label
+    }
+
+    pub(crate) fn rename(&mut self, name: String) {
+        self.key = format!("{}/{}", self.inbox, name.to_lowercase());
+        self.name = name;
+    }
+}
+
+impl table::Record for Label {
+    const NOUN: &'static str = "a label";
+    const PLURAL: &'static str = "labels";
+
+    /// The inbox.
+    type Group = Uuid;
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.key)
+    }
+
+    fn conflict(&self, holder: &Self) -> Problem {
+        let name = quoted(&holder.name);
+        Problem::validation(format!("`name` must be unique in the inbox; the label {} is {name}.", holder.id))
+    }
+
+    fn groups(&self) -> Vec<Uuid> {
+        vec![self.inbox]
+    }
+}
+
+view! {
+    pub(crate) OfThread of label: Label {
+        id: label.id,
+        name: label.name,
+        color: label.color,
+    }
+}
+
+view! {
+    pub(crate) Item of label: Label { ..OfThread, created_at: iso(label.created_at), }
+}

@@ -1,0 +1,249 @@
+//! Threads: the emails of one conversation.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::clock::saturating_add;
+use crate::model::inboxes::email::{Direction, InboxEmail};
+use crate::model::inboxes::label::{self, Label};
+use crate::store::size::{Size, heap_size, no_heap};
+use crate::store::table;
+use crate::wire::timestamp::iso;
+use crate::wire::words::words;
+
+/// The maximum number of emails in a thread; the next one starts another thread. It bounds the cost of every operation on a thread.
+pub(crate) const MAX_EMAILS: usize = 100;
+/// The maximum number of labels of a thread.
+pub(crate) const MAX_LABELS: usize = 50;
+/// The maximum number of participants in the index of subjects.
+const MAX_PARTICIPANTS: usize = 50;
+/// The number of characters of a subject that are compared.
+const MAX_SUBJECT: usize = 200;
+/// How long a thread stays in the trash.
+const TRASH_DURATION: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+words! {
+    /// A folder.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub(crate) enum Folder {
+        Inbox = "inbox",
+        Archive = "archive",
+        Spam = "spam",
+        Sent = "sent",
+        Trash = "trash",
+    }
+}
+
+no_heap!(Folder);
+
+/// A thread. Its addresses are those of the newest email.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Thread {
+    pub(crate) id: Uuid,
+    pub(crate) inbox: Uuid,
+    /// That of the first email.
+    pub(crate) subject: Option<String>,
+    pub(crate) from: String,
+    pub(crate) to: Vec<String>,
+    pub(crate) cc: Vec<String>,
+    pub(crate) bcc: Vec<String>,
+    /// Including deleted ones, which aren't shown.
+    pub(crate) labels: BTreeSet<Uuid>,
+    pub(crate) emails: usize,
+    pub(crate) drafts: usize,
+    pub(crate) has_attachment: bool,
+    pub(crate) read: bool,
+    pub(crate) folder: Folder,
+    /// The time of the newest email.
+    pub(crate) received_at: Timestamp,
+    pub(crate) trashed_at: Option<Timestamp>,
+    /// The subject for comparison.
+    normalized: String,
+    /// The addresses of the emails, in lower case.
+    participants: BTreeSet<String>,
+}
+
+heap_size!(Thread {
+    id,
+    inbox,
+    subject,
+    from,
+    to,
+    cc,
+    bcc,
+    labels,
+    emails,
+    drafts,
+    has_attachment,
+    read,
+    folder,
+    received_at,
+    trashed_at,
+    normalized,
+    participants,
+});
+
+/// How threads are found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Group {
+    Listed { inbox: Uuid, folder: Folder, read: bool },
+    Labeled { label: Uuid, folder: Folder, read: bool },
+    Subject { inbox: Uuid, subject: String, participant: String },
+}
+
+impl Size for Group {
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Listed { .. } | Self::Labeled { .. } => 0,
+            Self::Subject { subject, participant, .. } => subject.heap_size() + participant.heap_size(),
+        }
+    }
+}
+
+impl table::Record for Thread {
+    const NOUN: &'static str = "a thread";
+    const PLURAL: &'static str = "threads";
+
+    type Group = Group;
+
+    fn groups(&self) -> Vec<Group> {
+        let Self { inbox, folder, read, .. } = *self;
+        let mut groups = vec![Group::Listed { inbox, folder, read }];
+        groups.extend(self.labels.iter().map(|label| Group::Labeled { label: *label, folder, read }));
+        if !self.normalized.is_empty() {
+            let subject = |participant: &String| Group::Subject {
+                inbox,
+                subject: self.normalized.clone(),
+                participant: participant.clone(),
+            };
+            groups.extend(self.participants.iter().map(subject));
+        }
+        groups
+    }
+}
+
+impl Thread {
+    /// A thread without emails.
+    pub(crate) fn new(id: Uuid, email: &InboxEmail) -> Self {
+        Self {
+            id,
+            inbox: email.inbox,
+            subject: email.subject.clone(),
+            from: String::new(),
+            to: Vec::new(),
+            cc: Vec::new(),
+            bcc: Vec::new(),
+            labels: BTreeSet::new(),
+            emails: 0,
+            drafts: 0,
+            has_attachment: false,
+            read: true,
+            folder: match email.direction {
+                Direction::Inbound => Folder::Inbox,
+                Direction::Outbound => Folder::Sent,
+            },
+            received_at: email.received_at,
+            trashed_at: None,
+            normalized: normalized(email.subject.as_deref().unwrap_or_default()).1,
+            participants: BTreeSet::new(),
+        }
+    }
+
+    /// Adds an email. A received one marks the thread as unread, and returns it to the folder `inbox` unless it is spam.
+    pub(crate) fn add(&mut self, email: &InboxEmail) {
+        self.from.clone_from(&email.from);
+        self.to.clone_from(&email.to);
+        self.cc.clone_from(&email.cc);
+        self.bcc.clone_from(&email.bcc);
+        self.emails += 1;
+        self.has_attachment |= !email.attachments.is_empty();
+        self.received_at = email.received_at;
+        for address in email.addresses() {
+            if self.participants.len() < MAX_PARTICIPANTS {
+                self.participants.insert(address);
+            }
+        }
+        if email.direction == Direction::Inbound {
+            self.read = false;
+            if self.folder != Folder::Spam {
+                self.move_to(Folder::Inbox, email.received_at);
+            }
+        }
+    }
+
+    pub(crate) fn move_to(&mut self, folder: Folder, at: Timestamp) {
+        if folder != self.folder {
+            self.folder = folder;
+            self.trashed_at = (folder == Folder::Trash).then_some(at);
+        }
+    }
+
+    /// When it is deleted, if it is in the trash.
+    pub(crate) fn expires_at(&self) -> Option<Timestamp> {
+        self.trashed_at.map(|at| saturating_add(at, TRASH_DURATION))
+    }
+
+    /// Whether it counts among the unread threads of its inbox.
+    pub(crate) fn counts_as_unread(&self) -> bool {
+        !self.read && self.folder == Folder::Inbox
+    }
+}
+
+/// A thread as lists and events show it, with its labels.
+pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>]) -> Value {
+    json!({
+        "id": thread.id,
+        "subject": thread.subject,
+        "from": thread.from,
+        "to": thread.to,
+        "cc": thread.cc,
+        "bcc": thread.bcc,
+        "labels": labels.iter().map(|label| label::OfThread(label)).collect::<Vec<_>>(),
+        "email_count": thread.emails,
+        "has_attachment": thread.has_attachment,
+        "has_draft": thread.drafts > 0,
+        "read": thread.read,
+        "received_at": iso(thread.received_at),
+        "folder": thread.folder,
+    })
+}
+
+/// Whether a subject is that of a reply or a forwarded mail, and the subject without those prefixes, for comparison.
+pub(crate) fn normalized(subject: &str) -> (bool, String) {
+    const PREFIXES: [&str; 8] = ["re", "aw", "sv", "antw", "fw", "fwd", "wg", "tr"];
+    let (mut rest, mut is_answer) = (subject.trim(), false);
+    while let Some((prefix, after)) = rest.split_once(':') {
+        let prefix = prefix.trim_end();
+        if !PREFIXES.iter().any(|known| known.eq_ignore_ascii_case(prefix)) {
+            break;
+        }
+        (rest, is_answer) = (after.trim_start(), true);
+    }
+    let words: Vec<_> = rest.split_whitespace().collect();
+    (is_answer, words.join(" ").to_lowercase().chars().take(MAX_SUBJECT).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_answers_are_not_part_of_a_subject() {
+        for (subject, expected) in [
+            ("Invoice 7", (false, "invoice 7")),
+            ("Re: Invoice  7 ", (true, "invoice 7")),
+            ("RE: Fwd : AW: invoice 7", (true, "invoice 7")),
+            ("Regarding: invoice 7", (false, "regarding: invoice 7")),
+            ("Re:", (true, "")),
+            ("", (false, "")),
+        ] {
+            assert_eq!(normalized(subject), (expected.0, expected.1.to_owned()), "{subject}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Inboxes, in beta: the mail of an address in threads, with drafts and labels. (The module `crate::inbox` is the sandbox's page of mails.)
+//!
+//! The specification doesn't define them; these are the shapes of the public service, whose operations are in private beta and still
+//! change. A path names an inbox by its ID or its address. Emails that are sent with `POST /emails` don't appear in an inbox.
+
+pub(crate) mod agent;
+pub(crate) mod drafts;
+pub(crate) mod emails;
+mod input;
+pub(crate) mod labels;
+pub(crate) mod search;
+pub(crate) mod send;
+pub(crate) mod threads;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use uuid::Uuid;
+
+use self::input::{at_least_one, text_of};
+use crate::context::Context;
+use crate::delivery::inboxes::InboxService;
+use crate::model::email::recipients::Mailbox;
+use crate::model::inboxes::{Agent, Detail, Inbox};
+use crate::resources::contacts::read_email;
+use crate::resources::received::may_receive;
+use crate::store::table::{Record, Table};
+use crate::wire::answers::{self, Answer};
+use crate::wire::change::{Change, replace};
+use crate::wire::input::input;
+use crate::wire::paging::Mode;
+use crate::wire::problem::{Problem, json};
+use crate::wire::readers::boolean;
+
+/// The maximum length of an inbox's name, in characters.
+const MAX_NAME: usize = 64;
+/// The maximum length of the sender's name, in characters.
+const MAX_FROM_NAME: usize = 78;
+
+input! {
+    struct NewInbox(fields; requires "email_address") {
+        address: String = fields.required("email_address", read_email),
+        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
+        from_name: Option<String> = fields.optional("from_name", |field| text_of(field, 0, MAX_FROM_NAME)),
+        forwarding: Option<bool> = fields.optional("forwarding", boolean),
+    }
+}
+
+/// `POST /inboxes`. With `forwarding` another provider receives the mail, and forwards it to the `receiving_address`.
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let NewInbox { address, name, from_name, forwarding } = context.body(NewInbox::read)?;
+    let (id, now) = (context.state.next_id(), context.now());
+    let forwards = forwarding.unwrap_or(false);
+    if !forwards && !may_receive(context.state, &context.tenant, &address) {
+        return Err(Problem::validation(
+            "`email_address` must be of a domain that is verified for receiving, or `forwarding` must be true.",
+        ));
+    }
+    let domain = address.rsplit_once('@').and_then(|(_, domain)| context.tenant.domain(domain));
+    let inbox = Inbox {
+        id,
+        name: name.unwrap_or_else(|| address.clone()),
+        receiving_address: forwards.then(|| format!("{}@inbound.sandbox.invalid", id.simple())),
+        address,
+        domain: domain.map_or_else(|| context.state.next_id(), |domain| domain.id),
+        from_name: from_name.filter(|name| !name.is_empty()),
+        agent: Agent::default(),
+        unread: 0,
+        drafts: 0,
+        last_received: None,
+        created_at: now,
+        updated_at: now,
+    };
+    service(context).create(inbox)?;
+    Ok(answers::created("inbox", id))
+}
+
+/// `GET /inboxes`: 20 by default, as in mode A.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    context.list(&context.tenant.inboxes.inboxes, Mode::A)
+}
+
+/// `GET /inboxes/{inbox}`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &Detail(&*inbox(context)?)))
+}
+
+input! {
+    struct InboxPatch(fields) {
+        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
+        from_name: Change<String> = fields.patch("from_name", |field| text_of(field, 0, MAX_FROM_NAME)),
+    }
+}
+
+/// `PATCH /inboxes/{inbox}`: name and sender's name. `null` or an empty text removes the latter.
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = inbox(context)?.id;
+    let InboxPatch { name, from_name } = context.body(|fields| {
+        at_least_one(fields, &["name", "from_name"]);
+        InboxPatch::read(fields)
+    })?;
+    service(context).update(id, |inbox| {
+        replace(&mut inbox.name, name);
+        from_name.apply(&mut inbox.from_name);
+        inbox.from_name.take_if(|name| name.is_empty());
+    })?;
+    Ok(answers::reference("inbox", id))
+}
+
+/// `DELETE /inboxes/{inbox}`: also deletes its threads, drafts and labels. Its received and sent emails remain in their lists.
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = inbox(context)?.id;
+    service(context).delete(id);
+    Ok(answers::deleted("inbox", id))
+}
+
+fn service<'a>(context: &'a Context<'_>) -> InboxService<'a> {
+    InboxService { state: context.state, tenant: &context.tenant, at: context.now(), source: "api" }
+}
+
+/// Finds the inbox of the path.
+fn inbox(context: &Context<'_>) -> Result<Arc<Inbox>, Problem> {
+    context.tenant.inboxes.find(&context.parameter(0)).ok_or_else(Inbox::not_found)
+}
+
+/// Finds the record of a path parameter, if it belongs to the inbox.
+fn member<T: Record>(
+    context: &Context<'_>,
+    parameter: usize,
+    table: &Table<T>,
+    belongs: impl Fn(&T) -> bool,
+) -> Result<Arc<T>, Problem> {
+    let found = context.find_at(parameter, table)?;
+    if belongs(&found) { Ok(found) } else { Err(T::not_found()) }
+}
+
+/// The sender of emails from an inbox.
+fn sender(inbox: &Inbox) -> Result<Mailbox, Problem> {
+    let text = crate::model::received::mailbox(inbox.from_name.as_deref(), &inbox.address);
+    Mailbox::parse(&text).map_err(|reason| Problem::application(format!("The inbox's address {reason}.")))
+}
+
+/// Whether the address is the inbox's own.
+fn is_own(inbox: &Inbox, address: &str) -> bool {
+    let own = [Some(&inbox.address), inbox.receiving_address.as_ref()];
+    own.into_iter().flatten().any(|own| own.eq_ignore_ascii_case(address))
+}
+
+/// The response to a sent email.
+#[derive(serde::Serialize)]
+struct Accepted {
+    id: Uuid,
+}

@@ -1,0 +1,70 @@
+//! The settings of an inbox's agent. They are stored and returned; no agent acts.
+
+use http::StatusCode;
+
+use crate::context::Context;
+use crate::model::inboxes::{Action, AgentView, Inbox, Tone};
+use crate::resources::inboxes::inbox;
+use crate::resources::inboxes::input::at_least_one;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::change::{Change, replace};
+use crate::wire::fields::Field;
+use crate::wire::input::input;
+use crate::wire::problem::json;
+use crate::wire::problems::Checked;
+
+/// The maximum length of the instructions, in characters.
+const MAX_INSTRUCTIONS: usize = 4_000;
+
+input! {
+    struct AgentPatch(fields) {
+        instructions: Change<String> = fields.patch("instructions", instructions),
+        tone: Change<Tone> = fields.patch("tone", |field| field.one_of(Tone::WORDS)),
+        actions: Option<Vec<Action>> = fields.optional("actions", actions),
+    }
+}
+
+fn instructions(field: &Field<'_>) -> Checked<String> {
+    let text = field.text()?;
+    let found = text.chars().count();
+    if found > MAX_INSTRUCTIONS {
+        return Err(
+            field.reject(format_args!("must have at most {MAX_INSTRUCTIONS} characters; found {found}"))
+        );
+    }
+    Ok(text.into_owned())
+}
+
+/// Repeated actions count once.
+fn actions(field: &Field<'_>) -> Checked<Vec<Action>> {
+    let mut actions: Vec<Action> = Vec::new();
+    for action in field.items()?.read(|_, item| item.one_of(Action::WORDS))? {
+        if !actions.contains(&action) {
+            actions.push(action);
+        }
+    }
+    Ok(actions)
+}
+
+/// `GET /inboxes/{inbox}/agent`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &AgentView(&inbox(context)?.agent)))
+}
+
+/// `PATCH /inboxes/{inbox}/agent`: `actions` replaces all of them. It sends no event.
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = inbox(context)?.id;
+    let AgentPatch { instructions, tone, actions } = context.body(|fields| {
+        at_least_one(fields, &["instructions", "tone", "actions"]);
+        AgentPatch::read(fields)
+    })?;
+    let changed = context.tenant.inboxes.inboxes.try_change(id, |inbox| {
+        instructions.apply(&mut inbox.agent.instructions);
+        tone.apply(&mut inbox.agent.tone);
+        replace(&mut inbox.agent.actions, actions);
+        Ok(())
+    });
+    changed.ok_or_else(Inbox::not_found)??;
+    Ok(answers::reference("inbox_agent", id))
+}

@@ -1,0 +1,228 @@
+//! The drafts of an inbox.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::email::attachments::Attachment;
+use crate::model::email::recipients::{self, Mailbox};
+use crate::model::inboxes::Inbox;
+use crate::model::inboxes::draft::{Detail, Group, InboxDraft, Item, Progress};
+use crate::resources::inboxes::input::{at_least_one, text_of};
+use crate::resources::inboxes::send::{
+    Outgoing, Unsent, check_recipients, prefixed, read_attachments, read_headers, reply_recipients, respond,
+    send as send_email,
+};
+use crate::resources::inboxes::{inbox, member, service};
+use crate::state::quota::QuotaUsed;
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::change::Change;
+use crate::wire::fields::Fields;
+use crate::wire::input::input;
+use crate::wire::paging::{Mode, list};
+use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+use crate::wire::readers::{shared, uuid};
+
+/// The maximum length of a subject, in characters.
+const MAX_SUBJECT: usize = 2_000;
+
+/// The fields of a draft, one of which every request has.
+const FIELDS: &[&str] = &["to", "cc", "bcc", "subject", "text", "html", "attachments"];
+
+input! {
+    struct DraftPatch(fields) {
+        to: Change<Vec<Mailbox>> = fields.patch("to", recipients::read),
+        cc: Change<Vec<Mailbox>> = fields.patch("cc", recipients::read),
+        bcc: Change<Vec<Mailbox>> = fields.patch("bcc", recipients::read),
+        subject: Change<String> = fields.patch("subject", |field| text_of(field, 0, MAX_SUBJECT)),
+        html: Change<Arc<str>> = fields.patch("html", shared),
+        text: Change<Arc<str>> = fields.patch("text", shared),
+        attachments: Change<Vec<Attachment>> = fields.patch("attachments", read_attachments),
+        replies_to: Change<(Uuid, Uuid)> = replies_to(fields),
+    }
+}
+
+/// Reads `thread_id` and `reply_to_email_id`, which a draft has both or neither.
+fn replies_to(fields: &mut Fields<'_>) -> Checked<Change<(Uuid, Uuid)>> {
+    let (thread, email) = (fields.patch("thread_id", uuid), fields.patch("reply_to_email_id", uuid));
+    match (thread?, email?) {
+        (Change::Set(thread), Change::Set(email)) => Ok(Change::Set((thread, email))),
+        (Change::Keep, Change::Keep) => Ok(Change::Keep),
+        (Change::Clear | Change::Keep, Change::Clear | Change::Keep) => Ok(Change::Clear),
+        _ => Err(fields.report().wrong("`thread_id` and `reply_to_email_id` must be given together.")),
+    }
+}
+
+impl DraftPatch {
+    fn apply(self, context: &Context<'_>, draft: &mut InboxDraft) -> Result<(), Problem> {
+        let Self { to, cc, bcc, subject, html, text, attachments, replies_to } = self;
+        for (change, field) in [(to, &mut draft.to), (cc, &mut draft.cc), (bcc, &mut draft.bcc)] {
+            change.apply(field);
+            field.take_if(|list| list.is_empty());
+        }
+        subject.apply(&mut draft.subject);
+        // Either replaces the whole body.
+        if html != Change::Keep || text != Change::Keep {
+            (draft.html, draft.text) = (None, None);
+            html.apply(&mut draft.html);
+            text.apply(&mut draft.text);
+            draft.html.take_if(|body| body.is_empty());
+            draft.text.take_if(|body| body.is_empty());
+        }
+        let with_id = |file| (context.state.next_id(), file);
+        match attachments {
+            Change::Keep => {}
+            Change::Clear => draft.attachments.clear(),
+            Change::Set(files) => draft.attachments = files.into_iter().map(with_id).collect(),
+        }
+        replies_to.apply(&mut draft.replies_to);
+        check_recipients(draft.recipients())?;
+        let Some((thread, email)) = draft.replies_to else { return Ok(()) };
+        let tables = &context.tenant.inboxes;
+        if tables.threads.get(thread).is_none_or(|thread| thread.inbox != draft.inbox) {
+            return Err(Problem::validation(format!(
+                "`thread_id` must be the id of a thread of this inbox; there is no thread {thread}."
+            )));
+        }
+        if tables.emails.get(email).is_none_or(|email| email.thread != thread) {
+            return Err(Problem::validation(format!(
+                "`reply_to_email_id` must be the id of an email of the thread; there is no email {email}."
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// `GET /inboxes/{inbox}/drafts`: those that weren't sent, newest first, 20 by default as in mode A.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
+    let drafts = &context.tenant.inboxes.drafts;
+    Ok(list(&drafts.page_of(&window, [Group::Open(inbox)], |draft| draft.inbox == inbox)?.show(Item)))
+}
+
+/// `POST /inboxes/{inbox}/drafts`.
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let (inbox, id, now) = (inbox(context)?.id, context.state.next_id(), context.now());
+    let input = context.body(|fields| {
+        at_least_one(fields, FIELDS);
+        DraftPatch::read(fields)
+    })?;
+    let mut draft = InboxDraft {
+        id,
+        inbox,
+        replies_to: None,
+        to: None,
+        cc: None,
+        bcc: None,
+        subject: None,
+        html: None,
+        text: None,
+        attachments: Vec::new(),
+        progress: Progress::Open,
+        created_at: now,
+        updated_at: now,
+    };
+    input.apply(context, &mut draft)?;
+    if draft.is_blank() {
+        return Err(Problem::validation("A draft must have content; found none."));
+    }
+    service(context).create_draft(draft)?;
+    Ok(answers::created("inbox_draft", id))
+}
+
+/// `GET /inboxes/{inbox}/drafts/{draft_id}`. After it was sent, it has its `email_id`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &Detail(&*named(context)?)))
+}
+
+/// `PATCH /inboxes/{inbox}/drafts/{draft_id}`: `null` removes a value; `html` or `text` replaces the whole body.
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = named(context)?.id;
+    let input = context.body(|fields| {
+        at_least_one(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
+        DraftPatch::read(fields)
+    })?;
+    let mut changed = InboxDraft::clone(&*named(context)?);
+    input.apply(context, &mut changed)?;
+    changed.updated_at = context.now();
+    service(context).update_draft(changed)?;
+    Ok(answers::reference("inbox_draft", id))
+}
+
+/// `DELETE /inboxes/{inbox}/drafts/{draft_id}`. The email of a draft that was sent remains.
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = named(context)?.id;
+    service(context).delete_draft(id);
+    Ok(answers::deleted("inbox_draft", id))
+}
+
+/// `POST /inboxes/{inbox}/drafts/{draft_id}/send`, once. The body is optional. A draft that replies is sent to the sender of the email that
+/// it replies to, unless it has recipients.
+pub(crate) fn send(context: &Context<'_>) -> Answer {
+    let (inbox, id) = (inbox(context)?, named(context)?.id);
+    let headers = if context.request.body().is_empty() {
+        None
+    } else {
+        context.body(|fields| fields.optional("headers", read_headers))?
+    };
+    let drafts = &context.tenant.inboxes.drafts;
+    let claimed = drafts.try_change(id, |draft| {
+        draft.check_open()?;
+        draft.progress = Progress::Sending;
+        Ok(draft.clone())
+    });
+    let draft = claimed.ok_or_else(InboxDraft::not_found)??;
+    let sent = send_claimed(context, &inbox, draft, headers.unwrap_or_default());
+    match &sent {
+        Ok((email, _)) => service(context).finish_draft(id, *email),
+        Err(_) => {
+            drafts.change(id, |draft| draft.progress = Progress::Open);
+        }
+    }
+    respond(sent)
+}
+
+fn send_claimed(
+    context: &Context<'_>,
+    inbox: &Inbox,
+    draft: InboxDraft,
+    headers: Vec<(String, String)>,
+) -> Result<(Uuid, QuotaUsed), Unsent> {
+    let answers = draft.replies_to.and_then(|(_, email)| context.tenant.inboxes.emails.get(email));
+    let to = match (draft.to, &answers) {
+        (Some(to), _) => to,
+        (None, Some(original)) => reply_recipients(inbox, original)?,
+        (None, None) => {
+            return Err(Problem::validation("The draft needs an address in `to` to be sent.").into());
+        }
+    };
+    if draft.html.is_none() && draft.text.is_none() {
+        return Err(Problem::validation("The draft needs `html` or `text` to be sent.").into());
+    }
+    let subject = draft.subject.unwrap_or_else(|| match &answers {
+        Some(original) => prefixed("Re: ", original),
+        None => "(no subject)".to_owned(),
+    });
+    let email = Outgoing {
+        to,
+        cc: draft.cc.unwrap_or_default(),
+        bcc: draft.bcc.unwrap_or_default(),
+        subject,
+        html: draft.html,
+        text: draft.text,
+        attachments: draft.attachments.into_iter().map(|(_, file)| file).collect(),
+        headers,
+        answers,
+    };
+    send_email(context, inbox, email)
+}
+
+/// Finds the draft of the path.
+fn named(context: &Context<'_>) -> Result<Arc<InboxDraft>, Problem> {
+    let inbox = inbox(context)?.id;
+    member(context, 1, &context.tenant.inboxes.drafts, |draft| draft.inbox == inbox)
+}

@@ -1,0 +1,33 @@
+//! The emails of a thread.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use crate::context::Context;
+use crate::model::inboxes::email::{InboxEmail, Item};
+use crate::resources::inboxes::member;
+use crate::resources::inboxes::threads::named as thread;
+use crate::wire::answers::Answer;
+use crate::wire::paging::{Mode, list};
+use crate::wire::problem::{Problem, json};
+
+/// `GET /inboxes/{inbox}/threads/{thread_id}/emails`: oldest first, so that `after` leads to newer ones; 20 by default, as in mode A.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let (thread, window) = (thread(context)?, context.window(Mode::A)?);
+    // A thread has at most 100 emails.
+    let emails = context.tenant.inboxes.emails_of(thread.id);
+    let page = window.slice(&emails, |email| email.id)?;
+    Ok(list(&page.show(Item)))
+}
+
+/// `GET /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(json(StatusCode::OK, &Item(&*named(context)?)))
+}
+
+/// Finds the email of the path.
+pub(super) fn named(context: &Context<'_>) -> Result<Arc<InboxEmail>, Problem> {
+    let thread = thread(context)?.id;
+    member(context, 2, &context.tenant.inboxes.emails, |email| email.thread == thread)
+}

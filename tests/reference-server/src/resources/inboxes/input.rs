@@ -1,0 +1,37 @@
+//! Readers that the inputs of inboxes share.
+
+use crate::context::Context;
+use crate::wire::fields::{Field, Fields};
+use crate::wire::problems::Checked;
+
+/// Reads a text without control characters, of this many characters.
+pub(super) fn text_of(field: &Field<'_>, min: usize, max: usize) -> Checked<String> {
+    let line = field.line()?;
+    let found = line.chars().count();
+    if found > max || (min > 0 && line.trim().is_empty()) {
+        return Err(field.reject(format_args!("must have {min} to {max} characters; found {found}")));
+    }
+    Ok(line.into_owned())
+}
+
+/// Reports a body with none of these fields.
+pub(super) fn at_least_one(fields: &Fields<'_>, names: &[&str]) {
+    if !names.iter().any(|name| fields.has(name) || fields.has_null(name)) {
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        fields
+            .report()
+            .wrong(format_args!("The body must have at least one of {}; found none.", names.join(", ")));
+    }
+}
+
+/// The values of a query parameter, separated by commas or repeated; `None` if it is absent.
+pub(super) fn values(context: &Context<'_>, name: &str) -> Option<Vec<String>> {
+    let query = context.request.uri().query().unwrap_or_default();
+    let pairs = url::form_urlencoded::parse(query.as_bytes()).filter(|(found, _)| found == name);
+    let given: Vec<_> = pairs.map(|(_, values)| values.into_owned()).collect();
+    if given.is_empty() {
+        return None;
+    }
+    let values = given.iter().flat_map(|values| values.split(',')).map(str::trim);
+    Some(values.filter(|value| !value.is_empty()).map(str::to_owned).collect())
+}

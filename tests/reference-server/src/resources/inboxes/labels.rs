@@ -1,0 +1,107 @@
+//! The labels of an inbox.
+
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::model::inboxes::label::{Item, Label};
+use crate::resources::inboxes::input::{at_least_one, text_of};
+use crate::resources::inboxes::{inbox, member};
+use crate::store::table::Record as _;
+use crate::wire::answers::{self, Answer};
+use crate::wire::fields::Field;
+use crate::wire::input::input;
+use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+
+/// The maximum length of a name, in characters.
+const MAX_NAME: usize = 64;
+/// The maximum number of labels of an inbox: they are listed without pages.
+const MAX_LABELS: usize = 100;
+/// The color of a label without one. The public service chooses one at random.
+const COLOR: &str = "#6B7280";
+
+input! {
+    struct NewLabel(fields; requires "name") {
+        name: String = fields.required("name", |field| text_of(field, 1, MAX_NAME)),
+        color: Option<String> = fields.optional("color", color),
+    }
+}
+
+input! {
+    struct LabelPatch(fields) {
+        name: Option<String> = fields.optional("name", |field| text_of(field, 1, MAX_NAME)),
+        color: Option<String> = fields.optional("color", color),
+    }
+}
+
+/// Reads `#RRGGBB`, which is stored in upper case.
+fn color(field: &Field<'_>) -> Checked<String> {
+    field.parsed(|text| {
+        let digits = text.strip_prefix('#').unwrap_or_default();
+        let is_color = digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if is_color { Ok(text.to_ascii_uppercase()) } else { Err("must be a color like `#1A2B3C`") }
+    })
+}
+
+/// `GET /inboxes/{inbox}/labels`: all labels, oldest first.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let mut labels = context.tenant.inboxes.labels.members(&inbox(context)?.id);
+    labels.reverse();
+    Ok(list(labels.iter().map(|label| Item(label)).collect()))
+}
+
+/// A list without pages.
+pub(super) fn list<T: Serialize>(data: Vec<T>) -> http::Response<bytes::Bytes> {
+    #[derive(Serialize)]
+    struct Envelope<T> {
+        object: &'static str,
+        data: Vec<T>,
+    }
+    json(StatusCode::OK, &Envelope { object: "list", data })
+}
+
+/// `POST /inboxes/{inbox}/labels`: the name is unique in the inbox, ignoring case.
+pub(crate) fn create(context: &Context<'_>) -> Answer {
+    let (inbox, id) = (inbox(context)?, context.state.next_id());
+    let NewLabel { name, color } = context.body(NewLabel::read)?;
+    let labels = &context.tenant.inboxes.labels;
+    if labels.members(&inbox.id).len() >= MAX_LABELS {
+        return Err(Problem::validation(format!(
+            "An inbox has at most {MAX_LABELS} labels; delete some first."
+        )));
+    }
+    let color = color.unwrap_or_else(|| COLOR.to_owned());
+    labels.add(id, Label::new(id, inbox.id, name, color, context.now()))?;
+    Ok(answers::created("inbox_label", id))
+}
+
+/// `PATCH /inboxes/{inbox}/labels/{label_id}`.
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = named(context)?;
+    let LabelPatch { name, color } = context.body(|fields| {
+        at_least_one(fields, &["name", "color"]);
+        LabelPatch::read(fields)
+    })?;
+    let changed = context.tenant.inboxes.labels.try_change(id, |label| {
+        if let Some(name) = name {
+            label.rename(name);
+        }
+        label.color = color.unwrap_or_else(|| label.color.clone());
+        Ok(())
+    });
+    changed.ok_or_else(Label::not_found)??;
+    Ok(answers::reference("inbox_label", id))
+}
+
+/// `DELETE /inboxes/{inbox}/labels/{label_id}`: threads no longer show it. They aren't rewritten, so the cost is that of one record.
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = named(context)?;
+    context.tenant.inboxes.labels.remove(id);
+    Ok(answers::deleted("inbox_label", id))
+}
+
+fn named(context: &Context<'_>) -> Result<uuid::Uuid, Problem> {
+    let inbox = inbox(context)?.id;
+    Ok(member(context, 1, &context.tenant.inboxes.labels, |label| label.inbox == inbox)?.id)
+}

@@ -1,0 +1,391 @@
+//! Replies and forwards, and what they have in common with drafts that are sent.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::delivery;
+use crate::lock::lock;
+use crate::model::email::attachments::{self, Attachment, Content};
+use crate::model::email::bodies::Bodies;
+use crate::model::email::draft::{Draft, Origin};
+use crate::model::email::headers;
+use crate::model::email::recipients::{self, Mailbox};
+use crate::model::inboxes::Inbox;
+use crate::model::inboxes::email::{Direction, File, InboxEmail};
+use crate::model::received;
+use crate::resources::api_keys;
+use crate::resources::inboxes::emails::named;
+use crate::resources::inboxes::input::at_least_one;
+use crate::resources::inboxes::{Accepted, inbox, is_own, sender, service};
+use crate::state::quota::{self, QuotaExceeded, QuotaUsed};
+use crate::wire::answers::Answer;
+use crate::wire::escape::escaped;
+use crate::wire::fields::Field;
+use crate::wire::input::input;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{Problem, json};
+use crate::wire::problems::Checked;
+use crate::wire::readers::{boolean, line, shared};
+use crate::wire::timestamp::iso;
+
+/// The maximum number of addresses in `to`, `cc` and `bcc`.
+pub(super) const MAX_RECIPIENTS: usize = 50;
+/// The maximum number of attachments of a request.
+const MAX_ATTACHMENTS: usize = 10;
+/// The maximum size of all attachments, in bytes: 25 MB in its larger reading.
+const MAX_ATTACHED: usize = 25 << 20;
+/// Headers that the service sets itself.
+const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
+/// File types that can't be attached.
+const BLOCKED: &str = "adp app asp bas bat cer chm cmd com cpl crt csh der exe fxp gadget hlp hta inf ins isp its js jse ksh lib lnk \
+    mad maf mag mam maq mar mas mat mau mav maw mda mdb mde mdt mdw mdz msc msh msh1 msh2 mshxml msh1xml msh2xml msi msp mst ops pcd \
+    pif plg prf prg reg scf scr sct shb shs sys ps1 ps1xml ps2 ps2xml psc1 psc2 tmp url vb vbe vbs vps vsmacros vss vst vsw vxd ws \
+    wsc wsf wsh xnk";
+
+/// An email to be sent from an inbox.
+pub(super) struct Outgoing {
+    pub(super) to: Vec<Mailbox>,
+    pub(super) cc: Vec<Mailbox>,
+    pub(super) bcc: Vec<Mailbox>,
+    pub(super) subject: String,
+    pub(super) html: Option<Arc<str>>,
+    pub(super) text: Option<Arc<str>>,
+    pub(super) attachments: Vec<Attachment>,
+    pub(super) headers: Vec<(String, String)>,
+    /// The email that it answers.
+    pub(super) answers: Option<Arc<InboxEmail>>,
+}
+
+/// Why an email wasn't sent.
+pub(super) enum Unsent {
+    Problem(Problem),
+    Quota(QuotaExceeded),
+}
+
+impl From<Problem> for Unsent {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl Unsent {
+    pub(super) fn answer(self) -> Answer {
+        match self {
+            Self::Problem(problem) => Err(problem),
+            Self::Quota(exceeded) => Ok(exceeded.into_response()),
+        }
+    }
+}
+
+/// Sends an email and adds it to its thread. Returns its ID for `GET /emails/{email_id}`.
+pub(super) fn send(
+    context: &Context<'_>,
+    inbox: &Inbox,
+    email: Outgoing,
+) -> Result<(Uuid, QuotaUsed), Unsent> {
+    let Outgoing { to, cc, bcc, subject, html, text, attachments, mut headers, answers } = email;
+    check_recipients(to.len() + cc.len() + bcc.len())?;
+    check_attached(&attachments).map_err(Problem::validation)?;
+    attachments::check(&attachments).map_err(|(index, reason)| {
+        Problem::validation(format!("`attachments[{index}]` makes a mail that {}.", reason.text()))
+    })?;
+    headers.extend(answers.iter().flat_map(|answered| answered.answer_headers()));
+    let listed = |list: Vec<Mailbox>| Some(list).filter(|list| !list.is_empty());
+    let draft = Draft {
+        from: sender(inbox)?,
+        to,
+        cc: listed(cc),
+        bcc: listed(bcc),
+        reply_to: None,
+        subject,
+        bodies: match (html, text) {
+            (Some(html), None) => Bodies::of_html(html),
+            (html, text) => Bodies::given(html, text),
+        },
+        headers,
+        attachments,
+        tags: Arc::default(),
+        topic: None,
+        scheduled_at: None,
+        origin: Origin::default(),
+    };
+    api_keys::check_sender(context, &draft.from)?;
+    delivery::check_hosted(context.state, &draft)?;
+    let used =
+        quota::take(&context.state.settings, &context.tenant, draft.recipients().count(), context.now())
+            .map_err(Unsent::Quota)?;
+    let files = draft.attachments.iter().map(|file| File::of(context.state.next_id(), file)).collect();
+    let id = delivery::accept(context.state, &context.tenant, draft, context.now());
+    service(context).add_sent(inbox.id, answers.map(|answered| answered.thread), id, files);
+    Ok((id, used))
+}
+
+/// The response to a sent email.
+pub(super) fn accepted(id: Uuid, used: QuotaUsed) -> Response<Bytes> {
+    let mut response = json(StatusCode::OK, &Accepted { id });
+    used.announce(response.headers_mut());
+    response
+}
+
+pub(super) fn check_recipients(found: usize) -> Result<(), Problem> {
+    if found <= MAX_RECIPIENTS {
+        return Ok(());
+    }
+    Err(Problem::validation(format!(
+        "`to`, `cc` and `bcc` must have at most {MAX_RECIPIENTS} addresses in all; found {found}."
+    )))
+}
+
+fn check_attached(attachments: &[Attachment]) -> Result<(), String> {
+    let size: usize = attachments.iter().filter_map(|file| file.content.size()).sum();
+    if size > MAX_ATTACHED {
+        return Err(format!("`attachments` must have at most {MAX_ATTACHED} bytes in all; found {size}."));
+    }
+    Ok(())
+}
+
+/// Reads attachments: at most 10 of 25 MB in all, no blocked file types, and hosted files of other machines only.
+pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
+    let attachments = attachments::read(field)?;
+    let mut reported = Ok(());
+    let mut reject = |rule: String| reported = Err(field.report().wrong(rule));
+    let found = attachments.len();
+    if found > MAX_ATTACHMENTS {
+        reject(format!("`{}` must have at most {MAX_ATTACHMENTS} items; found {found}.", field.name()));
+    }
+    if let Err(rule) = check_attached(&attachments) {
+        reject(rule);
+    }
+    for (index, file) in attachments.iter().enumerate() {
+        let name = format!("`{}[{index}]", field.name());
+        let ending = file.filename.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        if ending.is_some_and(|ending| BLOCKED.split_whitespace().any(|blocked| blocked == ending)) {
+            let found = quoted(&file.filename);
+            reject(format!("{name}.filename` must not be of a blocked file type; found {found}."));
+        }
+        if let Content::Hosted(url) = &file.content
+            && is_local(url)
+        {
+            reject(format!("{name}.path` must not be on this machine; found {}.", quoted(url.as_str())));
+        }
+    }
+    reported.map(|()| attachments)
+}
+
+fn is_local(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")
+        }
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback() || ip.is_unspecified(),
+        Some(url::Host::Ipv6(ip)) => {
+            let mapped = ip.to_ipv4_mapped().is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
+            ip.is_loopback() || ip.is_unspecified() || mapped
+        }
+        None => true,
+    }
+}
+
+/// Reads custom headers, without those that the service sets for threads.
+pub(super) fn read_headers(field: &Field<'_>) -> Checked<Vec<(String, String)>> {
+    let headers = headers::read(field, false)?;
+    let refused = |name: &str| REFUSED_HEADERS.iter().any(|refused| refused.eq_ignore_ascii_case(name));
+    match headers.iter().find(|(name, _)| refused(name)) {
+        Some((name, _)) => Err(field.reject(format_args!(
+            "must not have `In-Reply-To`, `References` or `Reply-To`, which the service sets; found {}",
+            quoted(name)
+        ))),
+        None => Ok(headers),
+    }
+}
+
+/// A body with content.
+fn filled(body: Option<Arc<str>>) -> Option<Arc<str>> {
+    body.filter(|body| !body.is_empty())
+}
+
+input! {
+    struct Reply(fields) {
+        html: Option<Arc<str>> = fields.optional("html", shared),
+        text: Option<Arc<str>> = fields.optional("text", shared),
+        cc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "cc"),
+        bcc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "bcc"),
+        subject: Option<String> = fields.optional("subject", line),
+        reply_all: Option<bool> = fields.optional("reply_all", boolean),
+        attachments: Option<Vec<Attachment>> = fields.optional("attachments", read_attachments),
+        headers: Option<Vec<(String, String)>> = fields.optional("headers", read_headers),
+    }
+}
+
+/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/reply`: to `Reply-To`, else to the sender; to an email that was sent, to its
+/// recipients again. The original isn't quoted.
+pub(crate) fn reply(context: &Context<'_>) -> Answer {
+    let (inbox, original) = (inbox(context)?, named(context)?);
+    let input = context.body(|fields| {
+        at_least_one(fields, &["html", "text"]);
+        Reply::read(fields)
+    })?;
+    let (html, text) = (filled(input.html), filled(input.text));
+    if html.is_none() && text.is_none() {
+        return Err(Problem::validation("`html` or `text` must have content; found none."));
+    }
+    let to = reply_recipients(&inbox, &original)?;
+    let mut cc = input.cc.unwrap_or_default();
+    if input.reply_all.unwrap_or(false) {
+        let others = original.to.iter().chain(&original.cc).filter_map(|text| Mailbox::parse(text).ok());
+        for other in others.filter(|other| !is_own(&inbox, &other.address)) {
+            let same = |known: &Mailbox| known.address.eq_ignore_ascii_case(&other.address);
+            if !to.iter().chain(&cc).any(same) {
+                cc.push(other);
+            }
+        }
+    }
+    let email = Outgoing {
+        to,
+        cc,
+        bcc: input.bcc.unwrap_or_default(),
+        subject: input.subject.unwrap_or_else(|| prefixed("Re: ", &original)),
+        html,
+        text,
+        attachments: input.attachments.unwrap_or_default(),
+        headers: input.headers.unwrap_or_default(),
+        answers: Some(original),
+    };
+    respond(send(context, &inbox, email))
+}
+
+pub(super) fn respond(sent: Result<(Uuid, QuotaUsed), Unsent>) -> Answer {
+    sent.map_or_else(Unsent::answer, |(id, used)| Ok(accepted(id, used)))
+}
+
+/// The recipients of a reply to this email.
+pub(super) fn reply_recipients(inbox: &Inbox, original: &InboxEmail) -> Result<Vec<Mailbox>, Problem> {
+    let texts = match original.direction {
+        Direction::Outbound => original.to.clone(),
+        Direction::Inbound if original.reply_to.is_empty() => vec![original.from.clone()],
+        Direction::Inbound => original.reply_to.clone(),
+    };
+    let to: Vec<_> = texts
+        .iter()
+        .filter_map(|text| Mailbox::parse(text).ok())
+        .filter(|one| original.direction == Direction::Outbound || !is_own(inbox, &one.address))
+        .collect();
+    if to.is_empty() {
+        return Err(Problem::validation("The email has no address that a reply could be sent to."));
+    }
+    Ok(to)
+}
+
+/// The subject of an answer. One that has the prefix keeps it.
+pub(super) fn prefixed(prefix: &str, original: &InboxEmail) -> String {
+    let subject = original.subject.as_deref().unwrap_or("(no subject)");
+    let has_prefix =
+        subject.get(..prefix.len() - 1).is_some_and(|start| start.eq_ignore_ascii_case(prefix.trim_end()));
+    if has_prefix { subject.to_owned() } else { format!("{prefix}{subject}") }
+}
+
+input! {
+    struct Forward(fields; requires "to") {
+        to: Vec<Mailbox> = fields.required("to", recipients::read_to),
+        cc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "cc"),
+        bcc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "bcc"),
+        html: Option<Arc<str>> = fields.optional("html", shared),
+        text: Option<Arc<str>> = fields.optional("text", shared),
+        subject: Option<String> = fields.optional("subject", line),
+        attachments: Option<Vec<Attachment>> = fields.optional("attachments", read_attachments),
+        headers: Option<Vec<(String, String)>> = fields.optional("headers", read_headers),
+    }
+}
+
+/// `POST /inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/forward`: `html` and `text` come before the original, whose attachments are
+/// sent with it as long as the service has them.
+pub(crate) fn forward(context: &Context<'_>) -> Answer {
+    let (inbox, original) = (inbox(context)?, named(context)?);
+    let input = context.body(Forward::read)?;
+    let (html, text) = (filled(input.html), filled(input.text));
+    let mut attachments = original_files(context, &original)?;
+    attachments.extend(input.attachments.unwrap_or_default());
+    let email = Outgoing {
+        to: input.to,
+        cc: input.cc.unwrap_or_default(),
+        bcc: input.bcc.unwrap_or_default(),
+        subject: input.subject.unwrap_or_else(|| prefixed("Fwd: ", &original)),
+        html: forwarded_html(html.as_deref(), text.as_deref(), &original),
+        text: Some(forwarded_text(text.as_deref(), html.as_deref(), &original)),
+        attachments,
+        headers: input.headers.unwrap_or_default(),
+        answers: Some(original),
+    };
+    respond(send(context, &inbox, email))
+}
+
+/// The header lines of the original.
+fn original_lines(original: &InboxEmail) -> Vec<String> {
+    let mut lines = vec![
+        "---------- Forwarded message ---------".to_owned(),
+        format!("From: {}", original.from),
+        format!("Date: {}", iso(original.received_at)),
+        format!("Subject: {}", original.subject.as_deref().unwrap_or("(no subject)")),
+        format!("To: {}", original.to.join(", ")),
+    ];
+    if !original.cc.is_empty() {
+        lines.push(format!("Cc: {}", original.cc.join(", ")));
+    }
+    lines
+}
+
+fn forwarded_text(text: Option<&str>, html: Option<&str>, original: &InboxEmail) -> Arc<str> {
+    let note = text.map(str::to_owned).or_else(|| html.map(crate::content::text::derive)).unwrap_or_default();
+    let gap = if note.is_empty() { "" } else { "\n\n" };
+    let (lines, body) = (original_lines(original).join("\n"), original.searched_text());
+    format!("{note}{gap}{lines}\n\n{body}").into()
+}
+
+/// HTML, if the caller or the original has any.
+fn forwarded_html(html: Option<&str>, text: Option<&str>, original: &InboxEmail) -> Option<Arc<str>> {
+    if html.is_none() && original.html.is_none() {
+        return None;
+    }
+    let plain = |text: &str| format!("<div style=\"white-space: pre-wrap\">{}</div>", escaped(text));
+    let note = html.map(str::to_owned).or_else(|| text.map(plain)).unwrap_or_default();
+    let lines: Vec<_> = original_lines(original).iter().map(|line| escaped(line)).collect();
+    let body = original.html.as_deref().map_or_else(|| plain(original.searched_text()), str::to_owned);
+    Some(format!("{note}<div>{}</div><br>{body}", lines.join("<br>")).into())
+}
+
+/// The attachments of the original, unless the received or sent email was evicted.
+fn original_files(context: &Context<'_>, original: &InboxEmail) -> Result<Vec<Attachment>, Problem> {
+    if original.attachments.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(received) = original.received {
+        let Some(email) = lock(&context.tenant.received).get(received).cloned() else {
+            return Ok(Vec::new());
+        };
+        let files = received::contents(&email.raw)
+            .map_err(|reason| Problem::validation(format!("The email {}.", reason.text())))?;
+        return Ok(files.into_iter().map(|(file, content)| attached(file, content)).collect());
+    }
+    let sent = lock(&context.tenant.emails).get(original.id).and_then(|email| email.captured());
+    let mail = sent.and_then(|id| lock(&context.tenant.captured).get(id).cloned());
+    Ok(mail.map(|mail| mail.files().to_vec()).unwrap_or_default())
+}
+
+fn attached(file: received::Attachment, content: Bytes) -> Attachment {
+    let fits = |text: &String| {
+        text.len() < 200 && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>".contains(&byte))
+    };
+    Attachment {
+        filename: file.filename,
+        content_type: Some(file.content_type)
+            .filter(fits)
+            .unwrap_or_else(|| "application/octet-stream".to_owned()),
+        content_id: file.content_id.filter(fits),
+        content: Content::Bytes(content),
+    }
+}

@@ -1,0 +1,164 @@
+//! The threads of an inbox.
+
+pub(crate) mod labels;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::inboxes::email;
+use crate::model::inboxes::label::{Label, OfThread};
+use crate::model::inboxes::thread::{Folder, Group, Thread, item};
+use crate::resources::inboxes::input::{at_least_one, values};
+use crate::resources::inboxes::{inbox, member, service};
+use crate::store::table::Record as _;
+use crate::wire::answers::{Answer, Deletion};
+use crate::wire::input::input;
+use crate::wire::paging::{Mode, list, quoted};
+use crate::wire::problem::{Problem, json as respond};
+use crate::wire::readers::boolean;
+
+/// The maximum number of labels in a filter.
+const MAX_LABELS: usize = 50;
+
+/// `GET /inboxes/{inbox}/threads`: most recently active first, 20 by default as in mode A.
+pub(crate) fn index(context: &Context<'_>) -> Answer {
+    let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
+    let threads = &context.tenant.inboxes.threads;
+    let page = threads.page_of(&window, selection(context, inbox)?, |thread| thread.inbox == inbox)?;
+    Ok(list(&page.map(|thread| shown(context, &thread))))
+}
+
+/// A thread as lists show it.
+pub(super) fn shown(context: &Context<'_>, thread: &Thread) -> Value {
+    item(thread, &service(context).labels_of(thread))
+}
+
+/// The groups of threads that the query selects: by folders, labels (any of them) and whether they are read.
+pub(super) fn selection(context: &Context<'_>, inbox: Uuid) -> Result<Vec<Group>, Problem> {
+    let labels = values(context, "labels").map(|ids| labels(context, inbox, &ids)).transpose()?;
+    let folders = match values(context, "folders") {
+        Some(words) => words.iter().map(|word| folder(word)).collect::<Result<Vec<_>, _>>()?,
+        None if labels.is_some() => vec![Folder::Inbox, Folder::Archive, Folder::Sent],
+        None => vec![Folder::Inbox],
+    };
+    let read = match context.query("read").as_deref() {
+        None => vec![false, true],
+        Some(word) => vec![flag("read", word)?],
+    };
+    let groups = folders.into_iter().flat_map(|folder| {
+        let (read, labels) = (read.clone(), &labels);
+        read.into_iter().flat_map(move |read| match labels {
+            None => vec![Group::Listed { inbox, folder, read }],
+            Some(ids) => ids.iter().map(|id| Group::Labeled { label: *id, folder, read }).collect(),
+        })
+    });
+    Ok(groups.collect())
+}
+
+fn labels(context: &Context<'_>, inbox: Uuid, ids: &[String]) -> Result<Vec<Uuid>, Problem> {
+    if ids.len() > MAX_LABELS {
+        let found = ids.len();
+        return Err(Problem::validation(format!(
+            "`labels` must have at most {MAX_LABELS} ids; found {found}."
+        )));
+    }
+    ids.iter().map(|id| label(context, inbox, id).map(|label| label.id)).collect()
+}
+
+/// Finds a label of an inbox by the text of its ID.
+fn label(context: &Context<'_>, inbox: Uuid, id: &str) -> Result<Arc<Label>, Problem> {
+    let found = Uuid::try_parse(id).ok().and_then(|id| context.tenant.inboxes.labels.get(id));
+    found.filter(|label| label.inbox == inbox).ok_or_else(Label::not_found)
+}
+
+fn folder(word: &str) -> Result<Folder, Problem> {
+    Folder::WORDS.iter().find(|(known, _)| *known == word).map(|(_, folder)| *folder).ok_or_else(|| {
+        let found = quoted(word);
+        Problem::validation(format!(
+            "`folders` must be one or more of `inbox`, `archive`, `spam`, `sent`, `trash`; found {found}."
+        ))
+    })
+}
+
+/// A query parameter that is `true` or `false`.
+pub(super) fn flag(name: &str, word: &str) -> Result<bool, Problem> {
+    let found =
+        || Problem::validation(format!("`{name}` must be `true` or `false`; found {}.", quoted(word)));
+    word.parse().map_err(|_| found())
+}
+
+/// `GET /inboxes/{inbox}/threads/{thread_id}`.
+pub(crate) fn show(context: &Context<'_>) -> Answer {
+    Ok(detail(context, &*named(context)?))
+}
+
+fn detail(context: &Context<'_>, thread: &Thread) -> http::Response<bytes::Bytes> {
+    let labels = service(context).labels_of(thread);
+    let labels: Vec<_> = labels.iter().map(|label| OfThread(label)).collect();
+    respond(
+        StatusCode::OK,
+        &json!({
+            "object": "inbox_thread",
+            "id": thread.id,
+            "subject": thread.subject,
+            "folder": thread.folder,
+            "labels": labels,
+            "read": thread.read,
+        }),
+    )
+}
+
+/// The folders that a thread can be moved to.
+const TARGETS: &[(&str, Folder)] = &[
+    ("inbox", Folder::Inbox),
+    ("archive", Folder::Archive),
+    ("spam", Folder::Spam),
+    ("trash", Folder::Trash),
+];
+
+input! {
+    struct ThreadPatch(fields) {
+        read: Option<bool> = fields.optional("read", boolean),
+        folder: Option<Folder> = fields.optional("folder", |field| field.one_of(TARGETS)),
+    }
+}
+
+/// `PATCH /inboxes/{inbox}/threads/{thread_id}`: `read` applies to all received emails of the thread, too.
+pub(crate) fn update(context: &Context<'_>) -> Answer {
+    let id = named(context)?.id;
+    let ThreadPatch { read, folder } = context.body(|fields| {
+        at_least_one(fields, &["read", "folder"]);
+        ThreadPatch::read(fields)
+    })?;
+    let changed = service(context).change_thread(id, |thread| {
+        thread.read = read.unwrap_or(thread.read);
+        thread.move_to(folder.unwrap_or(thread.folder), context.now());
+    });
+    let (_, thread) = changed.ok_or_else(Thread::not_found)?;
+    if let Some(read) = read {
+        let mark = |email: &mut email::InboxEmail| email.read = read || email.received.is_none();
+        context.tenant.inboxes.emails.change_all(&email::Group::Thread(id), |email| email.id, mark);
+    }
+    Ok(detail(context, &thread))
+}
+
+/// `DELETE /inboxes/{inbox}/threads/{thread_id}`: moves it to the trash, from which it is deleted after 30 days. `deleted` is false if it
+/// was there already.
+pub(crate) fn delete(context: &Context<'_>) -> Answer {
+    let id = named(context)?.id;
+    let changed = service(context).change_thread(id, |thread| thread.move_to(Folder::Trash, context.now()));
+    let (before, _) = changed.ok_or_else(Thread::not_found)?;
+    let deletion = Deletion::of("inbox_thread", id);
+    let was_there = before.folder == Folder::Trash;
+    Ok(respond(StatusCode::OK, &if was_there { deletion.not_done() } else { deletion }))
+}
+
+/// Finds the thread of the path.
+pub(super) fn named(context: &Context<'_>) -> Result<Arc<Thread>, Problem> {
+    let inbox = inbox(context)?.id;
+    member(context, 1, &context.tenant.inboxes.threads, |thread| thread.inbox == inbox)
+}

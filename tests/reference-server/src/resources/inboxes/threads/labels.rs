@@ -1,0 +1,79 @@
+//! The labels of a thread.
+
+use std::collections::BTreeSet;
+
+use uuid::Uuid;
+
+use crate::context::Context;
+use crate::model::inboxes::label::{Label, OfThread};
+use crate::model::inboxes::thread::{MAX_LABELS, Thread};
+use crate::resources::inboxes::labels::list;
+use crate::resources::inboxes::threads::named;
+use crate::resources::inboxes::{inbox, member, service};
+use crate::store::table::Record as _;
+use crate::wire::answers::Answer;
+use crate::wire::fields::Field;
+use crate::wire::problem::Problem;
+use crate::wire::problems::Checked;
+
+/// The maximum number of labels in a request.
+const MAX_GIVEN: usize = 10;
+
+/// `POST /inboxes/{inbox}/threads/{thread_id}/labels`: adds 1 to 10 labels.
+pub(crate) fn add(context: &Context<'_>) -> Answer {
+    let given = read(context, 1)?;
+    change(context, |labels| labels.extend(&given))
+}
+
+/// `PUT /inboxes/{inbox}/threads/{thread_id}/labels`: replaces all labels; with an empty array it removes them.
+pub(crate) fn replace(context: &Context<'_>) -> Answer {
+    let given = read(context, 0)?;
+    change(context, |labels| *labels = given)
+}
+
+/// `DELETE /inboxes/{inbox}/threads/{thread_id}/labels/{label_id}`.
+pub(crate) fn remove(context: &Context<'_>) -> Answer {
+    let inbox = inbox(context)?.id;
+    let label = member(context, 2, &context.tenant.inboxes.labels, |label| label.inbox == inbox)?.id;
+    if !named(context)?.labels.contains(&label) {
+        return Err(Label::not_found());
+    }
+    change(context, |labels| {
+        labels.remove(&label);
+    })
+}
+
+fn read(context: &Context<'_>, min: usize) -> Result<BTreeSet<Uuid>, Problem> {
+    let inbox = named(context)?.inbox;
+    let tables = &context.tenant.inboxes;
+    let label = |field: &Field<'_>| -> Checked<Uuid> {
+        let id = tables.labels.read_uuid(field)?;
+        let is_own = tables.labels.get(id).is_some_and(|label| label.inbox == inbox);
+        if is_own { Ok(id) } else { Err(field.reject("must be the id of a label of this inbox")) }
+    };
+    context.body(|fields| {
+        fields.required("labels", |field| {
+            let items = field.items()?;
+            if !(min..=MAX_GIVEN).contains(&items.len()) {
+                let found = items.len();
+                return Err(field.reject(format_args!("must have {min} to {MAX_GIVEN} ids; found {found}")));
+            }
+            Ok(items.read(|_, item| label(item))?.into_iter().collect())
+        })
+    })
+}
+
+fn change(context: &Context<'_>, change: impl FnOnce(&mut BTreeSet<Uuid>)) -> Answer {
+    let thread = named(context)?;
+    let tables = &context.tenant.inboxes;
+    // Labels that were deleted meanwhile aren't kept.
+    let mut labels: BTreeSet<_> = tables.labels_of(&thread.labels).iter().map(|label| label.id).collect();
+    change(&mut labels);
+    if labels.len() > MAX_LABELS {
+        return Err(Problem::validation(format!("A thread has at most {MAX_LABELS} labels.")));
+    }
+    let changed = service(context).change_thread(thread.id, |thread| thread.labels = labels);
+    let (_, thread) = changed.ok_or_else(Thread::not_found)?;
+    let labels = tables.labels_of(&thread.labels);
+    Ok(list(labels.iter().map(|label| OfThread(label)).collect()))
+}

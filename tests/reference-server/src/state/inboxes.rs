@@ -1,0 +1,63 @@
+//! The inboxes of a tenant, with their labels, threads, emails and drafts.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::model::inboxes::Inbox;
+use crate::model::inboxes::draft::InboxDraft;
+use crate::model::inboxes::email::{self, InboxEmail};
+use crate::model::inboxes::label::Label;
+use crate::model::inboxes::thread::Thread;
+use crate::store::budget::Budget;
+use crate::store::table::{Table, lower_case};
+
+/// The tables of inboxes.
+#[derive(Debug)]
+pub(crate) struct InboxTables {
+    pub(crate) inboxes: Table<Inbox>,
+    pub(crate) labels: Table<Label>,
+    /// In the order of their newest emails: a thread moves to the end when it gets one.
+    pub(crate) threads: Table<Thread>,
+    pub(crate) emails: Table<InboxEmail>,
+    pub(crate) drafts: Table<InboxDraft>,
+}
+
+impl InboxTables {
+    pub(crate) fn new(max_records: usize, budget: &Arc<Budget>) -> Self {
+        Self {
+            inboxes: Table::new(max_records, budget),
+            labels: Table::new(max_records, budget),
+            threads: Table::new(max_records, budget),
+            emails: Table::new(max_records, budget),
+            drafts: Table::new(max_records, budget),
+        }
+    }
+
+    /// Finds an inbox by its ID or its address.
+    pub(crate) fn find(&self, id_or_address: &str) -> Option<Arc<Inbox>> {
+        match Uuid::try_parse(id_or_address) {
+            Ok(id) => self.inboxes.get(id),
+            Err(_) => self.inboxes.by_key(id_or_address),
+        }
+    }
+
+    /// Finds the inbox that receives the mail for an address.
+    pub(crate) fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
+        self.inboxes.by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
+    }
+
+    /// The labels with these IDs, without deleted ones.
+    pub(crate) fn labels_of(&self, ids: &BTreeSet<Uuid>) -> Vec<Arc<Label>> {
+        let labels = self.labels.lock();
+        ids.iter().filter_map(|id| labels.get(*id).cloned()).collect()
+    }
+
+    /// The emails of a thread, oldest first.
+    pub(crate) fn emails_of(&self, thread: Uuid) -> Vec<Arc<InboxEmail>> {
+        let mut emails = self.emails.members(&email::Group::Thread(thread));
+        emails.reverse();
+        emails
+    }
+}

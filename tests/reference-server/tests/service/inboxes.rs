@@ -1,0 +1,266 @@
+//! Inboxes of the public API, in beta: threads, replies, drafts, labels, search.
+
+#[path = "inboxes/drafts.rs"]
+mod drafts;
+#[path = "inboxes/sending.rs"]
+mod sending;
+#[path = "inboxes/threads.rs"]
+mod threads;
+
+use http::Method;
+use posthaste_reference_server::{Posted, Settings};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, KEY, Sandbox};
+
+pub(crate) const ADDRESS: &str = "support@acme.test";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+/// A sandbox with beta operations and an inbox; returns the path of the inbox.
+pub(crate) fn with_inbox() -> (Sandbox, String) {
+    let sandbox = Sandbox::with(&Settings { beta: true, seed: Some(7), ..Settings::default() });
+    let id = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS, "name": "Support" }));
+    (sandbox, format!("/inboxes/{id}"))
+}
+
+pub(crate) fn created(sandbox: &Sandbox, path: &str, body: &Value) -> String {
+    let answer = sandbox.post(path, body);
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    id_of(&answer.json())
+}
+
+fn id_of(value: &Value) -> String {
+    value["id"].as_str().unwrap().to_owned()
+}
+
+fn patch(sandbox: &Sandbox, path: &str, body: &Value) -> Answer {
+    sandbox.ask(Method::PATCH, path).json(body)
+}
+
+fn delete(sandbox: &Sandbox, path: &str) -> Answer {
+    sandbox.ask(Method::DELETE, path).send("")
+}
+
+/// Receives a mail with these header lines; returns nothing, since the inbox gives it an ID of its own.
+pub(crate) fn receive(sandbox: &Sandbox, headers: &[&str], text: &str) {
+    let mail = format!("{}\r\n\r\n{text}\r\n", headers.join("\r\n"));
+    sandbox.service.receive(KEY, &[ADDRESS], mail).unwrap();
+}
+
+fn receive_from(sandbox: &Sandbox, from: &str, subject: &str, text: &str) {
+    let (from, to) = (format!("From: {from}"), format!("To: {ADDRESS}"));
+    let id = format!("Message-ID: <{}.{}@example.com>", subject.len(), text.len());
+    receive(sandbox, &[&from, &to, &format!("Subject: {subject}"), &id], text);
+}
+
+/// The items of a list.
+pub(crate) fn items(sandbox: &Sandbox, path: &str) -> Vec<Value> {
+    let answer = sandbox.get(path);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()["data"].as_array().unwrap().clone()
+}
+
+/// One field of the items of a list.
+fn column(sandbox: &Sandbox, path: &str, field: &str) -> Vec<Value> {
+    items(sandbox, path).into_iter().map(|mut item| item[field].take()).collect()
+}
+
+fn subjects(sandbox: &Sandbox, path: &str) -> Vec<String> {
+    column(sandbox, path, "subject").iter().map(|subject| subject.as_str().unwrap().to_owned()).collect()
+}
+
+fn refused(answer: &Answer, status: u16, name: &str, part: &str) {
+    assert_eq!((answer.status.as_u16(), answer.name()), (status, name.to_owned()), "{}", answer.text());
+    assert!(answer.text().contains(part), "{part}: {}", answer.text());
+}
+
+/// Subscribes a webhook to all events of inboxes.
+fn subscribe(sandbox: &Sandbox) {
+    let kinds = [
+        "created",
+        "updated",
+        "deleted",
+        "thread.created",
+        "thread.folder.updated",
+        "thread.labels.updated",
+        "email.received",
+        "email.sent",
+        "draft.created",
+        "draft.updated",
+        "draft.sent",
+        "draft.deleted",
+    ];
+    let events: Vec<_> = kinds.iter().map(|kind| format!("inbox.{kind}")).collect();
+    let hook = json!({ "endpoint": "http://127.0.0.1:9/hook", "events": events });
+    assert_eq!(sandbox.post("/webhooks", &hook).status, 201);
+}
+
+/// The events that were delivered since the last call.
+fn events(sandbox: &Sandbox) -> Vec<(String, Value)> {
+    let mut events = Vec::new();
+    while let Some(post) = sandbox.service.next_post() {
+        let mut event: Value = serde_json::from_slice(&post.body).unwrap();
+        events.push((event["type"].as_str().unwrap().to_owned(), event["data"].take()));
+        sandbox.service.finish_post(post, Posted { status: Some(200), response: String::new() });
+    }
+    events
+}
+
+fn kinds(events: &[(String, Value)]) -> Vec<&str> {
+    events.iter().map(|(kind, _)| kind.as_str()).collect()
+}
+
+#[test]
+fn without_beta_every_operation_of_inboxes_says_how_to_enable_it() {
+    let sandbox = Sandbox::new();
+    let routes =
+        posthaste_reference_server::Service::routes().filter(|(_, path)| path.starts_with("/inboxes"));
+    let routes: Vec<_> = routes.collect();
+    assert_eq!(routes.len(), 29);
+    for (method, path) in routes {
+        let answer = sandbox.ask(method.clone(), path.replace(['{', '}'], "x")).json(&json!({}));
+        refused(&answer, 404, "beta_disabled", "is in beta");
+        assert!(answer.message().contains("`--beta`"), "{method} {path}");
+    }
+}
+
+#[test]
+fn an_inbox_is_created_changed_and_named_by_id_or_address() {
+    let (sandbox, inbox) = with_inbox();
+    let id = inbox.rsplit('/').next().unwrap();
+    let mut shown = sandbox.get("/inboxes/SUPPORT%40acme.test").json();
+    assert_eq!(shown["domain_id"].take().as_str().unwrap().len(), 36);
+    let noon = "2026-03-02T12:00:00.000Z";
+    let expected = json!({ "object": "inbox", "id": id, "name": "Support", "email_address": ADDRESS, "domain_id": null,
+        "receiving_address": null, "from_name": null, "unread": 0, "drafts": 0, "last_received": null,
+        "created_at": noon, "updated_at": noon });
+    assert_eq!(shown, expected);
+    sandbox.advance(60);
+    let changed = patch(&sandbox, &inbox, &json!({ "name": "Help", "from_name": "Acme Support" }));
+    assert_eq!(changed.json(), json!({ "object": "inbox", "id": id }));
+    let item = items(&sandbox, "/inboxes").remove(0);
+    assert_eq!((&item["name"], &item["from_name"]), (&json!("Help"), &json!("Acme Support")));
+    assert_eq!(item["updated_at"], "2026-03-02T12:01:00.000Z");
+    assert!(item.get("drafts").is_none(), "a list item is short");
+    assert_eq!(patch(&sandbox, &inbox, &json!({ "from_name": null })).status, 200);
+    assert_eq!(sandbox.get(&inbox).json()["from_name"], Value::Null);
+    let gone = delete(&sandbox, &inbox);
+    assert_eq!(gone.json(), json!({ "object": "inbox", "id": id, "deleted": true }));
+    for name in [id, ADDRESS, UNKNOWN_ID, "nobody"] {
+        refused(&sandbox.get(format!("/inboxes/{name}")), 404, "not_found", "Inbox");
+    }
+}
+
+#[test]
+fn invalid_inboxes_are_refused_with_the_field_and_the_rule() {
+    let (sandbox, inbox) = with_inbox();
+    for (body, part) in [
+        (json!({ "email_address": "nobody" }), "`email_address`"),
+        (json!({ "email_address": "Support@ACME.test" }), "must be an address without an inbox"),
+        (
+            json!({ "email_address": "a@acme.test", "name": "" }),
+            "`name` must have 1 to 64 characters; found 0",
+        ),
+        (json!({ "email_address": "a@acme.test", "name": "x".repeat(65) }), "found 65"),
+        (
+            json!({ "email_address": "a@acme.test", "from_name": "x".repeat(79) }),
+            "`from_name` must have 0 to 78",
+        ),
+        (json!({ "email_address": "a@acme.test", "forwarding": 1 }), "`forwarding` must be a boolean"),
+    ] {
+        refused(&sandbox.post("/inboxes", &body), 422, "validation_error", part);
+    }
+    refused(&sandbox.post("/inboxes", &json!({})), 422, "missing_required_field", "`email_address`");
+    refused(
+        &patch(&sandbox, &inbox, &json!({})),
+        422,
+        "validation_error",
+        "at least one of `name`, `from_name`",
+    );
+}
+
+#[test]
+fn a_strict_sandbox_wants_a_receiving_domain_or_forwarding() {
+    let settings = Settings { beta: true, strict_domains: true, ..Settings::default() };
+    let sandbox = Sandbox::with(&settings);
+    let mut inbox = json!({ "email_address": ADDRESS });
+    refused(&sandbox.post("/inboxes", &inbox), 422, "validation_error", "verified for receiving");
+    inbox["forwarding"] = true.into();
+    created(&sandbox, "/inboxes", &inbox);
+}
+
+#[test]
+fn forwarded_mail_reaches_the_inbox_by_its_receiving_address() {
+    let (sandbox, _) = with_inbox();
+    let inbox = json!({ "email_address": "sales@acme.test", "forwarding": true });
+    let path = format!("/inboxes/{}", created(&sandbox, "/inboxes", &inbox));
+    let address = sandbox.get(&path).json()["receiving_address"].as_str().unwrap().to_uppercase();
+    let mail = "From: ada@example.com\r\nSubject: Hi\r\n\r\nx";
+    sandbox.service.receive(KEY, &[&address, "sales@acme.test", ADDRESS], mail).unwrap();
+    assert_eq!(
+        subjects(&sandbox, &format!("{path}/threads")),
+        ["Hi"],
+        "once, though it has two of its addresses"
+    );
+    assert_eq!(subjects(&sandbox, &format!("/inboxes/{ADDRESS}/threads")), ["Hi"]);
+}
+
+#[test]
+fn agent_settings_are_stored_and_replaced() {
+    let (sandbox, inbox) = with_inbox();
+    let agent = format!("{inbox}/agent");
+    let blank = json!({ "object": "inbox_agent", "instructions": null, "tone": null, "actions": [] });
+    assert_eq!(sandbox.get(&agent).json(), blank);
+    let settings = json!({ "instructions": "Be kind", "tone": "concise_casual", "actions": ["archive", "draft_reply", "archive"] });
+    assert_eq!(patch(&sandbox, &agent, &settings).json()["object"], "inbox_agent");
+    assert_eq!(patch(&sandbox, &agent, &json!({ "tone": null })).status, 200);
+    let shown = sandbox.get(&agent).json();
+    assert_eq!((&shown["instructions"], &shown["tone"]), (&json!("Be kind"), &Value::Null));
+    assert_eq!(shown["actions"], json!(["archive", "draft_reply"]));
+    for (body, part) in [
+        (json!({}), "at least one of"),
+        (json!({ "tone": "loud" }), "`tone` must be one of `concise_professional`"),
+        (json!({ "actions": ["fly"] }), "`actions[0]`"),
+        (json!({ "instructions": "x".repeat(4_001) }), "at most 4000 characters; found 4001"),
+    ] {
+        refused(&patch(&sandbox, &agent, &body), 422, "validation_error", part);
+    }
+}
+
+#[test]
+fn deleting_an_inbox_deletes_its_records_but_not_the_emails() {
+    let (sandbox, inbox) = with_inbox();
+    receive_from(&sandbox, "ada@example.com", "One", "x");
+    created(&sandbox, &format!("{inbox}/labels"), &json!({ "name": "Urgent" }));
+    created(&sandbox, &format!("{inbox}/drafts"), &json!({ "text": "x" }));
+    assert_eq!(delete(&sandbox, &inbox).status, 200);
+    let again = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS }));
+    for list in ["threads?folders=inbox,archive,spam,sent,trash", "drafts", "labels"] {
+        assert!(items(&sandbox, &format!("/inboxes/{again}/{list}")).is_empty(), "{list}");
+    }
+    assert_eq!(items(&sandbox, "/emails/receiving").len(), 1);
+}
+
+#[test]
+fn changes_of_an_inbox_send_events() {
+    let sandbox = Sandbox::with(&Settings { beta: true, ..Settings::default() });
+    subscribe(&sandbox);
+    let id = created(&sandbox, "/inboxes", &json!({ "email_address": ADDRESS }));
+    let path = format!("/inboxes/{id}");
+    patch(&sandbox, &path, &json!({ "name": "Help" }));
+    receive_from(&sandbox, "ada@example.com", "One", "x");
+    let seen = events(&sandbox);
+    let expected = ["inbox.created", "inbox.updated", "inbox.thread.created", "inbox.email.received"];
+    assert_eq!(kinds(&seen), expected);
+    assert!(seen.iter().all(|(_, data)| data["inbox_id"] == id));
+    let sources: Vec<_> = seen.iter().map(|(_, data)| data["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["api", "api", "system", "system"]);
+    assert_eq!(seen[1].1["inbox"]["name"], "Help");
+    let thread = items(&sandbox, &format!("{path}/threads")).remove(0);
+    assert_eq!((&seen[2].1["thread"]["subject"], &seen[2].1["thread_id"]), (&json!("One"), &thread["id"]));
+    let email = &seen[3].1["email"];
+    assert_eq!((&email["from"], email.get("text")), (&json!("ada@example.com"), None), "without bodies");
+    delete(&sandbox, &path);
+    let seen = events(&sandbox);
+    assert_eq!(seen, [("inbox.deleted".to_owned(), json!({ "source": "api", "inbox_id": id }))]);
+}

@@ -1,0 +1,158 @@
+//! Drafts: stored, changed, and sent once.
+
+use serde_json::{Value, json};
+
+use super::{
+    UNKNOWN_ID, column, created, delete, events, id_of, items, kinds, patch, receive_from, refused,
+    subscribe, with_inbox,
+};
+
+#[test]
+fn a_draft_is_created_changed_and_deleted() {
+    let (sandbox, inbox) = with_inbox();
+    subscribe(&sandbox);
+    let drafts = format!("{inbox}/drafts");
+    let body = json!({ "to": "Ada <ada@example.com>", "subject": "Offer", "html": "<p>Dear  <b>Ada</b></p>", "text": "Dear Ada",
+        "attachments": [{ "filename": "a.txt", "content": "YWI=" }] });
+    let id = created(&sandbox, &drafts, &body);
+    let path = format!("{drafts}/{id}");
+    let mut shown = sandbox.get(&path).json();
+    assert_eq!(shown["attachments"][0]["id"].take().as_str().unwrap().len(), 36);
+    let noon = "2026-03-02T12:00:00.000Z";
+    let expected = json!({ "object": "inbox_draft", "id": id, "type": "standalone", "to": ["Ada <ada@example.com>"], "cc": [],
+        "bcc": [], "subject": "Offer", "snippet": "Dear Ada", "thread_id": null, "reply_to_email_id": null,
+        "html": "<p>Dear  <b>Ada</b></p>", "text": "Dear Ada", "email_id": null, "created_at": noon, "updated_at": noon,
+        "attachments": [{ "id": null, "filename": "a.txt", "content_type": "text/plain", "size": 2 }] });
+    assert_eq!(shown, expected);
+    assert_eq!(sandbox.get(&inbox).json()["drafts"], 1);
+
+    sandbox.advance(1);
+    let changes = json!({ "html": "<p>Hello <i>you</i></p>", "to": null, "cc": ["c@example.com"], "attachments": null });
+    assert_eq!(patch(&sandbox, &path, &changes).json(), json!({ "object": "inbox_draft", "id": id }));
+    let shown = sandbox.get(&path).json();
+    assert_eq!(
+        (&shown["text"], &shown["html"]),
+        (&Value::Null, &json!("<p>Hello <i>you</i></p>")),
+        "the whole body is replaced"
+    );
+    assert_eq!(
+        (&shown["to"], &shown["cc"], &shown["attachments"]),
+        (&Value::Null, &json!(["c@example.com"]), &json!([]))
+    );
+    assert_eq!(
+        (&shown["subject"], &shown["updated_at"]),
+        (&json!("Offer"), &json!("2026-03-02T12:00:01.000Z"))
+    );
+    assert!(shown["snippet"].as_str().unwrap().starts_with("Hello"), "{shown}");
+    assert_eq!(delete(&sandbox, &path).json(), json!({ "object": "inbox_draft", "id": id, "deleted": true }));
+    refused(&sandbox.get(&path), 404, "not_found", "Draft not found");
+    assert_eq!(sandbox.get(&inbox).json()["drafts"], 0);
+    let seen = events(&sandbox);
+    assert_eq!(kinds(&seen), ["inbox.draft.created", "inbox.draft.updated", "inbox.draft.deleted"]);
+    assert_eq!((&seen[0].1["draft_id"], &seen[0].1["draft"]["subject"]), (&json!(id), &json!("Offer")));
+    assert_eq!(seen[0].1["draft"].get("html"), None, "without bodies");
+    assert_eq!(seen[2].1.get("draft"), None);
+}
+
+#[test]
+fn a_draft_is_sent_once() {
+    let (sandbox, inbox) = with_inbox();
+    subscribe(&sandbox);
+    let id =
+        created(&sandbox, &format!("{inbox}/drafts"), &json!({ "to": ["ada@example.com"], "text": "x" }));
+    let path = format!("{inbox}/drafts/{id}");
+    let refusal = sandbox.post(&format!("{path}/send"), &json!({ "headers": { "References": "<a@b>" } }));
+    refused(&refusal, 422, "validation_error", "which the service sets");
+    let sent = sandbox.ask(http::Method::POST, format!("{path}/send")).send("");
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    let email = sent.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(sandbox.mail().subject, "(no subject)");
+    for answer in
+        [sandbox.post(&format!("{path}/send"), &json!({})), patch(&sandbox, &path, &json!({ "text": "y" }))]
+    {
+        refused(&answer, 409, "conflict", &format!("was sent as the email {email}"));
+    }
+    assert_eq!(sandbox.mails().len(), 1);
+    assert_eq!(sandbox.get(&path).json()["email_id"], email);
+    assert!(items(&sandbox, &format!("{inbox}/drafts")).is_empty(), "sent drafts aren't listed");
+    assert_eq!(sandbox.get(&inbox).json()["drafts"], 0);
+    let threads = items(&sandbox, &format!("{inbox}/threads?folders=sent"));
+    assert_eq!(
+        (threads.len(), &threads[0]["read"], &threads[0]["email_count"]),
+        (1, &json!(true), &json!(1))
+    );
+    let seen = events(&sandbox);
+    assert_eq!(
+        kinds(&seen),
+        ["inbox.draft.created", "inbox.thread.created", "inbox.email.sent", "inbox.draft.sent"]
+    );
+    assert_eq!(seen[3].1["email_id"], email);
+}
+
+#[test]
+fn a_draft_of_a_reply_shows_in_its_thread_and_is_sent_to_the_sender() {
+    let (sandbox, inbox) = with_inbox();
+    receive_from(&sandbox, "ada@example.com", "Question", "How?");
+    let thread = items(&sandbox, &format!("{inbox}/threads")).remove(0);
+    let emails = format!("{inbox}/threads/{}/emails", id_of(&thread));
+    let email = column(&sandbox, &emails, "id").remove(0);
+    let body = json!({ "html": "<p>So.</p>", "thread_id": thread["id"], "reply_to_email_id": email });
+    let id = created(&sandbox, &format!("{inbox}/drafts"), &body);
+    let path = format!("{inbox}/drafts/{id}");
+    assert_eq!(items(&sandbox, &format!("{inbox}/drafts"))[0]["type"], "reply");
+    let has_draft = || items(&sandbox, &format!("{inbox}/threads"))[0]["has_draft"].clone();
+    assert_eq!(has_draft(), true);
+    patch(&sandbox, &path, &json!({ "thread_id": null, "reply_to_email_id": null }));
+    assert_eq!(has_draft(), false);
+    patch(&sandbox, &path, &json!({ "thread_id": thread["id"], "reply_to_email_id": email }));
+    assert_eq!(has_draft(), true);
+    assert_eq!(sandbox.post(&format!("{path}/send"), &json!({ "headers": { "X-A": "b" } })).status, 200);
+    let mail = sandbox.mail();
+    assert_eq!(
+        (mail.to.as_slice(), mail.subject.as_str()),
+        (&["ada@example.com".to_owned()][..], "Re: Question")
+    );
+    assert_eq!(has_draft(), false);
+    assert_eq!(items(&sandbox, &emails).len(), 2);
+}
+
+#[test]
+fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
+    let (sandbox, inbox) = with_inbox();
+    let drafts = format!("{inbox}/drafts");
+    let other = created(&sandbox, "/inboxes", &json!({ "email_address": "sales@acme.test" }));
+    receive_from(&sandbox, "ada@example.com", "Question", "How?");
+    let thread = items(&sandbox, &format!("{inbox}/threads")).remove(0)["id"].clone();
+    let many: Vec<_> = (0..51).map(|n| format!("a{n}@example.com")).collect();
+    for (body, part) in [
+        (json!({}), "The body must have at least one of `to`, `cc`"),
+        (json!({ "to": [] }), "A draft must have content"),
+        (json!({ "subject": "x".repeat(2_001) }), "`subject` must have 0 to 2000 characters; found 2001"),
+        (json!({ "text": "x", "thread_id": thread }), "must be given together"),
+        (
+            json!({ "text": "x", "thread_id": UNKNOWN_ID, "reply_to_email_id": UNKNOWN_ID }),
+            "there is no thread",
+        ),
+        (json!({ "text": "x", "thread_id": thread, "reply_to_email_id": UNKNOWN_ID }), "there is no email"),
+        (json!({ "cc": many }), "found 51"),
+    ] {
+        refused(&sandbox.post(&drafts, &body), 422, "validation_error", part);
+    }
+    let id = created(&sandbox, &drafts, &json!({ "text": "x" }));
+    let send = |path: String| sandbox.post(&format!("{path}/send"), &json!({}));
+    refused(&send(format!("{drafts}/{id}")), 422, "validation_error", "needs an address in `to`");
+    let bare = created(&sandbox, &drafts, &json!({ "to": "a@b.test" }));
+    refused(&send(format!("{drafts}/{bare}")), 422, "validation_error", "needs `html` or `text`");
+    refused(&send(format!("/inboxes/{other}/drafts/{id}")), 404, "not_found", "Draft not found");
+    refused(
+        &patch(&sandbox, &format!("{drafts}/{id}"), &json!({})),
+        422,
+        "validation_error",
+        "at least one of",
+    );
+    let keyed = || {
+        sandbox.ask(http::Method::POST, &drafts).header("idempotency-key", "k").json(&json!({ "text": "y" }))
+    };
+    assert_eq!(keyed().json(), keyed().json(), "a repeated creation with its key");
+    assert_eq!(items(&sandbox, &drafts).len(), 3);
+}

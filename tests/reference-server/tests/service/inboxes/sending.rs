@@ -1,0 +1,219 @@
+//! Replies and forwards: what leaves, and what the thread shows.
+
+use serde_json::{Value, json};
+
+use super::{column, events, id_of, items, kinds, receive, refused, subscribe, with_inbox};
+use crate::support::Sandbox;
+
+/// Receives a mail; returns its thread's path, and its own.
+fn received(sandbox: &Sandbox, inbox: &str) -> (String, String) {
+    let headers = [
+        "From: Ada <ada@example.com>",
+        "To: support@acme.test, Bob <bob@example.com>",
+        "Cc: eve@example.com",
+        "Subject: Question",
+        "Message-ID: <q@example.com>",
+        "References: <p@example.com>",
+        "MIME-Version: 1.0",
+        "Content-Type: multipart/mixed; boundary=b",
+    ];
+    let parts = "--b\r\nContent-Type: text/html\r\n\r\n<p>How?</p>\r\n--b\r\nContent-Type: text/csv\r\n\
+        Content-Disposition: attachment; filename=data.csv\r\n\r\n1;2\r\n--b--";
+    receive(sandbox, &headers, parts);
+    let thread = format!("{inbox}/threads/{}", id_of(&items(sandbox, &format!("{inbox}/threads"))[0]));
+    let email = format!("{thread}/emails/{}", id_of(&items(sandbox, &format!("{thread}/emails"))[0]));
+    (thread, email)
+}
+
+#[test]
+fn a_reply_is_sent_with_threading_headers_and_joins_the_thread() {
+    let (sandbox, inbox) = with_inbox();
+    sandbox.ask(http::Method::PATCH, &inbox).json(&json!({ "from_name": "Acme, Support" }));
+    let (thread, email) = received(&sandbox, &inbox);
+    subscribe(&sandbox);
+    let answer = sandbox
+        .post(&format!("{email}/reply"), &json!({ "text": "Like this.", "headers": { "X-Case": "7" } }));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mail = sandbox.mail();
+    assert_eq!(
+        (mail.from.as_str(), &mail.to, &mail.cc),
+        ("\"Acme, Support\" <support@acme.test>", &vec!["ada@example.com".to_owned()], &vec![])
+    );
+    assert_eq!(mail.subject, "Re: Question");
+    let mime = String::from_utf8_lossy(&mail.mime).replace("\r\n ", " ");
+    assert!(mime.contains("In-Reply-To: <q@example.com>\r\n"), "{mime}");
+    assert!(mime.contains("References: <p@example.com> <q@example.com>\r\n"), "{mime}");
+    assert!(mime.contains("X-Case: 7\r\n"), "{mime}");
+    let emails = items(&sandbox, &format!("{thread}/emails"));
+    assert_eq!(emails.len(), 2);
+    let sent = &emails[1];
+    assert_eq!(
+        (&sent["direction"], &sent["text"], &sent["read"]),
+        (&json!("outbound"), &json!("Like this."), &json!(true))
+    );
+    assert_eq!(sent["id"], answer.json()["id"], "the ID of GET /emails/{{email_id}}");
+    assert_eq!(sandbox.last_event(&id_of(sent)), "sent");
+    let seen = events(&sandbox);
+    assert_eq!(kinds(&seen), ["inbox.email.sent"]);
+    assert_eq!((&seen[0].1["source"], &seen[0].1["email_id"]), (&json!("api"), &sent["id"]));
+
+    let back = [
+        "From: ada@example.com",
+        "Subject: Re: Question",
+        &format!("In-Reply-To: {}", sent["message_id"].as_str().unwrap()),
+    ];
+    receive(&sandbox, &back, "Thanks");
+    assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 3, "the answer to the reply");
+    let again =
+        sandbox.post(&format!("{thread}/emails/{}/reply", id_of(sent)), &json!({ "html": "<p>PS</p>" }));
+    assert_eq!(again.status, 200);
+    assert_eq!(
+        sandbox.mails()[0].to,
+        ["ada@example.com"],
+        "a reply to an own email goes to its recipients again"
+    );
+}
+
+#[test]
+fn reply_all_copies_the_other_recipients_once() {
+    let (sandbox, inbox) = with_inbox();
+    let (_, email) = received(&sandbox, &inbox);
+    let body = json!({ "html": "<p>x</p>", "reply_all": true, "cc": "EVE@example.com", "bcc": ["log@acme.test"], "subject": "Own" });
+    assert_eq!(sandbox.post(&format!("{email}/reply"), &body).status, 200);
+    let mail = sandbox.mail();
+    assert_eq!(mail.to, ["ada@example.com"]);
+    assert_eq!(mail.cc, ["EVE@example.com", "Bob <bob@example.com>"], "neither the inbox nor anyone twice");
+    assert_eq!((mail.bcc, mail.subject), (vec!["log@acme.test".to_owned()], "Own".to_owned()));
+}
+
+#[test]
+fn a_reply_goes_to_the_reply_to_address() {
+    let (sandbox, inbox) = with_inbox();
+    receive(&sandbox, &["From: ada@example.com", "Reply-To: desk@example.com", "Subject: re: x"], "y");
+    let thread = format!("{inbox}/threads/{}", id_of(&items(&sandbox, &format!("{inbox}/threads"))[0]));
+    let email = id_of(&items(&sandbox, &format!("{thread}/emails"))[0]);
+    sandbox.post(&format!("{thread}/emails/{email}/reply"), &json!({ "text": "z" }));
+    assert_eq!(
+        (sandbox.mail().to, sandbox.mail().subject),
+        (vec!["desk@example.com".to_owned()], "re: x".to_owned())
+    );
+}
+
+#[test]
+fn a_forward_has_the_original_with_its_attachments() {
+    let (sandbox, inbox) = with_inbox();
+    let (thread, email) = received(&sandbox, &inbox);
+    let body = json!({ "to": "boss@acme.test", "text": "See <below>", "attachments": [{ "filename": "a.txt", "content": "YQ==" }] });
+    let answer = sandbox.post(&format!("{email}/forward"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let mail = sandbox.mail();
+    assert_eq!((mail.subject.as_str(), &mail.to), ("Fwd: Question", &vec!["boss@acme.test".to_owned()]));
+    let files: Vec<_> = mail.attachments.iter().map(|file| (file.filename.as_str(), file.size)).collect();
+    assert_eq!(files, [("data.csv", 3), ("a.txt", 1)]);
+    let (html, text) = (mail.html.as_deref().unwrap(), mail.text.as_deref().unwrap());
+    assert!(
+        text.starts_with("See <below>\n\n---------- Forwarded message ---------\nFrom: ada@example.com\n"),
+        "{text}"
+    );
+    assert!(text.contains("How?"), "{text}");
+    assert!(html.contains("See &lt;below&gt;") && html.contains("<p>How?</p>"), "{html}");
+    let emails = items(&sandbox, &format!("{thread}/emails"));
+    assert_eq!(
+        column(&sandbox, &format!("{thread}/emails"), "direction"),
+        ["inbound", "outbound"].map(Value::from)
+    );
+    assert_eq!(emails[1]["attachments"].as_array().unwrap().len(), 2);
+    let path = format!("{thread}/emails/{}/forward", id_of(&emails[1]));
+    assert_eq!(sandbox.post(&path, &json!({ "to": ["x@acme.test"] })).status, 200);
+    assert_eq!(sandbox.mails()[0].attachments.len(), 2, "also those of a sent email");
+}
+
+#[test]
+fn a_repeated_request_with_its_key_sends_nothing_again() {
+    let (sandbox, inbox) = with_inbox();
+    let (thread, email) = received(&sandbox, &inbox);
+    let reply = |path: &str, key: &str| {
+        let ask = sandbox.ask(http::Method::POST, format!("{path}/reply")).header("idempotency-key", key);
+        ask.json(&json!({ "text": "x" }))
+    };
+    let (first, second) = (reply(&email, "k"), reply(&email, "k"));
+    assert_eq!((second.status.as_u16(), second.json()), (200, first.json()));
+    assert_eq!(second.header("idempotent-replayed"), Some("true"));
+    assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 2);
+    let own = format!("{thread}/emails/{}", first.json()["id"].as_str().unwrap());
+    let other = reply(&own, "k");
+    assert_ne!(other.json()["id"], first.json()["id"], "a key belongs to one path");
+    assert_eq!(sandbox.mails().len(), 2);
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
+    let (sandbox, inbox) = with_inbox();
+    let (thread, email) = received(&sandbox, &inbox);
+    let many: Vec<_> = (0..51).map(|n| format!("a{n}@example.com")).collect();
+    let files = |count: usize| vec![json!({ "filename": "a.txt", "content": "YQ==" }); count];
+    let file = |name: &str| json!([{ "filename": name, "content": "YQ==" }]);
+    let large = json!([{ "filename": "a.bin", "content": "AAAA".repeat((25 << 20) / 3 + 1) }]);
+    for (field, value, part) in [
+        ("cc", json!(&many[..50]), "at most 50 addresses in all; found 51"),
+        (
+            "headers",
+            json!({ "in-reply-to": "<x@y>" }),
+            "must not have `In-Reply-To`, `References` or `Reply-To`",
+        ),
+        ("headers", json!({ "References": "<x@y>" }), "which the service sets"),
+        ("headers", json!({ "Reply-To": "a@b.test" }), "which the service sets"),
+        ("attachments", json!(files(11)), "`attachments` must have at most 10 items; found 11"),
+        ("attachments", large, "at most 26214400 bytes in all"),
+        ("attachments", file("run.EXE"), "`attachments[0].filename` must not be of a blocked file type"),
+        (
+            "attachments",
+            json!([{ "path": "http://localhost:1/a.txt" }]),
+            "`attachments[0].path` must not be on this machine",
+        ),
+        ("attachments", json!([{ "path": "https://[::ffff:127.0.0.1]/a" }]), "must not be on this machine"),
+        ("attachments", json!([{ "path": "file:///etc/passwd" }]), "must be an http or https address"),
+        ("text", json!(""), "`html` or `text` must have content"),
+        ("text", Value::Null, "The body must have at least one of `html`, `text`"),
+    ] {
+        let mut body = json!({ "text": "x" });
+        body[field] = value;
+        if body["text"].is_null() {
+            body.as_object_mut().unwrap().remove("text");
+        }
+        refused(&sandbox.post(&format!("{email}/reply"), &body), 422, "validation_error", part);
+    }
+    refused(&sandbox.post(&format!("{email}/forward"), &json!({})), 422, "missing_required_field", "`to`");
+    let to = json!({ "to": "a@b.test", "cc": many[..25], "bcc": many[25..] });
+    refused(&sandbox.post(&format!("{email}/forward"), &to), 422, "validation_error", "found 52");
+    assert!(sandbox.mails().is_empty());
+    assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);
+}
+
+#[test]
+fn an_email_from_an_inbox_counts_against_the_quota() {
+    let settings =
+        posthaste_reference_server::Settings { beta: true, daily_quota: Some(2), ..Default::default() };
+    let sandbox = Sandbox::with(&settings);
+    let inbox = format!(
+        "/inboxes/{}",
+        super::created(&sandbox, "/inboxes", &json!({ "email_address": super::ADDRESS }))
+    );
+    let (thread, email) = received(&sandbox, &inbox);
+    let answer = sandbox.post(&format!("{email}/reply"), &json!({ "text": "x", "reply_all": true }));
+    refused(&answer, 429, "daily_quota_exceeded", "The daily quota");
+    let draft = super::created(
+        &sandbox,
+        &format!("{inbox}/drafts"),
+        &json!({ "to": ["a@b.test", "b@b.test", "c@b.test"], "text": "x" }),
+    );
+    refused(
+        &sandbox.post(&format!("{inbox}/drafts/{draft}/send"), &json!({})),
+        429,
+        "daily_quota_exceeded",
+        "quota",
+    );
+    sandbox.advance(86_400);
+    assert_eq!(items(&sandbox, &format!("{thread}/emails")).len(), 1);
+    assert_eq!(items(&sandbox, &format!("{inbox}/drafts")).len(), 1, "the draft can still be sent");
+}
