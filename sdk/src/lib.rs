@@ -161,7 +161,8 @@ pub use resources::{
         ReceivedEmailSummary,
     },
     segments::{
-        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsDimension,
+        SegmentMetricsQuery, SegmentMetricsRow,
     },
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
     templates::{
