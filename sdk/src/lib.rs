@@ -175,7 +175,8 @@ pub use resources::{
         EmailAuthentication, Forward, HtmlFormat, RawEmail, ReceivedEmail, ReceivedEmailSummary,
     },
     segments::{
-        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+        Segment, SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsDimension,
+        SegmentMetricsQuery, SegmentMetricsRow,
     },
     suppressions::{AddedSuppressions, RemovedSuppressions, Suppression, SuppressionOrigin},
     templates::{

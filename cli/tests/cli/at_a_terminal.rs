@@ -160,7 +160,9 @@ fn metrics_have_bars_at_a_terminal() {
     let mut session = run(service.posthaste(), &metrics);
     session.pty.exp_string("DOMAIN").unwrap();
     session.pty.exp_string("acme.test").unwrap();
-    session.pty.exp_string(&"█".repeat(24)).unwrap();
+    // The session reads bytes as Latin-1.
+    let block: String = "█".bytes().map(char::from).collect();
+    session.pty.exp_string(&block.repeat(24)).unwrap();
     session.pty.exp_eof().unwrap();
     assert_eq!(code(&session), 0);
     let piped = service.posthaste().run(&metrics).ok();

@@ -48,7 +48,7 @@ fn recipients_are_listed_by_type_and_filtered() {
                 .concat(),
         )
     };
-    assert_eq!(recipients(&["--type", "clicked"]), "clicked@y.test\t1\t");
+    assert_eq!(recipients(&["--type", "clicked"]), "clicked@y.test\t1");
     assert_eq!(
         recipients(&["--type", "bounced", "--bounce-type", "permanent"]),
         "bounced@x.test\t\tpermanent"

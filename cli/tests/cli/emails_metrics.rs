@@ -112,7 +112,7 @@ fn all_invalid_flags_are_reported_before_anything_is_sent() {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.bodies().len(), 0);
-    let stderr = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(1);
+    let stderr = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(3);
     assert!(stderr.contains("timezone"), "{stderr}");
 }
 

@@ -5,7 +5,8 @@ mod new;
 mod operations;
 
 pub use metrics::{
-    SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsQuery, SegmentMetricsRow,
+    SegmentMetric, SegmentMetricValues, SegmentMetrics, SegmentMetricsDimension, SegmentMetricsQuery,
+    SegmentMetricsRow,
 };
 pub use operations::Segments;
 

@@ -13,14 +13,24 @@ async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
     page.click("nav [data-view=metrics]").await;
     page.says(".row[data-id=sent] b", "0").await;
     let mut other = email("Second");
-    other["from"] = "<script>alert(1)</script> <a@other.test>".into();
+    other["from"] = "a@other.test".into();
     page.send(&email("First"));
     page.send(&other);
     // Live, without a reload.
     page.says(".row[data-id=sent] b", "2").await;
     page.says(".metrics .total", "2").await;
     page.holds("document.querySelectorAll('.chart .point').length === 7").await;
-    page.holds("[...document.querySelectorAll('.values')][0].textContent.includes('other.test')").await;
+    page.holds("[...document.querySelectorAll('.figures')][0].textContent.includes('other.test')").await;
+
+    // A name is text, never markup.
+    let segment = page.post("/segments", &json!({"name": "s"}))["id"].clone();
+    page.post("/contacts", &json!({"email": "ada@example.com", "segments": [{"id": segment}]}));
+    let hostile = "<img src=x onerror=alert(1)>";
+    let broadcast = json!({"segment_id": segment, "from": "a@b.test", "subject": "s", "text": "x", "name": hostile, "send": true});
+    page.post("/broadcasts", &broadcast);
+    page.says(".metrics .total", "3").await;
+    page.holds(&format!("[...document.querySelectorAll('.figures')][1].textContent.includes({hostile:?})")).await;
+    assert_eq!(page.eval("document.querySelectorAll('.metrics img').length").await, json!(0));
 
     // One bar is in the order of Tab; arrows move from there.
     assert_eq!(page.eval("document.querySelectorAll('.point[tabindex=\"0\"]').length").await, json!(1));
@@ -30,7 +40,7 @@ async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
         )
     };
     page.eval("(document.querySelector('.point[tabindex=\"0\"]').focus(), true)").await;
-    page.holds("document.querySelector('.readout').textContent.endsWith(': 2')").await;
+    page.holds("document.querySelector('.readout').textContent.endsWith(': 3')").await;
     page.eval(&key("ArrowLeft")).await;
     page.holds("document.querySelector('.readout').textContent.endsWith(': 0')").await;
     page.eval(&key("Home")).await;

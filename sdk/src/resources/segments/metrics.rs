@@ -17,6 +17,14 @@ open_enum! {
     }
 }
 
+open_enum! {
+    /// What metrics of segments are divided by.
+    SegmentMetricsDimension {
+        /// By segment.
+        Segment = "segment",
+    }
+}
+
 /// The parameters of [`Segments::metrics`](super::Segments::metrics): everything is optional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SegmentMetricsQuery {
@@ -116,6 +124,8 @@ record! {
     pub struct SegmentMetrics {
         /// The metrics in [`totals`](Self::totals) and [`data`](Self::data).
         pub metrics: Vec<SegmentMetric>,
+        /// The dimensions of [`data`](Self::data).
+        pub dimensions: Vec<SegmentMetricsDimension>,
         /// The values over all segments; a contact in several of them counts once.
         pub totals: SegmentMetricValues,
         /// The values by segment, newest first, if they were requested. A contact counts in each of its segments.

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { fill, foreign, glyph, h } from "./dom.js";
-import { now } from "./format.js";
+import { itIs, now } from "./format.js";
 import { on } from "./live.js";
 
 /** Name, label, and tone. */
@@ -58,6 +58,8 @@ class Overview {
     const [, granularity, before] = RANGES[this.range.value];
     const query = (dimensions) => ({ dimensions, granularity, start_date: new Date(now() - before).toISOString(), timezone: ZONE });
     try {
+      // The range ends at the sandbox's time.
+      itIs((await get("/_/clock")).now);
       const found = await Promise.all(["period", "domain", "broadcast"].map((dimension) => get("/_/metrics", query(dimension))));
       if (asked !== this.asked) return;
       this.found = { granularity, totals: found[0].totals, periods: found[0].data, domains: found[1].data, broadcasts: found[2].data };
@@ -107,7 +109,7 @@ function table(title, name, tone, rows, head) {
 }
 
 function rowsOf(name, rows, head) {
-  return h("table.values", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, head), h("th", { scope: "col" }, "Value"))),
+  return h("table.figures", null, h("thead", null, h("tr", null, h("th", { scope: "col" }, head), h("th", { scope: "col" }, "Value"))),
     h("tbody", null, rows.map(([label, value, share]) => h("tr", null, h("th", { scope: "row" }, label), h("td", null, shown(name, value), share)))));
 }
 
