@@ -70,7 +70,7 @@ pub(crate) struct ServerArgs {
     /// Behavior where the specification and the public service differ: spec or live
     ///
     /// With live, emails of a batch can have `scheduled_at`.
-    #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true)]
+    #[arg(long, value_name = "WHICH", default_value = "spec", value_parser = ["spec", "live"], hide_possible_values = true, hide_short_help = true)]
     compat: String,
     /// Reject senders with an unverified domain
     #[arg(long)]

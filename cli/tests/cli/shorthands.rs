@@ -211,7 +211,7 @@ fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_
         {"key": "start", "type": "trigger", "config": {"event_name": "user.created"}},
         {"key": "pause", "type": "delay", "config": {"duration": "1 day"}},
     ]);
-    let connections = json!([{"from": "start", "to": "pause"}]);
+    let connections = json!([{"from": "start", "to": "pause", "type": "default"}]);
     let (steps_json, connections_json) = (steps.to_string(), connections.to_string());
     let lists = ["--steps", &steps_json, "--connections", &connections_json];
     let created = body(&[&["automations", "create", "Welcome"][..], &lists].concat());
