@@ -17,7 +17,13 @@ use super::with;
 /// A bench with a stopped clock.
 async fn bench() -> Bench {
     let noon = "2026-03-02T12:00:00Z".parse().unwrap();
-    Bench::with(Settings { seed: Some(0), clock: ClockStart::Frozen(noon), ..Settings::default() }).await
+    Bench::with(Settings {
+        seed: Some(0),
+        beta: true,
+        clock: ClockStart::Frozen(noon),
+        ..Settings::default()
+    })
+    .await
 }
 
 async fn subscribe(
