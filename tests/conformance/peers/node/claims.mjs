@@ -9,19 +9,18 @@ export default async (client) => {
   value(await owner.domains.verify(taken.id));
   await eventually(() => owner.domains.get(taken.id), (domain) => domain.status === 'verified');
 
-  const claim = value(
-    await client.domains.claims.create({
-      name: 'node-claimed.test',
-      region: 'eu-west-1',
-      customReturnPath: 'outbound',
-      trackingSubdomain: 'links',
-      openTracking: true,
-      clickTracking: false,
-    }),
-  );
+  const options = {
+    name: 'node-claimed.test',
+    region: 'eu-west-1',
+    customReturnPath: 'outbound',
+    trackingSubdomain: 'links',
+    openTracking: true,
+    clickTracking: false,
+  };
+  const claim = value(await client.domains.claims.create(options));
   assert.deepEqual([claim.object, claim.name, claim.status, claim.region], ['domain_claim', 'node-claimed.test', 'pending', 'eu-west-1']);
   assert.deepEqual([claim.record.type, claim.record.name, claim.record.ttl], ['TXT', 'node-claimed.test', 'Auto']);
-  assert.equal(value(await client.domains.claims.create({ name: 'node-claimed.test', region: 'eu-west-1' })).id, claim.id);
+  assert.equal(value(await client.domains.claims.create(options)).id, claim.id);
   assert.equal(value(await client.domains.claims.get(claim.domain_id)).id, claim.id);
   assert.equal(value(await client.domains.claims.verify(claim.domain_id)).id, claim.id);
   const settled = (record) => !['pending', 'verified'].includes(record.status);
