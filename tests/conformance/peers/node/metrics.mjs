@@ -58,6 +58,6 @@ export default async (client) => {
   assert.deepEqual(ofBroadcast.data.map((row) => [row.broadcast_id, row.unique_clicked]), [[broadcast.id, 1]]);
 
   const usage = value(await client.usage.get());
-  assert.deepEqual([usage.object, usage.emails.daily.sent, usage.emails.daily.received], ['usage', 4, 0]);
+  assert.deepEqual([usage.object, usage.emails.daily.sent, usage.emails.daily.received], ['usage', 2, 0]);
   assert.deepEqual([usage.contacts.used, usage.segments.used, usage.domains.used], [2, 1, 1]);
 };

@@ -23,7 +23,8 @@ async def story(call):
 
     settings = {"instructions": "Be kind.", "tone": "concise_casual", "actions": ["draft_reply", "archive"]}
     await call(resend.InboxAgent, "update", {"inbox_id": inbox, **settings})
-    assert await call(resend.InboxAgent, "get", address) == {"object": "inbox_agent", **settings}
+    agent = await call(resend.InboxAgent, "get", address)
+    assert {name: agent[name] for name in settings} == settings, agent
 
     label = (await call(resend.InboxLabels, "create", {"inbox_id": inbox, "name": "Urgent", "color": "#E93D82"}))["id"]
     other = (await call(resend.InboxLabels, "create", {"inbox_id": address, "name": "Later"}))["id"]

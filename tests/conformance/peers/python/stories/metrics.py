@@ -44,4 +44,4 @@ async def story(call):
     assert (row["broadcast_id"], row["unique_clicked"]) == (broadcast, 1), row
 
     usage = await call(resend.Usage, "get")
-    assert (usage["emails"]["daily"]["sent"], usage["contacts"]["used"]) == (4, 2), usage
+    assert (usage["emails"]["daily"]["sent"], usage["contacts"]["used"]) == (2, 2), usage
