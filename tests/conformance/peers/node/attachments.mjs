@@ -16,7 +16,8 @@ export default async (client) => {
     }),
   );
   const list = value(await client.emails.attachments.list({ emailId: sent.id }));
-  assert.deepEqual(list.data.map((file) => [file.filename, file.content_disposition, file.size]), [['note.txt', 'attachment', 6], ['logo.png', 'inline', 4]]);
+  const shown = list.data.map((file) => [file.filename, file.content_disposition, file.size]);
+  assert.deepEqual(shown, [['note.txt', 'attachment', 6], ['logo.png', 'inline', 4]]);
   const [note] = ids(list);
   const file = value(await client.emails.attachments.get({ emailId: sent.id, id: note }));
   assert.deepEqual([file.object, file.filename, file.content_type], ['attachment', 'note.txt', 'text/plain']);

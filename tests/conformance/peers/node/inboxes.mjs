@@ -56,7 +56,7 @@ export default async (client) => {
   refused(await client.inboxes.threads.emails.reply({ ...answer, headers: { References: '<a@b>' } }), 'validation_error');
   value(await client.inboxes.threads.emails.forward({ ...at, emailId, to: 'bob@example.com', text: 'For you' }));
   const sent = value(await client.emails.list({ limit: 2 })).data;
-  assert.deepEqual(sent.map((item) => [item.to, item.subject]), [[['bob@example.com'], 'Fwd: A question'], [['grace@example.com'], 'Re: A question']]);
+  assert.deepEqual(sent.map((item) => [item.to[0], item.subject]), [['bob@example.com', 'Fwd: A question'], ['grace@example.com', 'Re: A question']]);
 
   const file = { filename: 'plan.txt', content: Buffer.from('a plan'), contentType: 'text/plain' };
   const draft = value(await client.inboxes.drafts.create({ inboxId, to: 'ada@example.com', subject: 'Plan', text: 'Draft', attachments: [file] })).id;

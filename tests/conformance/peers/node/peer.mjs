@@ -2,6 +2,7 @@
 // account. Every public method is called, or has a reason here.
 import { readFileSync } from 'node:fs';
 import { Resend } from 'resend';
+import { summary } from './summary.mjs';
 
 const stories = [
   'emails', 'attachments', 'templates', 'domains', 'claims', 'contacts', 'imports', 'broadcasts', 'metrics', 'automations', 'receiving',
@@ -42,13 +43,4 @@ for (const story of stories) {
     throw error;
   }
 }
-console.log(`npm resend: ${called.size} of ${methods.size} methods called, all ok`);
-for (const [method, reason] of Object.entries(reasons)) console.log(`  not called: ${method}: ${reason}`);
-const wrong = [
-  ...[...methods].filter((method) => !called.has(method) && !reasons[method]).map((method) => `${method} isn't called and has no reason`),
-  ...Object.keys(reasons).filter((method) => called.has(method) || !methods.has(method)).map((method) => `${method} is called or unknown, but has a reason`),
-];
-if (wrong.length) {
-  console.error(wrong.join('\n'));
-  process.exitCode = 1;
-}
+summary('npm resend', 'methods', methods, called, reasons);
