@@ -1,7 +1,8 @@
-// The official MCP server, `resend-mcp`: every tool that doesn't need the vendor's editor, called as an assistant calls it.
+// The official MCP server, `resend-mcp`: every tool, called as an assistant calls it, or a reason here.
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { summary } from './summary.mjs';
 
 const env = { PATH: process.env.PATH, RESEND_API_KEY: 're_mcp', RESEND_BASE_URL: process.env.PEER_BASE_URL, SENDER_EMAIL_ADDRESS: 'hi@acme.test' };
 const transport = new StdioClientTransport({ command: process.execPath, args: ['node_modules/resend-mcp/dist/index.js'], env, stderr: 'ignore' });
@@ -9,6 +10,11 @@ const client = new Client({ name: 'peer', version: '1.0.0' });
 await client.connect(transport);
 const { tools } = await client.listTools();
 
+const editor = "needs the vendor's editor";
+/** Why a tool isn't called. */
+const reasons = Object.fromEntries(
+  ['connect-to-editor', 'disconnect-from-editor', 'get-tiptap-json-content', 'compose-broadcast', 'compose-template'].map((tool) => [tool, editor]),
+);
 const ok = new Set();
 // The text of the response; later calls need the IDs in it.
 async function call(name, args = {}) {
@@ -27,6 +33,10 @@ await call('get-email', { id: email });
 const later = id(await call('send-email', { to, subject: 'Later', text: 'It works', scheduledAt: new Date(Date.now() + 3600e3).toISOString() }));
 await call('update-email', { id: later, scheduledAt: new Date(Date.now() + 7200e3).toISOString() });
 await call('cancel-email', { id: later });
+const files = [{ filename: 'note.txt', content: 'YSBub3Rl' }];
+const withFile = id(await call('send-email', { to, subject: 'A file', text: 'It works', attachments: files }));
+const sentFile = id((await call('list-sent-email-attachments', { emailId: withFile })).replaceAll(withFile, ''));
+await call('get-sent-email-attachment', { emailId: withFile, id: sentFile });
 await call('send-batch-emails', { emails: [{ to, subject: 'Batch', text: 'It works' }] });
 
 // Only the sandbox defines how mail arrives.
@@ -119,5 +129,4 @@ await call('remove-topic', { id: topic });
 await call('remove-segment', { id: segment });
 
 await client.close();
-const left = tools.map((tool) => tool.name).filter((name) => !ok.has(name));
-console.log(`resend-mcp: ${ok.size} of ${tools.length} tools called, all ok; not called: ${left.join(', ')}`);
+summary('resend-mcp', 'tools', tools.map((tool) => tool.name), ok, reasons);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { ids, nothing, refused, value } from './value.mjs';
+import { ids, nothing, receive, refused, value } from './value.mjs';
 
 const mail = {
   from: 'Grace <grace@example.com>',
@@ -10,15 +10,7 @@ const mail = {
 };
 
 export default async (client) => {
-  // Only the sandbox defines how mail arrives.
-  const arrived = await fetch(`${client.baseUrl}/_/received`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(mail),
-  });
-  const { id } = await arrived.json();
-  assert.equal(arrived.status, 201);
-
+  const id = await receive(client, mail);
   assert.deepEqual(ids(value(await client.emails.receiving.list())), [id]);
   const record = value(await client.emails.receiving.get(id));
   assert.deepEqual([record.from, record.to, record.subject], ['grace@example.com', [mail.to], mail.subject]);
@@ -30,5 +22,16 @@ export default async (client) => {
   const attachment = value(await client.emails.receiving.attachments.get({ emailId: id, id: file }));
   assert.deepEqual([attachment.filename, attachment.content_disposition], ['note.txt', 'attachment']);
   assert.equal(await (await fetch(attachment.download_url)).text(), 'a note');
+  assert.equal(value(await client.emails.receiving.get(id, { html_format: 'cid' })).id, id);
   refused(await client.emails.receiving.get(nothing), 'not_found');
+
+  const forward = { emailId: id, from: 'help@acme.test', to: 'bob@example.com' };
+  const asItIs = value(await client.emails.receiving.forward(forward, { idempotencyKey: 'forward' }));
+  const forwarded = value(await client.emails.get(asItIs.id));
+  assert.deepEqual([forwarded.to, forwarded.subject], [['bob@example.com'], mail.subject]);
+  assert.ok(forwarded.text.includes('Where is it?'));
+  const wrapped = value(await client.emails.receiving.forward({ ...forward, passthrough: false, text: 'For you' }));
+  assert.equal(value(await client.emails.get(wrapped.id)).subject, `Fwd: ${mail.subject}`);
+  const filenames = async (emailId) => value(await client.emails.attachments.list({ emailId })).data.map((one) => one.filename);
+  assert.deepEqual([await filenames(asItIs.id), await filenames(wrapped.id)], [['note.txt'], ['forwarded_message.eml']]);
 };

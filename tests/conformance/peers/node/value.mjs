@@ -32,3 +32,14 @@ export const eventually = async (ask, settled) => {
   }
   assert.fail('it did not come about within ten seconds');
 };
+
+/** Receives a mail; only the sandbox defines how one arrives. */
+export const receive = async (client, mail) => {
+  const answer = await fetch(`${client.baseUrl}/_/received`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(mail),
+  });
+  assert.equal(answer.status, 201);
+  return (await answer.json()).id;
+};
