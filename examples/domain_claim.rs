@@ -66,9 +66,9 @@ mod tests {
         let client = Client::new(&server.base_url(), &server.api_key()).unwrap();
         let owner = Client::new(&server.base_url(), "sb_owner").unwrap();
         for name in ["acme.test", "blocked.acme.test"] {
-            let owned = owner.domains().create(&NewDomain::new(name)).await.unwrap().id;
-            owner.domains().verify(&owned).await.unwrap();
-            owner.domains().wait(&owned).max_interval(Duration::from_millis(1)).await.unwrap();
+            let taken = owner.domains().create(&NewDomain::new(name)).await.unwrap().id;
+            owner.domains().verify(&taken).await.unwrap();
+            owner.domains().wait(&taken).max_interval(Duration::from_millis(1)).await.unwrap();
             let refused = client.domains().create(&NewDomain::new(name)).await.unwrap_err();
             assert!(matches!(refused, Error::Api(error) if error.status == 403));
 
@@ -78,10 +78,10 @@ mod tests {
             let settled = take_over(&client, &id, Duration::from_millis(1)).await.unwrap();
             if name == "acme.test" {
                 assert_eq!(settled.status, Some(DomainClaimStatus::Completed));
-                assert!(owner.domains().get(&owned).await.is_err());
+                assert!(owner.domains().get(&taken).await.is_err());
             } else {
                 assert_eq!(settled.blocked_reason, Some(ClaimBlockedReason::RecentOwnerActivity));
-                assert!(owner.domains().get(&owned).await.is_ok());
+                assert!(owner.domains().get(&taken).await.is_ok());
             }
         }
     }

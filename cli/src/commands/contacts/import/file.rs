@@ -97,13 +97,12 @@ async fn next_piece(
     file: Arc<File>,
     open: Option<tokio::fs::File>,
 ) -> io::Result<Option<(Bytes, Option<tokio::fs::File>)>> {
-    let mut open = match open {
-        Some(open) => open,
-        None => {
-            let mut file = file.try_clone()?;
-            file.rewind()?;
-            tokio::fs::File::from_std(file)
-        }
+    let mut open = if let Some(open) = open {
+        open
+    } else {
+        let mut file = file.try_clone()?;
+        file.rewind()?;
+        tokio::fs::File::from_std(file)
     };
     let mut piece = BytesMut::with_capacity(PIECE);
     let read = open.read_buf(&mut piece).await?;

@@ -35,13 +35,11 @@ pub(super) async fn run(
     };
     let id = response.value.id.clone();
     mutation::print(id.as_str(), &response, context)?;
-    match wait {
-        Some(timeout) => until_finished(client, timeout, id, &args.file, context).await,
-        None => {
-            context.out.note(&format!("import started · check: {}", show_command(&id)));
-            Ok(())
-        }
+    if let Some(timeout) = wait {
+        return until_finished(client, timeout, id, &args.file, context).await;
     }
+    context.out.note(&format!("import started · check: {}", show_command(&id)));
+    Ok(())
 }
 
 /// Describes every column, so that the service imports those and no others.
