@@ -263,10 +263,10 @@ fn one_click_unsubscribe_headers_come_from_one_flag() {
         "--text",
         "t",
     ];
-    let sent =
+    let shown =
         body(&[&send[..], &["--list-unsubscribe", "https://acme.test/u?t=1", "--header", "X-A: b"]].concat());
     assert_eq!(
-        sent["headers"],
+        shown["headers"],
         json!({"List-Unsubscribe": "<https://acme.test/u?t=1>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-A": "b"})
     );
     for url in ["http://acme.test/u", "mailto:leave@acme.test", "x"] {

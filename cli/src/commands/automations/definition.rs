@@ -111,12 +111,14 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     }
 }
 
-/// Applies the flags to the file's contents and validates the result. `fields` are names in the body, flags and values, and so are the
-/// `lists`, whose values are JSON; `nothing` names
+/// Names in the body, with the flags and their values.
+type Given<'a> = [(&'a str, &'a str, Option<String>); 2];
+
+/// Applies the flags to the file's contents and validates the result. The values of `lists` are JSON; `nothing` names
 /// the flags of which one is required.
 fn read<T>(
-    (definition, lists): (Option<String>, [(&str, &str, Option<String>); 2]),
-    fields: [(&str, &str, Option<String>); 2],
+    (definition, lists): (Option<String>, Given<'_>),
+    fields: Given<'_>,
     dry_run: &DryRunFlag,
     context: &Context,
     nothing: &str,

@@ -117,7 +117,7 @@ macro_rules! message {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let json = Value::deserialize(deserializer)?;
                 let (message, shape) = Validator::read(|v| from_json::message(v, &json));
-                shape.map(|()| Self { message, ..Self::default() }).map_err(D::Error::custom)
+                shape.map(|()| Self::of(message)).map_err(D::Error::custom)
             }
         }
 
@@ -155,6 +155,10 @@ pub struct Email {
 message!(Email);
 
 impl Email {
+    fn of(message: Message) -> Self {
+        Self { message }
+    }
+
     setters! {
         /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
         scheduled_at: ScheduledAt => message.scheduled_at;
@@ -229,11 +233,15 @@ message!(BatchEmail);
 
 impl From<Email> for BatchEmail {
     fn from(email: Email) -> Self {
-        Self { message: email.message, schedule: false }
+        Self::of(email.message)
     }
 }
 
 impl BatchEmail {
+    fn of(message: Message) -> Self {
+        Self { message, schedule: false }
+    }
+
     /// Schedules the email for a point in time, or for a time in natural language such as `in 1 min`.
     ///
     /// This is beyond the specification, which doesn't support schedules in a batch: a service that follows it rejects the batch with 422, and
@@ -276,7 +284,7 @@ impl BatchEmail {
                 unsupported(v, field);
             }
         }
-        Self { message, schedule: false }
+        Self::of(message)
     }
 
     fn validate(&self, v: &mut Validator) {

@@ -81,7 +81,7 @@ async fn a_repeated_request_gets_the_first_response_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn the_client_tells_a_repeated_response_from_a_first_one() {
+async fn the_client_reports_a_repeated_response() {
     let bench = Bench::start().await;
     let send = || bench.client().emails().send(&email()).idempotency_key("k").with_response();
     let (first, again) = (send().await.unwrap(), send().await.unwrap());
