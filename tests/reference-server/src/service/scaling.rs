@@ -156,7 +156,12 @@ fn automation(event: &str) -> Value {
 impl World {
     fn new(many: usize) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
+        let settings = Settings {
+            clock: ClockStart::Frozen(noon),
+            beta: true,
+            max_memory: 4 << 30,
+            ..Settings::default()
+        };
         let service = Service::new(settings);
         let tenant = service.state.tenants.tenant(KEY);
         let mut world = Self { service, tenant, ids: json!({}) };
