@@ -277,7 +277,7 @@ impl World {
         let busy = self.ids["automation"].clone();
         fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
         fill(&tenant.broadcasts, many, |_, _| {});
-        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["suppression.added"]));
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["inbox.thread.assigned"]));
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
         fill_ledger(&mut lock(&tenant.emails), many);
         fill_ledger(&mut lock(&tenant.received), many);
