@@ -180,7 +180,12 @@ fn automation(event: &str) -> Value {
 impl World {
     fn new(many: usize) -> Self {
         let noon: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
-        let settings = Settings { clock: ClockStart::Frozen(noon), beta: true, ..Settings::default() };
+        let settings = Settings {
+            clock: ClockStart::Frozen(noon),
+            beta: true,
+            max_memory: 4 << 30,
+            ..Settings::default()
+        };
         let service = Service::new(settings);
         let tenant = service.state.tenants.tenant(KEY);
         let mut world = Self { service, tenant, ids: json!({}) };
@@ -315,7 +320,7 @@ impl World {
         let busy = self.ids["automation"].clone();
         fill(&tenant.runs, many, |_, record| record["automation"] = busy.clone());
         fill(&tenant.broadcasts, many, |_, _| {});
-        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["email.complained"]));
+        fill(&tenant.webhooks, many, |_, record| record["events"] = json!(["inbox.thread.assigned"]));
         fill(&tenant.api_keys, many, |n, record| record["token"] = format!("sb_key_{n}").into());
         fill_ledger(&mut lock(&tenant.emails), many, |n, record| {
             record["created_at"] = "2025-03-02T12:00:00Z".into();
