@@ -29,7 +29,8 @@ async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
     let broadcast = json!({"segment_id": segment, "from": "a@b.test", "subject": "s", "text": "x", "name": hostile, "send": true});
     page.post("/broadcasts", &broadcast);
     page.says(".metrics .total", "3").await;
-    page.holds(&format!("[...document.querySelectorAll('.figures')][1].textContent.includes({hostile:?})")).await;
+    page.holds(&format!("[...document.querySelectorAll('.figures')][1].textContent.includes({hostile:?})"))
+        .await;
     assert_eq!(page.eval("document.querySelectorAll('.metrics img').length").await, json!(0));
 
     // One bar is in the order of Tab; arrows move from there.

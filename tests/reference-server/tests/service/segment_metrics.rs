@@ -83,7 +83,7 @@ fn counts_follow_every_change_of_a_contact() {
         assert!(answer.status.is_success(), "{path}: {}", answer.text());
     };
     let unsubscribed = |yes: bool| {
-        send(Method::PATCH, &format!("/contacts/{id}"), &json!({ "unsubscribed": yes }).to_string())
+        send(Method::PATCH, &format!("/contacts/{id}"), &json!({ "unsubscribed": yes }).to_string());
     };
     assert_eq!(both(), ([1, 1, 0], [0, 0, 0]));
     send(Method::POST, &member, "");

@@ -152,7 +152,7 @@ impl EmailMetricsQuery {
             let max = limits::IDS_PER_METRICS_FILTER;
             if ids.len() > max {
                 v.field(name, |v| {
-                    v.report_found("count", format!("`{name}` must have at most {max} ids"), ids.len())
+                    v.report_found("count", format!("`{name}` must have at most {max} ids"), ids.len());
                 });
             }
             v.each(name, &ids, |v, id| {

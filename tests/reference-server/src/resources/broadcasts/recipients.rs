@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::context::Context;
@@ -115,7 +116,8 @@ impl Filter {
             contact_id: tenant.contacts.by_key(address).map(|contact| contact.id),
             email: address.to_owned(),
             count: event.map(|event| email.count(event)),
-            bounce_type: (self.happened == Metric::Bounced).then(|| email.bounce().map(BounceType::as_str)),
+            bounce_type: (self.happened == Metric::Bounced)
+                .then(|| email.bounce().map(BounceType::as_str).into()),
             clicked_links: clicks,
         }
     }
@@ -173,7 +175,7 @@ struct Recipient {
     count: Option<usize>,
     /// Only of bounces.
     #[serde(skip_serializing_if = "Option::is_none")]
-    bounce_type: Option<Option<&'static str>>,
+    bounce_type: Option<Value>,
     /// Only of clicks.
     #[serde(skip_serializing_if = "Option::is_none")]
     clicked_links: Option<Vec<ClickedLink>>,

@@ -58,7 +58,7 @@ pub(crate) fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> An
     }
     let totals = values(&query, &table.totals);
     let data = (!query.dimensions.is_empty()).then(|| table.show(tenant));
-    let shown = Metrics {
+    let shown = Report {
         object: "metrics",
         start_date: iso(query.start),
         end_date: iso(query.end),
@@ -72,7 +72,7 @@ pub(crate) fn answer(tenant: &Tenant, query: Option<&str>, now: Timestamp) -> An
 }
 
 #[derive(Serialize)]
-struct Metrics {
+struct Report {
     object: &'static str,
     start_date: String,
     end_date: String,

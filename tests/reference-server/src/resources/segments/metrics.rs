@@ -54,11 +54,11 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
     let data = if dimensions.is_empty() { None } else { Some(rows(tenant, segments, &metrics)?) };
     let metrics = metrics.iter().map(|metric| metric.as_str()).collect();
     let dimensions = dimensions.iter().map(|dimension| dimension.as_str()).collect();
-    Ok(json(StatusCode::OK, &Metrics { object: "metrics", metrics, dimensions, totals, data }))
+    Ok(json(StatusCode::OK, &Report { object: "metrics", metrics, dimensions, totals, data }))
 }
 
 #[derive(Serialize)]
-struct Metrics {
+struct Report {
     object: &'static str,
     metrics: Vec<&'static str>,
     dimensions: Vec<&'static str>,
