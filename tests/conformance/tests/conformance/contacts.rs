@@ -343,7 +343,7 @@ fn form(file: &str, parts: &[(&str, Value)]) -> String {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     for (name, value) in parts {
         let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
-        form += &format!("{head}{}\r\n", text(value));
+        form.extend([head, text(value), "\r\n".to_owned()]);
     }
     let head =
         "Content-Disposition: form-data; name=\"file\"; filename=\"x.csv\"\r\nContent-Type: text/csv\r\n\r\n";
