@@ -46,6 +46,7 @@ mod received;
 mod received_watch;
 mod sandbox;
 mod sandbox_control;
+mod sandbox_reach;
 mod send;
 mod service;
 mod sessions;
