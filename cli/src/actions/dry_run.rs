@@ -163,7 +163,7 @@ fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<St
 }
 
 /// Quotes a word for a POSIX shell.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

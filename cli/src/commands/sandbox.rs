@@ -16,6 +16,7 @@ use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
 mod clock;
+mod env;
 mod export;
 mod fail;
 mod forward;
@@ -34,6 +35,10 @@ const PORT: u16 = 4010;
 const MIN_MEMORY: usize = 16 << 20;
 /// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
+/// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
+const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
+/// The variable from which all of them read the API key.
+const VENDOR_API_KEY: &str = "RESEND_API_KEY";
 
 /// Run the whole service on this machine; emails are captured, never delivered
 #[derive(Debug, Subcommand)]
@@ -42,6 +47,7 @@ pub(crate) enum Command {
     Serve(serve::Args),
     Run(run::Args),
     Wait(wait::Args),
+    Env(env::Args),
     #[command(subcommand)]
     Inbox(inbox::Command),
     Receive(receive::Args),
@@ -94,13 +100,13 @@ pub(crate) struct ServerArgs {
     /// Base URL for links in responses, if clients reach the sandbox at another URL
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Serve SMTP with STARTTLS on this port of 127.0.0.1; 0 picks any free port
+    /// Serve SMTP with STARTTLS on this port; 0 picks any free port
     ///
     /// The AUTH password is an API key. Mail from the user resend, or any other user, is sent as through the API; mail from the user inbound is
     /// received by the key's account, and mail without AUTH by sb_local.
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
-    /// Serve SMTP over TLS on this port of 127.0.0.1, with a self-signed certificate per run; 0 picks any free port
+    /// Serve SMTP over TLS on this port, with a self-signed certificate per run; 0 picks any free port
     #[arg(long, value_name = "N")]
     smtp_tls_port: Option<u16>,
     /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
@@ -157,6 +163,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Serve(args) => serve::run(&args, context).await,
         Command::Run(args) => run::run(&args, context).await,
         Command::Wait(args) => wait::run(&args, context).await,
+        Command::Env(args) => env::run(&args, context),
         Command::Inbox(command) => inbox::run(command, context).await,
         Command::Receive(args) => receive::run(&args, context).await,
         Command::Trigger(args) => trigger::run(&args, context).await,
@@ -173,6 +180,17 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 /// have these routes.
 fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, Context::builder(context.settings()?))
+}
+
+/// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread.
+fn key(context: &Context) -> Result<String, Fail> {
+    let settings = context.settings()?;
+    Ok(match settings.credential.as_ref().map(|credential| &credential.value) {
+        Some(Credential::ApiKey(key)) if key.expose_secret().starts_with("sb_") => {
+            key.expose_secret().to_owned()
+        }
+        _ => KEY.to_owned(),
+    })
 }
 
 /// The same for a command that waits: `--timeout` limits the whole wait, not each request.

@@ -49,6 +49,7 @@ mod received;
 mod received_watch;
 mod sandbox;
 mod sandbox_control;
+mod sandbox_reach;
 mod segment_metrics;
 mod send;
 mod service;

@@ -12,8 +12,12 @@
 //! Where JSON is required, forms and text are rejected too: browsers send those without a preflight. Both rules apply before anything of a
 //! body is read or counted (`rulings.md`, The sandbox only).
 //!
+//! A sandbox that other machines can reach may also have a password ([`password`]).
+//!
 //! The service checks this, not a mount: all mounts share it, and the service knows its own addresses. A request without `Host` is
 //! accepted: no browser sends one, but a test that calls the service without a socket does.
+
+mod password;
 
 use std::borrow::Cow;
 
@@ -27,11 +31,16 @@ use crate::wire::problem::Problem;
 use crate::wire::refusal::Refusal;
 use crate::{inbox, routes};
 
-/// Rejects a request that only a foreign page would send.
+/// Rejects a request that only a foreign page would send, or that doesn't have the password.
 pub(crate) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     if let Some(host) = unknown_host(state, request) {
         return Some(unknown_name(&host).into_response());
     }
+    foreign_page(state, request).or_else(|| password::refusal(state, request))
+}
+
+/// Rejects a request that a page of another origin sends.
+fn foreign_page(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
     let (method, path) = (request.method(), request.uri().path());
     let is_oauth = !inbox::is_control(path);
     let is_guarded = if is_oauth {
@@ -85,7 +94,7 @@ fn unknown_name(host: &str) -> Problem {
         StatusCode::FORBIDDEN,
         "forbidden_host",
         format!(
-            "The header `host` must name this machine (localhost, a loopback address) or the sandbox's public address; found {}.",
+            "The header `host` must name this machine (localhost, a loopback address), the sandbox's public address, or a host that it allows (`--allow-host`); found {}.",
             quoted(host)
         ),
     )

@@ -95,6 +95,16 @@ pub(crate) fn is_link(method: &Method, path: &str) -> bool {
     routes::find(method, path).map_or_else(|_| of_path(), |route| route.is(Flag::Link))
 }
 
+/// Whether a request under `/_/` needs no password: its URL is its own authorization, or its response contains no data of anybody.
+pub(crate) fn is_public(method: &Method, path: &str) -> bool {
+    is_link(method, path) || routes::find(method, path).is_ok_and(|route| route.is(Flag::Public))
+}
+
+/// Whether a request under `/_/` has a valid API key, access token or account ID, in the header or the query.
+pub(crate) fn has_credential(state: &State, request: &Request<Bytes>) -> bool {
+    name_of(state, request).is_ok() || view::viewer(state, request).is_ok()
+}
+
 /// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)
 pub(crate) fn takes_json(path: &str) -> bool {
     !routes::at(path).any(|route| route.is(Flag::AnyContentType))

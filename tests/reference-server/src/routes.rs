@@ -107,7 +107,7 @@ const fn open(method: Method, path: &'static str, handler: OpenHandler) -> OpenR
 
 /// The routes without a credential.
 pub(crate) const OPEN_ROUTES: &[OpenRoute] = &[
-    open(Method::GET, "/oauth/authorize", authorize::begin),
+    open(Method::GET, authorize::PATH, authorize::begin),
     open(Method::POST, "/oauth/token", token::exchange),
     open(Method::POST, register::PATH, register::register),
     open(Method::POST, "/oauth/revoke", revoke::revoke),

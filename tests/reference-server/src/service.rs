@@ -17,7 +17,9 @@ use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+
+use serde_json::json;
 
 use self::due::DueWorker;
 use crate::clock::Clock;
@@ -38,8 +40,11 @@ use crate::state::requests::RecordedRequest;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
 use crate::wire::ignored::Ignored;
-use crate::wire::problem::Problem;
+use crate::wire::problem::{self, Problem};
 use crate::{guard, inbox};
+
+/// The path of health checks, which need neither a key nor a known host name.
+pub(crate) const HEALTH: &str = "/healthz";
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
@@ -135,11 +140,14 @@ impl Service {
     }
 
     fn exchange(&self, request: &Request<Bytes>) -> (Response<Bytes>, Allowance) {
+        let path = request.uri().path();
+        if path == HEALTH && [Method::GET, Method::HEAD].contains(request.method()) {
+            return self.unserved(problem::json(StatusCode::OK, &json!({"status": "ok"})));
+        }
         if let Some(refusal) = guard::refusal(&self.state, request) {
             return self.unserved(refusal);
         }
         self.run_some_due();
-        let path = request.uri().path();
         if inbox::is_control(path) {
             return (
                 inbox::answer(&self.state, request),

@@ -77,6 +77,12 @@ pub struct Settings {
     pub max_connections: usize,
     /// Fetches attachments given by `path` from any address, including this machine's. If false, they are rejected.
     pub fetch_attachments: bool,
+    /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
+    /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
+    /// consent page ask for it. SMTP requires `AUTH`. `None`: every key is accepted.
+    pub password: Option<String>,
+    /// Host names under which clients may reach the service, besides those of this machine and of `public_url`.
+    pub allowed_hosts: Vec<String>,
     /// The public base URL, for links. `None`: the address of the first mount.
     pub public_url: Option<String>,
     /// OAuth clients, besides those that register.
@@ -110,6 +116,8 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(30),
             max_connections: 1_000,
             fetch_attachments: true,
+            password: None,
+            allowed_hosts: Vec::new(),
             public_url: None,
             oauth_clients: OAuthClient::usual(),
             beta: false,

@@ -71,6 +71,9 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(settings: Settings, links: Links, oauth: OAuthStore) -> Self {
         let settings = settings.within_memory();
+        for host in &settings.allowed_hosts {
+            links.allow(host);
+        }
         if let Some(address) = &settings.public_url {
             links.listens_at(address);
         }

@@ -71,6 +71,8 @@ mod mounts;
 mod nesting;
 #[path = "service/oauth.rs"]
 mod oauth;
+#[path = "service/password.rs"]
+mod password;
 #[path = "service/persistence.rs"]
 mod persistence;
 #[path = "service/received.rs"]

@@ -5,21 +5,17 @@ use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
+use super::serve::reach::Reach;
 use super::server::SandboxServer;
-use super::{KEY, ServerArgs};
+use super::{KEY, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
 
-/// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
-const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
-/// The variable from which all of them read the API key.
-const VENDOR_API_KEY: &str = "RESEND_API_KEY";
-
 /// Run a command with its own sandbox and exit with the command's exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Sets POSTHASTE_BASE_URL and POSTHASTE_API_KEY for the command, and with --smtp-port and --smtp-tls-port also POSTHASTE_SANDBOX_SMTP and POSTHASTE_SANDBOX_SMTPS. \
+    after_help = "Sets POSTHASTE_BASE_URL and POSTHASTE_API_KEY for the command, with --smtp-port also POSTHASTE_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port POSTHASTE_SANDBOX_SMTPS. \
     For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
     posthaste sandbox run -- bash\n  \
     posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
@@ -37,11 +33,12 @@ pub(crate) struct Args {
 
 /// Starts the sandbox and the command, and waits for the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let server = SandboxServer::open(0, &args.service, context).await?;
+    let server = SandboxServer::open(0, &Reach::default(), &args.service, context).await?;
     let base_url = server.base_url().to_owned();
     let smtp =
         [("POSTHASTE_SANDBOX_SMTP", server.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
+    let smtp_address = server.smtp_address();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve(async {
         // Dropping the sender also stops the server.
@@ -57,6 +54,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
         .envs(smtp);
+    if let Some(address) = smtp_address {
+        command.env("SMTP_HOST", address.ip().to_string()).env("SMTP_PORT", address.port().to_string());
+    }
     if args.no_vendor_env {
         context.out.warn("RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY are unchanged: clients that read them may send real emails");
     } else {

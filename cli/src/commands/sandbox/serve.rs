@@ -1,10 +1,13 @@
 //! `sandbox serve`: runs the sandbox until it is stopped.
 
 mod line;
+pub(super) mod reach;
 
 use self::line::line;
+use self::reach::Reach;
+use super::env::word;
 use super::server::SandboxServer;
-use super::{KEY, PORT, ServerArgs};
+use super::{PORT, ServerArgs};
 use crate::actions::browser;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -18,8 +21,8 @@ const TRY: [&str; 2] = [
 
 /// Run the sandbox until Ctrl-C
 ///
-/// Prints its URL, its inbox and the variables that point other programs to it. Reachable only from this machine. After Ctrl-C, the
-/// exit code is 0.
+/// Prints its URL, its inbox and the variables that point other programs to it. Reachable only from this machine unless --host says otherwise.
+/// GET /healthz answers health checks. After Ctrl-C, the exit code is 0.
 ///
 /// Addresses determine outcomes: email to delivered@, opened@, clicked@, bounced@, complained@, delayed@, suppressed@, failed@ or no-tls@ at
 /// any domain has that outcome; all other email is delivered. Domains are verified two seconds after the request: names starting with `slow.`
@@ -27,25 +30,28 @@ const TRY: [&str; 2] = [
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
-    posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n\n\
+    posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n  \
+    POSTHASTE_SANDBOX_AUTH=correct-horse posthaste sandbox serve --host 0.0.0.0 --allow-host mail\n\n\
     In another terminal, paste the line that starts with `export`, then run: posthaste emails send …\n\
     Or log in as with the real service: paste the command after `log in`, without setting the key."
 )]
 pub(crate) struct Args {
-    /// Port on 127.0.0.1; 0 picks any free port
+    /// Port; 0 picks any free port
     #[arg(long, value_name = "N", default_value_t = PORT)]
     port: u16,
     /// Open the inbox in a browser
     #[arg(long)]
     open: bool,
     #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
     pub(super) service: ServerArgs,
 }
 
 /// Runs the command.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
-    let server = SandboxServer::open(args.port, &args.service, context).await?;
-    let base_url = server.base_url();
+    let server = SandboxServer::open(args.port, &args.reach, &args.service, context).await?;
+    let (base_url, key) = (server.base_url(), server.key());
     // The whole output can be pasted into a shell.
     let mut lines = vec![
         format!("# sandbox {base_url}"),
@@ -59,12 +65,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         lines.push(
             "# auth    user resend sends, user inbound receives; the password is an API key".to_owned(),
         );
-        lines.push(format!("#         mail without AUTH is received by {KEY}"));
+        if !server.has_password() {
+            lines.push(format!("#         mail without AUTH is received by {key}"));
+        }
     }
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.forwards_to().map(|server| format!("# forward {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
-    lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={KEY}"));
+    let key = word(key);
+    lines.push(format!(
+        "# resend  export RESEND_BASE_URL={base_url} RESEND_API_URL={base_url} RESEND_API_KEY={key}"
+    ));
+    lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={key}"));
     if context.global.verbose > 0 {
         let note = context.out.noter();
         server.service.on_request(move |request| note(&line(request)));

@@ -2,20 +2,21 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
 use posthaste_reference_server::mount::smtp::Options;
 use posthaste_reference_server::mount::tls::Tls;
 use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
-use posthaste_reference_server::{Service, mount};
+use posthaste_reference_server::{Service, Settings, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::ServerArgs;
 use super::forward::{Forward, Target};
-use super::{KEY, ServerArgs};
+use super::serve::reach::Reach;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
@@ -24,6 +25,8 @@ pub(super) struct SandboxServer {
     pub(super) service: Arc<Service>,
     http: TcpListener,
     base_url: String,
+    /// The API key that the sandbox suggests.
+    key: String,
     smtp: Option<(TcpListener, SocketAddr)>,
     smtps: Option<(TcpListener, SocketAddr)>,
     /// The certificate of both SMTP listeners.
@@ -34,27 +37,41 @@ pub(super) struct SandboxServer {
 }
 
 impl SandboxServer {
-    /// Binds the sockets on 127.0.0.1; port 0 picks any free port.
-    pub(super) async fn open(port: u16, server_args: &ServerArgs, context: &Context) -> Result<Self, Fail> {
+    /// Binds the sockets; port 0 picks any free port.
+    pub(super) async fn open(
+        port: u16,
+        reach: &Reach,
+        server_args: &ServerArgs,
+        context: &Context,
+    ) -> Result<Self, Fail> {
+        let key = reach.key()?;
+        let settings = || -> Result<Settings, Fail> {
+            Ok(Settings {
+                password: reach.password()?.map(str::to_owned),
+                allowed_hosts: reach.allowed_hosts.clone(),
+                ..server_args.settings()
+            })
+        };
         let target =
             server_args.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
-        let (http, address) = bind(port, "--port").await?;
-        let smtp = bind_if(server_args.smtp_port, "--smtp-port").await?;
-        let smtps = bind_if(server_args.smtp_tls_port, "--smtp-tls-port").await?;
+        let (http, address) = bind(reach.host, port, "--port").await?;
+        let smtp = bind_if(reach.host, server_args.smtp_port, "--smtp-port").await?;
+        let smtps = bind_if(reach.host, server_args.smtp_tls_port, "--smtp-tls-port").await?;
         let tls = (smtp.is_some() || smtps.is_some()).then(Tls::self_signed).transpose();
         let tls = tls.map_err(|error| Fail::local("couldn't create a certificate for SMTP", error))?;
         let (service, keeper) = match &server_args.data {
             Some(folder) => {
-                resume(folder, server_args, context).map(|(service, keeper)| (service, Some(keeper)))?
+                resume(folder, settings()?, context).map(|(service, keeper)| (service, Some(keeper)))?
             }
-            None => (Service::new(server_args.settings()), None),
+            None => (Service::new(settings()?), None),
         };
         let forwards_to = target.as_ref().map(|target| target.name().to_owned());
         let forward = target.map(|target| Forward::start(target, &service, context));
         Ok(Self {
             service,
             http,
-            base_url: format!("http://{address}"),
+            base_url: format!("http://{}", reachable(address)),
+            key,
             smtp,
             smtps,
             tls,
@@ -68,14 +85,28 @@ impl SandboxServer {
         &self.base_url
     }
 
+    /// The API key that the sandbox suggests: it contains the password, if there is one.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn has_password(&self) -> bool {
+        self.service.settings().password.is_some()
+    }
+
     /// The URL of the SMTP server, if enabled.
     pub(super) fn smtp_url(&self) -> Option<String> {
-        self.smtp.as_ref().map(|(_, address)| format!("smtp://{address}"))
+        self.smtp.as_ref().map(|(_, address)| format!("smtp://{}", reachable(*address)))
+    }
+
+    /// The address of the SMTP server, if enabled.
+    pub(super) fn smtp_address(&self) -> Option<SocketAddr> {
+        self.smtp.as_ref().map(|(_, address)| reachable(*address))
     }
 
     /// The URL of the SMTP server over TLS, if enabled.
     pub(super) fn smtps_url(&self) -> Option<String> {
-        self.smtps.as_ref().map(|(_, address)| format!("smtps://{address}"))
+        self.smtps.as_ref().map(|(_, address)| format!("smtps://{}", reachable(*address)))
     }
 
     /// The SHA-256 fingerprint of their certificate.
@@ -90,8 +121,7 @@ impl SandboxServer {
 
     /// The sandbox's URLs for programs.
     pub(super) fn describe(&self) -> Value {
-        let mut addresses =
-            json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": KEY });
+        let mut addresses = json!({ "base_url": self.base_url, "inbox": format!("{}/_/", self.base_url), "api_key": self.key });
         let smtp =
             [("smtp", self.smtp_url()), ("smtps", self.smtps_url()), ("tls_sha256", self.fingerprint())];
         for (name, value) in smtp {
@@ -111,7 +141,7 @@ impl SandboxServer {
         };
         let http = mount::http::serve(self.http, Arc::clone(&self.service), until(stopped.clone()));
         let mail = |door: Option<(TcpListener, SocketAddr)>, implicit_tls| {
-            let options = Options { tls: self.tls.clone(), implicit_tls, ..Options::new(KEY) };
+            let options = Options { tls: self.tls.clone(), implicit_tls, ..Options::new(self.key.as_str()) };
             let (service, stopped) = (Arc::clone(&self.service), stopped.clone());
             async move {
                 match door {
@@ -139,17 +169,13 @@ impl SandboxServer {
 }
 
 /// Opens a service that resumes from a folder.
-fn resume(
-    folder: &Path,
-    server_args: &ServerArgs,
-    context: &Context,
-) -> Result<(Arc<Service>, Persistence), Fail> {
+fn resume(folder: &Path, settings: Settings, context: &Context) -> Result<(Arc<Service>, Persistence), Fail> {
     let (warn, shown) = (context.out.warner(), folder.display().to_string());
     let report = move |outcome: Result<(), &PersistenceError>| match outcome {
         Err(error) => warn(&format!("couldn't write changes to {shown}: {error}; retrying")),
         Ok(()) => warn(&format!("all changes are written to {shown} again")),
     };
-    persistence::open(folder, server_args.settings(), report).map_err(|error| {
+    persistence::open(folder, settings, report).map_err(|error| {
         let hint = match &error {
             PersistenceError::InUse => "stop the other sandbox, or choose another folder",
             PersistenceError::Newer { .. } => "use the newer version, or choose another folder",
@@ -169,22 +195,35 @@ fn resume(
     })
 }
 
-async fn bind_if(port: Option<u16>, flag: &str) -> Result<Option<(TcpListener, SocketAddr)>, Fail> {
+async fn bind_if(
+    host: IpAddr,
+    port: Option<u16>,
+    flag: &str,
+) -> Result<Option<(TcpListener, SocketAddr)>, Fail> {
     match port {
-        Some(port) => bind(port, flag).await.map(Some),
+        Some(port) => bind(host, port, flag).await.map(Some),
         None => Ok(None),
     }
 }
 
-async fn bind(port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await;
+async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<(TcpListener, SocketAddr), Fail> {
+    let listener = TcpListener::bind((host, port)).await;
     let bound = listener.and_then(|listener| {
         let address = listener.local_addr()?;
         Ok((listener, address))
     });
     bound.map_err(|error| Fail::Local {
-        message: format!("couldn't listen on port {port}"),
+        message: format!("couldn't listen on {}", SocketAddr::new(host, port)),
         source: Some(Box::new(error)),
         hint: Some(format!("choose another with {flag} N, or any free port with {flag} 0")),
     })
+}
+
+/// The address for programs on this machine: loopback, if the listener is on all addresses.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
 }

@@ -4,8 +4,11 @@
 //! its own scripts and nothing else, and an email's HTML is shown in a frame with a policy of its own.
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Response, header};
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use url::form_urlencoded;
 
+use crate::inbox::account;
+use crate::state::State;
 use crate::wire::answers::Answer;
 use crate::wire::problem::Problem;
 
@@ -49,8 +52,20 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "welcome.js" SCRIPT,
 ];
 
-/// `GET /_/`.
-pub(super) fn show() -> Response<Bytes> {
+/// `GET /_/`. Without a key in its URL the page shows the account `sb_local`, or if the service has a password, is redirected to the account whose
+/// key is the password.
+pub(super) fn show(state: &State, query: Option<&str>) -> Response<Bytes> {
+    let names_account =
+        form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
+    if let Some(password) = state.settings.password.as_ref().filter(|_| !names_account) {
+        let tenant = state.tenants.tenant(&format!("sb_{password}"));
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = StatusCode::SEE_OTHER;
+        let location = format!("/_/?key={}", account::id(state, &tenant.name));
+        let location = HeaderValue::try_from(location).unwrap_or_else(|_| HeaderValue::from_static("/_/"));
+        response.headers_mut().insert(header::LOCATION, location);
+        return response;
+    }
     file("text/html; charset=utf-8", include_str!("page/index.html"))
 }
 

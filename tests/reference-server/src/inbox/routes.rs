@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request};
 use uuid::Uuid;
 
-use self::Flag::{AnyContentType, Link, MovesClock};
+use self::Flag::{AnyContentType, Link, MovesClock, Public};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
@@ -37,6 +37,8 @@ pub(super) enum Flag {
     /// Bodies needn't be JSON.
     AnyContentType,
     MovesClock,
+    /// Needs no password (see [`guard`](crate::guard)).
+    Public,
 }
 
 /// The handler of a request, by the access that it requires.
@@ -69,9 +71,9 @@ const DELETE: Method = Method::DELETE;
 
 #[rustfmt::skip] // A line a route.
 const ROUTES: &[Route] = &[
-    route(GET, "/_", Open(|_| Ok(page::show()))),
-    route(GET, "/_/assets/{name}", Open(|call| page::asset(call.segment(1)))),
-    route(GET, "/_/ready", Open(|call| Ok(ready(call.state)))),
+    route(GET, "/_", Open(|call| Ok(page::show(call.state, call.query())))),
+    route(GET, "/_/assets/{name}", Open(|call| page::asset(call.segment(1)))).with(&[Public]),
+    route(GET, "/_/ready", Open(|call| Ok(ready(call.state)))).with(&[Public]),
     route(GET, "/_/stream", Viewer(|call, tenant| Ok(live::answer(call.state, &tenant.name)))),
     route(GET, "/_/tenants", Open(|call| Ok(view::tenants(call.state, call.request)))),
     // Captured emails

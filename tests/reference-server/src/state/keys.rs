@@ -2,13 +2,15 @@
 //!
 //! Every key that starts with `sb_` or `re_` is accepted and has a tenant of its own, so parallel tests are isolated. A key that ends in
 //! `_sending` has sending access only; its tenant is the one named without that suffix. Keys created by `POST /api-keys` start with
-//! [`CREATED_PREFIX`]: they belong to the tenant that created them and are rejected once deleted.
+//! [`CREATED_PREFIX`]: they belong to the tenant that created them and are rejected once deleted. If the service has a password, other keys
+//! must contain it.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
 
 use http::{HeaderMap, header};
 use jiff::Timestamp;
+use subtle::ConstantTimeEq as _;
 
 use crate::lock::{read as look, write};
 use crate::model::credential::{Credential, Permission};
@@ -48,7 +50,8 @@ pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Creden
         return index.find(key);
     }
     // Longer than any issued key; the key is stored as the tenant's name.
-    if key.len() > 256 || !(key.starts_with("sb_") || key.starts_with("re_")) {
+    let name = key.strip_prefix("sb_").or_else(|| key.strip_prefix("re_"))?;
+    if key.len() > 256 || !index.accepts(name) {
         return None;
     }
     Some(match key.strip_suffix("_sending") {
@@ -67,25 +70,41 @@ pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Creden
     })
 }
 
-/// The created keys of all tenants.
-#[derive(Debug, Default)]
-pub(crate) struct ApiKeyIndex(RwLock<HashMap<String, Credential<'static>>>);
+/// The created keys of all tenants, and the password that all other keys must contain.
+#[derive(Debug)]
+pub(crate) struct ApiKeyIndex {
+    created: RwLock<HashMap<String, Credential<'static>>>,
+    password: Option<String>,
+}
 
 impl ApiKeyIndex {
+    pub(crate) fn new(password: Option<String>) -> Self {
+        Self { created: RwLock::default(), password }
+    }
+
+    /// Whether a key with this name, its part after the prefix, is valid: with a password, it is the password, optionally followed by `_` and
+    /// more.
+    fn accepts(&self, name: &str) -> bool {
+        let Some(password) = &self.password else { return true };
+        name.as_bytes().split_at_checked(password.len()).is_some_and(|(start, rest)| {
+            bool::from(start.ct_eq(password.as_bytes())) && matches!(rest.first(), None | Some(b'_'))
+        })
+    }
+
     pub(crate) fn add(&self, token: &str, credential: Credential<'static>) {
-        write(&self.0).insert(token.to_owned(), credential);
+        write(&self.created).insert(token.to_owned(), credential);
     }
 
     fn find(&self, token: &str) -> Option<Credential<'static>> {
-        look(&self.0).get(token).cloned()
+        look(&self.created).get(token).cloned()
     }
 
     /// Removes one key.
     pub(crate) fn remove(&self, token: &str) {
-        write(&self.0).remove(token);
+        write(&self.created).remove(token);
     }
 
     pub(crate) fn clear(&self) {
-        write(&self.0).clear();
+        write(&self.created).clear();
     }
 }

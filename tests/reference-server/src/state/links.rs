@@ -68,6 +68,11 @@ impl Links {
         Arc::make_mut(&mut *lock(&self.names)).add(address);
     }
 
+    /// Allows a host name.
+    pub(crate) fn allow(&self, host: &str) {
+        Arc::make_mut(&mut *lock(&self.names)).add(host);
+    }
+
     /// Allows every IP address of the machine as a host name.
     pub(crate) fn listens_everywhere(&self) {
         Arc::make_mut(&mut *lock(&self.names)).allow_any_number();

@@ -77,7 +77,7 @@ impl Tenants {
             events: Mutex::new(Retention::new(usize::MAX, settings.webhook_event_bytes())),
             answers: Arc::new(Budget::of(settings.share())),
             requests: Requests::new(settings.keep_requests, settings.keep_request_bytes),
-            api_key_index: ApiKeyIndex::default(),
+            api_key_index: ApiKeyIndex::new(settings.password.clone()),
         }
     }
 

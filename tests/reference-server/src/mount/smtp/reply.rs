@@ -52,6 +52,8 @@ impl Reply {
         fixed(503, "5.5.1 A mail transaction is in progress; send RSET to cancel it");
     pub(super) const AUTHENTICATED_ALREADY: Self = fixed(503, "5.5.1 Already authenticated");
     pub(super) const MECHANISM: Self = fixed(504, "5.5.4 Only PLAIN and LOGIN are offered");
+    pub(super) const AUTHENTICATE_FIRST: Self =
+        fixed(530, "5.7.0 This sandbox has a password; authenticate with an API key that contains it");
     pub(super) const BAD_KEY: Self = fixed(
         535,
         "5.7.8 The password must be an API key, which begins with sb_ or re_; the user resend sends mail, the user inbound receives it",

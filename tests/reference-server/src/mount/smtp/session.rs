@@ -287,6 +287,9 @@ impl Session {
         if !self.greeted {
             return Err(Reply::HELLO_FIRST);
         }
+        if !self.authenticated && self.service.settings().password.is_some() {
+            return Err(Reply::AUTHENTICATE_FIRST);
+        }
         if self.envelope.is_some() {
             return Err(Reply::MAIL_IN_PROGRESS);
         }

@@ -1,0 +1,126 @@
+//! `sandbox env`: the variables that point programs to a running sandbox.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{VENDOR_API_KEY, VENDOR_BASE_URLS, client, key};
+use crate::actions::dry_run::quoted;
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::files;
+
+/// The maximum size of a file for `--write`.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Print the variables that point programs to a sandbox, or write them to a file
+///
+/// Prints `export` lines for a shell: POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and for Resend's own clients RESEND_BASE_URL, RESEND_API_URL and
+/// RESEND_API_KEY. The API key is the configured one if it is a sandbox key (sb_…), otherwise sb_local: a live key is never written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  eval \"$(posthaste sandbox env)\"\n  posthaste sandbox env --write .env.local\n  \
+    posthaste sandbox env --smtp-port 2525 --output json"
+)]
+pub(crate) struct Args {
+    /// Set the variables in this dotenv file instead (`NAME=value` lines); its other lines stay as they are
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// Add SMTP_HOST and SMTP_PORT for a sandbox with this --smtp-port
+    #[arg(long, value_name = "N")]
+    smtp_port: Option<u16>,
+    /// Leave out RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY
+    #[arg(long)]
+    no_vendor_env: bool,
+}
+
+/// Prints or writes the variables. Sends no request.
+pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let client = client(context)?;
+    let base_url = client.base_url().as_str().trim_end_matches('/').to_owned();
+    let key = key(context)?;
+    let mut variables = vec![("POSTHASTE_BASE_URL", base_url.clone()), ("POSTHASTE_API_KEY", key.clone())];
+    if !args.no_vendor_env {
+        variables.extend(VENDOR_BASE_URLS.map(|name| (name, base_url.clone())));
+        variables.push((VENDOR_API_KEY, key));
+    }
+    if let Some(port) = args.smtp_port {
+        let host = client.base_url().host_str().unwrap_or("127.0.0.1");
+        variables.push(("SMTP_HOST", host.trim_matches(['[', ']']).to_owned()));
+        variables.push(("SMTP_PORT", port.to_string()));
+    }
+    if let Some(path) = &args.write {
+        write(path, &variables)
+            .map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
+        context.out.note(&format!("set {} variables in {}", variables.len(), path.display()));
+    }
+    let lines: Vec<_> = match args.write {
+        Some(_) => Vec::new(),
+        None => variables.iter().map(|(name, value)| format!("export {name}={}", word(value))).collect(),
+    };
+    let document: Map<_, _> =
+        variables.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
+    context.out.result(&lines, &Value::Object(document))
+}
+
+/// Sets variables in a dotenv file. A variable that is set already is replaced where it stands, without its `export` and its comment.
+fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
+    let before = files::read(path, MAX_FILE, false)?.unwrap_or_default();
+    let before = String::from_utf8(before)
+        .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;
+    files::write(path, changed(&before, variables).as_bytes())
+}
+
+fn changed(before: &str, variables: &[(&str, String)]) -> String {
+    let mut missing: Vec<_> = variables.iter().collect();
+    let mut after = String::new();
+    for line in before.lines() {
+        let assignment = line.trim_start();
+        let assignment = assignment.strip_prefix("export ").unwrap_or(assignment);
+        let name = assignment.split_once('=').map(|(name, _)| name.trim());
+        match variables.iter().find(|(known, _)| Some(*known) == name) {
+            Some((name, value)) => {
+                // Of several lines for one variable the first is replaced: which one counts depends on the program that reads the file.
+                let Some(at) = missing.iter().position(|(known, _)| known == name) else { continue };
+                missing.remove(at);
+                after += &format!("{name}={}\n", word(value));
+            }
+            None => {
+                after += line;
+                after += "\n";
+            }
+        }
+    }
+    for (name, value) in missing {
+        after += &format!("{name}={}\n", word(value));
+    }
+    after
+}
+
+/// Quotes a value for a shell and for a dotenv file, if necessary.
+pub(super) fn word(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/@%+,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_replaced_where_they_stand_and_other_lines_stay() {
+        let variables = [("RESEND_API_KEY", "sb_local".to_owned()), ("SMTP_PORT", "2525".to_owned())];
+        let before = "# mail\nexport RESEND_API_KEY = 're_live' # secret\nOTHER=\"ü RESEND_API_KEY=1\"\nRESEND_API_KEY=re_second\n";
+        let after = "# mail\nRESEND_API_KEY=sb_local\nOTHER=\"ü RESEND_API_KEY=1\"\nSMTP_PORT=2525\n";
+        assert_eq!(changed(before, &variables), after);
+        assert_eq!(changed(after, &variables), after, "writing again changes nothing");
+        assert_eq!(changed("", &variables), "RESEND_API_KEY=sb_local\nSMTP_PORT=2525\n");
+        assert_eq!(changed("A=1", &variables[..1]), "A=1\nRESEND_API_KEY=sb_local\n");
+    }
+
+    #[test]
+    fn unusual_values_are_quoted() {
+        assert_eq!(word("http://127.0.0.1:4010"), "http://127.0.0.1:4010");
+        assert_eq!(word("sb_it's $HOME"), r"'sb_it'\''s $HOME'");
+    }
+}

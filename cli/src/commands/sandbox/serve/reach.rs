@@ -1,0 +1,77 @@
+//! From where the sandbox can be reached: addresses, host names, and the password.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::commands::sandbox::KEY;
+use crate::diagnostics::{Diagnostics, Fail, Problem};
+
+/// The minimum length of `--auth` in characters.
+const MIN_PASSWORD: usize = 8;
+
+/// The addresses, host names and password of the sandbox.
+#[derive(Debug, Clone, clap::Args)]
+pub(in crate::commands::sandbox) struct Reach {
+    /// Address to listen on: 0.0.0.0 or :: for all; beyond loopback addresses, --auth or --insecure is required
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub(in crate::commands::sandbox) host: IpAddr,
+    /// Host name under which clients reach the sandbox, such as the name of its container; can be repeated
+    ///
+    /// Requests under other names are rejected with 403 forbidden_host, so that web pages can't reach the sandbox by DNS rebinding. Names of this
+    /// machine and, with --host 0.0.0.0 or ::, IP addresses are always accepted.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    pub(in crate::commands::sandbox) allowed_hosts: Vec<String>,
+    /// Password for the inbox page and part of every API key: sb_PASSWORD, or sb_PASSWORD_NAME for further accounts
+    ///
+    /// The page and the consent page ask for it with any user name; SMTP requires AUTH with such a key. At least 8 characters. Command lines are
+    /// visible to other users; put the password in the variable.
+    #[arg(long, value_name = "PASSWORD", env = "POSTHASTE_SANDBOX_AUTH", hide_env_values = true)]
+    auth: Option<String>,
+    /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
+    #[arg(long, conflicts_with = "auth")]
+    insecure: bool,
+}
+
+/// For `run`: only the command reaches its sandbox.
+impl Default for Reach {
+    fn default() -> Self {
+        Self { host: Ipv4Addr::LOCALHOST.into(), allowed_hosts: Vec::new(), auth: None, insecure: false }
+    }
+}
+
+impl Reach {
+    /// The password, if there is one.
+    ///
+    /// # Errors
+    /// Fails if the password is unsuitable, or if a sandbox beyond loopback addresses has none.
+    pub(in crate::commands::sandbox) fn password(&self) -> Result<Option<&str>, Fail> {
+        let password = self.auth.as_deref().filter(|password| !password.is_empty());
+        let rule = match password {
+            None if !self.host.is_loopback() && !self.insecure => {
+                return Err(usage(
+                    "host",
+                    format!(
+                        "{} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
+                        self.host
+                    ),
+                ));
+            }
+            None => return Ok(None),
+            Some(password) if !password.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                "must consist of visible ASCII characters without spaces: it is part of API keys"
+            }
+            Some(password) if password.len() < MIN_PASSWORD => "must have at least 8 characters",
+            Some(password) if password.len() > 128 => "must have at most 128 characters",
+            Some(password) => return Ok(Some(password)),
+        };
+        Err(usage("auth", rule.to_owned()))
+    }
+
+    /// The API key of the account that the page shows first.
+    pub(in crate::commands::sandbox) fn key(&self) -> Result<String, Fail> {
+        Ok(self.password()?.map_or_else(|| KEY.to_owned(), |password| format!("sb_{password}")))
+    }
+}
+
+fn usage(flag: &str, rule: String) -> Fail {
+    Fail::Usage(Diagnostics::one(Problem::new("", &format!("--{flag}"), rule), None))
+}

@@ -1,0 +1,94 @@
+//! Sandboxes that other machines can reach, and the variables that point programs to a sandbox.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use crate::support::Posthaste;
+
+#[test]
+fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
+    let posthaste = Posthaste::new();
+    for host in ["0.0.0.0", "::", "192.0.2.1"] {
+        let ran = posthaste.run(&["sandbox", "serve", "--port", "0", "--host", host]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(
+            ran.stderr.contains("--host")
+                && ran.stderr.contains("--auth")
+                && ran.stderr.contains("--insecure"),
+            "{ran:?}"
+        );
+    }
+    for password in ["short", "two words here", "ümlaut-password"] {
+        let ran = posthaste.run(&["sandbox", "serve", "--port", "0", "--auth", password]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("--auth") && !ran.stderr.contains(password), "{ran:?}");
+    }
+    let sandbox = Sandbox::start(&["--host", "0.0.0.0", "--insecure"]);
+    assert!(sandbox.base_url.starts_with("http://127.0.0.1:"), "{}", sandbox.base_url);
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+}
+
+#[test]
+fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
+    let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
+    let export = sandbox.lines.last().unwrap();
+    assert!(export.ends_with("POSTHASTE_API_KEY=sb_correct-horse"), "{export}");
+    let send = [
+        "emails",
+        "send",
+        "--from",
+        "hi@acme.test",
+        "--to",
+        "ada@example.com",
+        "--subject",
+        "Hi",
+        "--text",
+        "Hi",
+    ];
+    let refused = sandbox.client().run(&send);
+    assert!(refused.code != Some(0) && refused.stderr.contains("invalid"), "{refused:?}");
+    let client = || sandbox.client().env("POSTHASTE_API_KEY", "sb_correct-horse");
+    client().run(&send).ok();
+    assert!(client().run(&["sandbox", "inbox", "latest"]).ok().contains("Subject:  Hi"));
+    let locked_out = sandbox.client().run(&["sandbox", "inbox", "latest"]);
+    assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+}
+
+#[test]
+fn env_prints_and_writes_the_variables_and_never_a_live_key() {
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", "http://127.0.0.1:4999")
+        .env("POSTHASTE_API_KEY", "re_live_secret");
+    let shown = posthaste.run(&["sandbox", "env"]).ok();
+    assert_eq!(
+        shown.lines().collect::<Vec<_>>(),
+        [
+            "export POSTHASTE_BASE_URL=http://127.0.0.1:4999",
+            "export POSTHASTE_API_KEY=sb_local",
+            "export RESEND_BASE_URL=http://127.0.0.1:4999",
+            "export RESEND_API_URL=http://127.0.0.1:4999",
+            "export RESEND_API_KEY=sb_local",
+        ]
+    );
+    let json =
+        posthaste.run(&["sandbox", "env", "--no-vendor-env", "--smtp-port", "2525", "-o", "json"]).ok();
+    let expected = json!({"POSTHASTE_BASE_URL": "http://127.0.0.1:4999", "POSTHASTE_API_KEY": "sb_local",
+        "SMTP_HOST": "127.0.0.1", "SMTP_PORT": "2525"});
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(".env.local");
+    std::fs::write(&file, "NAME=ü\nRESEND_API_KEY=re_live_secret\n").unwrap();
+    for _ in 0..2 {
+        posthaste.run(&["sandbox", "env", "--write", file.to_str().unwrap()]).ok();
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.starts_with("NAME=ü\nRESEND_API_KEY=sb_local\n"), "{written}");
+    assert_eq!((written.lines().count(), written.contains("live")), (6, false), "{written}");
+
+    std::fs::write(&file, [0xff]).unwrap();
+    let ran = posthaste.run(&["sandbox", "env", "--write", file.to_str().unwrap()]);
+    assert!(ran.code == Some(1) && ran.stderr.contains(".env.local"), "{ran:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), [0xff], "the file is unchanged");
+}
