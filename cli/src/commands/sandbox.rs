@@ -71,7 +71,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N")]
     daily_quota: Option<u64>,
     /// Emails per month (UTC) and key; sends beyond it get 429 monthly_quota_exceeded [default: no quota]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     monthly_quota: Option<u64>,
     /// Behavior where the specification and the public service differ: spec or live
     ///
@@ -85,7 +85,7 @@ pub(crate) struct ServerArgs {
     #[arg(long)]
     beta: bool,
     /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_fetch: bool,
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -98,7 +98,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
     /// Base URL for links in responses, if clients reach the sandbox at another URL
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     public_url: Option<String>,
     /// Serve SMTP with STARTTLS on this port; 0 picks any free port
     ///
@@ -107,7 +107,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
     /// Serve SMTP over TLS on this port, with a self-signed certificate per run; 0 picks any free port
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     smtp_tls_port: Option<u16>,
     /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
     ///

@@ -18,7 +18,7 @@ pub(in crate::commands::sandbox) struct Reach {
     ///
     /// Requests under other names are rejected with 403 forbidden_host, so that web pages can't reach the sandbox by DNS rebinding. Names of this
     /// machine and, with --host 0.0.0.0 or ::, IP addresses are always accepted.
-    #[arg(long = "allow-host", value_name = "NAME")]
+    #[arg(long = "allow-host", value_name = "NAME", hide_short_help = true)]
     pub(in crate::commands::sandbox) allowed_hosts: Vec<String>,
     /// Password for the inbox page and part of every API key: sb_PASSWORD, or sb_PASSWORD_NAME for further accounts
     ///
@@ -27,7 +27,7 @@ pub(in crate::commands::sandbox) struct Reach {
     #[arg(long, value_name = "PASSWORD", env = "POSTHASTE_SANDBOX_AUTH", hide_env_values = true)]
     auth: Option<String>,
     /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
-    #[arg(long, conflicts_with = "auth")]
+    #[arg(long, conflicts_with = "auth", hide_short_help = true)]
     insecure: bool,
 }
 
@@ -48,7 +48,7 @@ impl Reach {
         let rule = match password {
             None if !self.host.is_loopback() && !self.insecure => {
                 return Err(usage(
-                    "host",
+                    "--host",
                     format!(
                         "{} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
                         self.host
@@ -63,7 +63,7 @@ impl Reach {
             Some(password) if password.len() > 128 => "must have at most 128 characters",
             Some(password) => return Ok(Some(password)),
         };
-        Err(usage("auth", rule.to_owned()))
+        Err(usage("--auth", rule.to_owned()))
     }
 
     /// The API key of the account that the page shows first.
@@ -72,6 +72,6 @@ impl Reach {
     }
 }
 
-fn usage(flag: &str, rule: String) -> Fail {
-    Fail::Usage(Diagnostics::one(Problem::new("", &format!("--{flag}"), rule), None))
+fn usage(flag: &'static str, rule: String) -> Fail {
+    Fail::Usage(Diagnostics::one(Problem::new("", flag, rule), None))
 }

@@ -40,11 +40,6 @@ const MAX_ATTACHMENTS: usize = 10;
 const MAX_ATTACHED: usize = 25 << 20;
 /// Headers that the service sets itself.
 const REFUSED_HEADERS: [&str; 3] = ["in-reply-to", "references", "reply-to"];
-/// File types that can't be attached.
-const BLOCKED: &str = "adp app asp bas bat cer chm cmd com cpl crt csh der exe fxp gadget hlp hta inf ins isp its js jse ksh lib lnk \
-    mad maf mag mam maq mar mas mat mau mav maw mda mdb mde mdt mdw mdz msc msh msh1 msh2 mshxml msh1xml msh2xml msi msp mst ops pcd \
-    pif plg prf prg reg scf scr sct shb shs sys ps1 ps1xml ps2 ps2xml psc1 psc2 tmp url vb vbe vbs vps vsmacros vss vst vsw vxd ws \
-    wsc wsf wsh xnk";
 
 /// An email to be sent from an inbox.
 pub(super) struct Outgoing {
@@ -148,7 +143,7 @@ fn check_attached(attachments: &[Attachment]) -> Result<(), String> {
     Ok(())
 }
 
-/// Reads attachments: at most 10 of 25 MB in all, no blocked file types, and hosted files of other machines only.
+/// Reads attachments: at most 10 of 25 MB in all, and hosted files of other machines only.
 pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
     let attachments = attachments::read(field)?;
     let mut reported = Ok(());
@@ -161,16 +156,11 @@ pub(super) fn read_attachments(field: &Field<'_>) -> Checked<Vec<Attachment>> {
         reject(rule);
     }
     for (index, file) in attachments.iter().enumerate() {
-        let name = format!("`{}[{index}]", field.name());
-        let ending = file.filename.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
-        if ending.is_some_and(|ending| BLOCKED.split_whitespace().any(|blocked| blocked == ending)) {
-            let found = quoted(&file.filename);
-            reject(format!("{name}.filename` must not be of a blocked file type; found {found}."));
-        }
         if let Content::Hosted(url) = &file.content
             && is_local(url)
         {
-            reject(format!("{name}.path` must not be on this machine; found {}.", quoted(url.as_str())));
+            let (name, found) = (field.name(), quoted(url.as_str()));
+            reject(format!("`{name}[{index}].path` must not be on this machine; found {found}."));
         }
     }
     reported.map(|()| attachments)

@@ -165,7 +165,7 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
         ("headers", json!({ "Reply-To": "a@b.test" }), "which the service sets"),
         ("attachments", json!(files(11)), "`attachments` must have at most 10 items; found 11"),
         ("attachments", large, "at most 26214400 bytes in all"),
-        ("attachments", file("run.EXE"), "`attachments[0].filename` must not be of a blocked file type"),
+        ("attachments", file("run.EXE"), "must not be a file with the ending `.exe`"),
         (
             "attachments",
             json!([{ "path": "http://localhost:1/a.txt" }]),
