@@ -1,9 +1,8 @@
 //! Inboxes, in beta: a help desk that sorts questions into threads, answers what it can, and drafts the rest for a colleague.
 
 use posthaste::{
-    Client, EventData, InboxAgentPatch, InboxDraftPatch, InboxFolder, InboxForward, InboxLabelPatch,
-    InboxPatch, InboxReply, InboxThreadPatch, InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft,
-    NewInboxLabel, WebhookPayload,
+    Client, EventData, InboxAgentPatch, InboxFolder, InboxForward, InboxPatch, InboxReply, InboxThreadPatch,
+    InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, WebhookPayload,
 };
 
 /// Creates the inbox once; it is then named by its address.
@@ -82,9 +81,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for thread in &threads {
         match thread.subject.as_deref() {
             Some(subject) if subject.contains("price") => {
-                answer(&client, inbox, thread, "See acme.test/prices.").await?
+                answer(&client, inbox, thread, "See acme.test/prices.").await?;
             }
-            _ => escalate(&client, inbox, thread, "expert@acme.test").await?,
+            _ => {
+                escalate(&client, inbox, thread, "expert@acme.test").await?;
+            }
         }
     }
     for found in client.inboxes().search(inbox).query("\"last invoice\" -paid").from(["ada"]).await?.data {
@@ -103,6 +104,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use posthaste_reference_server::{ReferenceServer, Settings};
     use serde_json::json;
+
+    use posthaste::{InboxDraftPatch, InboxLabelPatch};
 
     use super::*;
 

@@ -16,7 +16,7 @@ fn list(files: &Value) -> Step {
     Step::Answer(200, json!({ "object": "list", "has_more": false, "data": files }))
 }
 
-fn file(url: &str, more: Value) -> Value {
+fn file(url: &str, more: &Value) -> Value {
     let mut file = json!({ "id": "a1", "download_url": url });
     for (name, value) in more.as_object().unwrap() {
         file[name] = value.clone();
@@ -29,7 +29,7 @@ async fn the_files_are_fetched_without_the_credential() {
     let url = "https://files.other.test/a?signature=1";
     let script = Script::of([
         Step::Answer(200, email()),
-        list(&json!([file(url, json!({}))])),
+        list(&json!([file(url, &json!({}))])),
         Step::Text(200, "bytes"),
     ])
     .odd();
@@ -48,7 +48,7 @@ async fn the_files_are_fetched_without_the_credential() {
     let script =
         Script::of([Step::Answer(200, email()), Step::Text(200, "Subject: Hi\r\n\r\nIt works")]).odd();
     let wrapped = script.client().received().forward_as_attachment("e1").await.unwrap();
-    let attached = serde_json::to_value(&wrapped.from("a@x.test").to("b@x.test").text("x")).unwrap();
+    let attached = serde_json::to_value(wrapped.from("a@x.test").to("b@x.test").text("x")).unwrap();
     assert_eq!(attached["attachments"][0]["content_type"], "message/rfc822");
     assert_eq!((script.seen()[1].header("authorization"), &attached["subject"]), ("", &json!("Fwd: Hi")));
 }
@@ -88,7 +88,7 @@ async fn hostile_files_and_urls_never_reach_the_copy() {
         ),
         (json!({ "filename": "a", "content_id": "é" }), "a", json!(null), json!(null)),
     ] {
-        let files = json!([file("http://127.0.0.1:9/x", fields.clone())]);
+        let files = json!([file("http://127.0.0.1:9/x", &fields)]);
         let script = Script::of([Step::Answer(200, email()), list(&files), Step::Text(200, "x")]).odd();
         let copy = script.client().received().forward("e1").await.unwrap().from("a@x.test").to("b@x.test");
         assert!(copy.check().is_ok(), "{fields}");
@@ -97,7 +97,7 @@ async fn hostile_files_and_urls_never_reach_the_copy() {
         assert_eq!(found, [json!(name), kind, id], "{fields}");
     }
     for url in ["", "file:///etc/passwd", "/relative"] {
-        let script = Script::of([Step::Answer(200, email()), list(&json!([file(url, json!({}))]))]).odd();
+        let script = Script::of([Step::Answer(200, email()), list(&json!([file(url, &json!({}))]))]).odd();
         let error = script.client().received().forward("e1").await.unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{url}: {error}");
     }
@@ -106,8 +106,8 @@ async fn hostile_files_and_urls_never_reach_the_copy() {
 #[tokio::test(start_paused = true)]
 async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any_download() {
     let files = json!([
-        file("http://127.0.0.1:9/a", json!({ "size": 31_000_000 })),
-        file("http://127.0.0.1:9/b", json!({ "size": u64::MAX })),
+        file("http://127.0.0.1:9/a", &json!({ "size": 31_000_000 })),
+        file("http://127.0.0.1:9/b", &json!({ "size": u64::MAX })),
     ]);
     let script = Script::of([Step::Answer(200, email()), list(&files)]).odd();
     let Error::Invalid(problems) = script.client().received().forward("e1").await.unwrap_err() else {
@@ -128,8 +128,8 @@ async fn an_email_that_is_too_large_or_has_no_raw_message_is_reported_before_any
 async fn an_understated_size_does_not_exceed_the_limit() {
     let large = "x".repeat(16 << 20).leak();
     let files = json!([
-        file("http://127.0.0.1:9/a", json!({ "size": 1 })),
-        file("http://127.0.0.1:9/b", json!({ "size": 1 })),
+        file("http://127.0.0.1:9/a", &json!({ "size": 1 })),
+        file("http://127.0.0.1:9/b", &json!({ "size": 1 })),
     ]);
     let script = Script::of([
         Step::Answer(200, email()),
@@ -152,7 +152,7 @@ async fn a_failed_request_ends_the_preparation() {
         vec![Step::Answer(200, email()), Step::Answer(404, missing.clone())],
         vec![
             Step::Answer(200, email()),
-            list(&json!([file("http://127.0.0.1:9/a", json!({}))])),
+            list(&json!([file("http://127.0.0.1:9/a", &json!({}))])),
             Step::Answer(403, missing.clone()),
         ],
     ] {

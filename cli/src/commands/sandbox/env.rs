@@ -72,29 +72,22 @@ fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
 }
 
 fn changed(before: &str, variables: &[(&str, String)]) -> String {
+    let set = |(name, value): &(&str, String)| format!("{name}={}", word(value));
     let mut missing: Vec<_> = variables.iter().collect();
-    let mut after = String::new();
+    let mut lines = Vec::new();
     for line in before.lines() {
         let assignment = line.trim_start();
         let assignment = assignment.strip_prefix("export ").unwrap_or(assignment);
         let name = assignment.split_once('=').map(|(name, _)| name.trim());
-        match variables.iter().find(|(known, _)| Some(*known) == name) {
-            Some((name, value)) => {
-                // Of several lines for one variable the first is replaced: which one counts depends on the program that reads the file.
-                let Some(at) = missing.iter().position(|(known, _)| known == name) else { continue };
-                missing.remove(at);
-                after += &format!("{name}={}\n", word(value));
-            }
-            None => {
-                after += line;
-                after += "\n";
-            }
+        if !variables.iter().any(|(known, _)| Some(*known) == name) {
+            lines.push(line.to_owned());
+        } else if let Some(at) = missing.iter().position(|(known, _)| Some(*known) == name) {
+            // Further lines for the same variable are removed: which one counts depends on the program that reads the file.
+            lines.push(set(missing.remove(at)));
         }
     }
-    for (name, value) in missing {
-        after += &format!("{name}={}\n", word(value));
-    }
-    after
+    lines.extend(missing.into_iter().map(set));
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 /// Quotes a value for a shell and for a dotenv file, if necessary.

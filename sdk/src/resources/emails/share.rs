@@ -97,7 +97,7 @@ mod tests {
                 .emails()
                 .share("e1")
                 .expires_in(Duration::ZERO)
-                .expires_in(Duration::from_secs(60))
+                .expires_in(Duration::from_mins(1))
                 .preview()
                 .is_ok()
         );

@@ -131,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    fn received(fields: Value) -> ReceivedEmail {
+    fn received(fields: &Value) -> ReceivedEmail {
         let mut email = json!({
             "id": "e", "from": "ada@example.com", "to": ["support@acme.test"], "subject": "Help", "message_id": "<m1@example.com>",
             "received_for": ["support@acme.test"],
@@ -162,7 +162,7 @@ mod tests {
             (None, "Re: (no subject)"),
         ] {
             assert_eq!(titled("Re:", subject), re);
-            let email = received(json!({ "subject": subject })).reply("support@acme.test").text("x");
+            let email = received(&json!({ "subject": subject })).reply("support@acme.test").text("x");
             assert_eq!(email.fields().subject, Some(re));
             assert!(email.check().is_ok(), "{subject:?}");
         }
@@ -191,7 +191,7 @@ mod tests {
             (json!({ "message-id": "", "references": many.join(" ") }), &kept),
             (json!(null), "<m1@example.com>"),
         ] {
-            let email = received(json!({ "headers": headers })).reply("support@acme.test").text("x");
+            let email = received(&json!({ "headers": headers })).reply("support@acme.test").text("x");
             assert_eq!(header(&email, "References"), Some(references), "{headers}");
             assert_eq!(header(&email, "In-Reply-To"), Some("<m1@example.com>"));
             assert!(email.check().is_ok());
@@ -202,9 +202,9 @@ mod tests {
             json!({ "message_id": null }),
             json!({ "message_id": "<a\r\nBcc: x@evil.test>" }),
         ] {
-            assert!(received(fields).reply("support@acme.test").fields().headers.is_empty());
+            assert!(received(&fields).reply("support@acme.test").fields().headers.is_empty());
         }
-        let bare = received(json!({ "message_id": "m2@example.com" })).reply("support@acme.test");
+        let bare = received(&json!({ "message_id": "m2@example.com" })).reply("support@acme.test");
         assert_eq!(header(&bare, "In-Reply-To"), Some("<m2@example.com>"));
     }
 
@@ -220,13 +220,13 @@ mod tests {
             (json!({ "from": "nobody" }), vec![]),
             (json!({ "from": null }), vec![]),
         ] {
-            assert_eq!(received(fields.clone()).reply("support@acme.test").fields().to, to, "{fields}");
+            assert_eq!(received(&fields).reply("support@acme.test").fields().to, to, "{fields}");
         }
     }
 
     #[test]
     fn a_reply_to_all_has_every_other_address_once() {
-        let email = received(json!({
+        let email = received(&json!({
             "to": ["Support <Support@acme.test>", "\"Doe, J\" <j@example.com>", "ADA@example.com", "alias@acme.test"],
             "cc": ["j@example.com", "c@example.com", "not an address", "c@example.com", "me@acme.test"],
             "received_for": ["support@acme.test", "alias@acme.test"],

@@ -209,12 +209,11 @@ impl InboxService<'_> {
         let after = Arc::new(thread);
         threads.insert(email.thread, Arc::clone(&after));
         drop(threads);
-        match before {
-            Some(before) => self.settle(&before, &after),
-            None => {
-                self.count_unread(None, &after);
-                self.notify("inbox.thread.created", after.inbox, || self.thread_data(&after));
-            }
+        if let Some(before) = before {
+            self.settle(&before, &after);
+        } else {
+            self.count_unread(None, &after);
+            self.notify("inbox.thread.created", after.inbox, || self.thread_data(&after));
         }
         Some(email)
     }

@@ -48,6 +48,7 @@ pub(crate) fn sandbox() -> Sandbox {
     disabled.disabled = true;
     let settings = Settings {
         oauth_clients: vec![client("full"), web, code_only, refresh_only, sender, nothing, own, disabled],
+        beta: true,
         ..Settings::default()
     };
     Sandbox::with(&settings)

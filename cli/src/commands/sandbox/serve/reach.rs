@@ -48,22 +48,22 @@ impl Reach {
         let rule = match password {
             None if !self.host.is_loopback() && !self.insecure => {
                 return Err(usage(
-                    "--host",
+                    "host",
                     format!(
-                        "{} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
+                        "--host {} makes the sandbox reachable from other machines; set a password with --auth, or let everyone in with --insecure",
                         self.host
                     ),
                 ));
             }
             None => return Ok(None),
             Some(password) if !password.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                "must consist of visible ASCII characters without spaces: it is part of API keys"
+                "--auth must consist of visible ASCII characters without spaces: it is part of API keys"
             }
-            Some(password) if password.len() < MIN_PASSWORD => "must have at least 8 characters",
-            Some(password) if password.len() > 128 => "must have at most 128 characters",
+            Some(password) if password.len() < MIN_PASSWORD => "--auth must have at least 8 characters",
+            Some(password) if password.len() > 128 => "--auth must have at most 128 characters",
             Some(password) => return Ok(Some(password)),
         };
-        Err(usage("--auth", rule.to_owned()))
+        Err(usage("auth", rule.to_owned()))
     }
 
     /// The API key of the account that the page shows first.
@@ -72,6 +72,6 @@ impl Reach {
     }
 }
 
-fn usage(flag: &'static str, rule: String) -> Fail {
-    Fail::Usage(Diagnostics::one(Problem::new("", flag, rule), None))
+fn usage(code: &'static str, rule: String) -> Fail {
+    Fail::Usage(Diagnostics::one(Problem::new("", code, rule), None))
 }

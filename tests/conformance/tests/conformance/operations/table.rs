@@ -39,7 +39,7 @@ operations! {
     list_attachments: |client, id| client.emails().attachments(id);
     get_attachment: |client, id, attachment| client.emails().attachment(id, attachment);
     update_email: |client, id| client.emails().reschedule(id, "in 1 hour");
-    share_email: |client, id| client.emails().share(id).expires_in(std::time::Duration::from_secs(5_400));
+    share_email: |client, id| client.emails().share(id).expires_in(std::time::Duration::from_mins(90));
     cancel_email: |client, id| client.emails().cancel(id);
 
     create_broadcast: |client| client.broadcasts().create(&NewBroadcast::new(ID, "hi@acme.test", "Hello").text("It works"));

@@ -200,7 +200,7 @@ fn filled(body: Option<Arc<str>>) -> Option<Arc<str>> {
 }
 
 input! {
-    struct Reply(fields) {
+    struct ReplyInput(fields) {
         html: Option<Arc<str>> = fields.optional("html", shared),
         text: Option<Arc<str>> = fields.optional("text", shared),
         cc: Option<Vec<Mailbox>> = recipients::read_optional(fields, "cc"),
@@ -218,7 +218,7 @@ pub(crate) fn reply(context: &Context<'_>) -> Answer {
     let (inbox, original) = (inbox(context)?, named(context)?);
     let input = context.body(|fields| {
         at_least_one(fields, &["html", "text"]);
-        Reply::read(fields)
+        ReplyInput::read(fields)
     })?;
     let (html, text) = (filled(input.html), filled(input.text));
     if html.is_none() && text.is_none() {
