@@ -75,8 +75,8 @@ fn invalid_input_sends_nothing() {
         (vec!["suppressions", "list", "--origin", "bounced"], "bounce, complaint or manual"),
         (vec!["suppressions", "export", "--format", "xml"], "csv or ndjson"),
     ] {
-        let told = service.posthaste().run(&arguments).fails(2);
-        assert!(told.contains(part), "{part}: {told}");
+        let output = service.posthaste().run(&arguments).fails(2);
+        assert!(output.contains(part), "{part}: {output}");
     }
     let shown = service.posthaste().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
     assert_eq!(shown["dry_run"]["body"], json!({ "emails": ["a@x.test", "b@x.test"] }), "{shown}");
@@ -135,8 +135,8 @@ fn a_list_is_exported_and_imported_in_every_format() {
         "email,origin,created_at,source_id,id\n"
     );
     let file = posthaste.home().join("list.csv");
-    let told = posthaste.run(&["suppressions", "export", "--output-file", file.to_str().unwrap()]).ok();
-    assert!(told.starts_with("205 addresses written to "), "{told}");
+    let output = posthaste.run(&["suppressions", "export", "--output-file", file.to_str().unwrap()]).ok();
+    assert!(output.starts_with("205 addresses written to "), "{output}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
 }
 
@@ -146,17 +146,17 @@ fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
     let rows = (0..150).map(|n| format!("{n},user{n}@example.com\n"));
     let mut text = format!("id,email\n{}", rows.collect::<String>());
     text.push_str("x,nobody\ny,Ada <ada@example.com>\n");
-    let told = service.posthaste().run_with(&["suppressions", "import", "-"], &text).fails(2);
+    let output = service.posthaste().run_with(&["suppressions", "import", "-"], &text).fails(2);
     for part in ["2 problems", "standard input:152:1", "153 | y,Ada", "nobody"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(output.contains(part), "{part}: {output}");
     }
-    let told = service
+    let output = service
         .posthaste()
         .run_with(&["suppressions", "import", "-"], "{\"email\":\"a@x.test\"}\n{\"email\":1}\n")
         .fails(2);
-    assert!(told.contains("standard input:2:") && told.contains("must be a string"), "{told}");
-    let told = service.posthaste().run(&["suppressions", "import", "missing.csv"]).fails(2);
-    assert!(told.contains("missing.csv"), "{told}");
+    assert!(output.contains("standard input:2:") && output.contains("must be a string"), "{output}");
+    let output = service.posthaste().run(&["suppressions", "import", "missing.csv"]).fails(2);
+    assert!(output.contains("missing.csv"), "{output}");
     let ran = Posthaste::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
     assert!(ran.code == Some(0) && ran.stderr.contains("nothing sent"), "{ran:?}");
     assert_eq!(service.asked(), 0);

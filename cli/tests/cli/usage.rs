@@ -21,8 +21,8 @@ fn usage_shows_what_was_used() {
     assert!(doctor.contains("emails: today 1 of 3"), "{doctor}");
     done(&service, &SEND);
     done(&service, &SEND);
-    let told = service.posthaste().run(&SEND).fails(6);
-    assert!(told.contains("daily_quota_exceeded") || told.contains("daily quota of 3"), "{told}");
+    let output = service.posthaste().run(&SEND).fails(6);
+    assert!(output.contains("daily_quota_exceeded") || output.contains("daily quota of 3"), "{output}");
     let ran = service.posthaste().run(&["doctor"]);
     assert!(ran.code == Some(1) && ran.stdout.contains("until the quota resets"), "{ran:?}");
 }

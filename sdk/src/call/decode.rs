@@ -64,7 +64,7 @@ pub struct WithResponse<T> {
     pub body: Bytes,
 }
 
-/// What was used of the sending quotas, as the response to a send announces it.
+/// The usage of the sending quotas, from the response to a send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QuotaUsed {
@@ -75,7 +75,7 @@ pub struct QuotaUsed {
 }
 
 impl<T> WithResponse<T> {
-    /// Returns what was used of the sending quotas, including this request. Only responses to sends announce it, in the headers
+    /// Returns the usage of the sending quotas, including this request. Only responses to sends announce it, in the headers
     /// `x-resend-daily-quota` and `x-resend-monthly-quota`; [`Client::usage`](crate::Client::usage) has the limits as well.
     ///
     /// ```

@@ -95,7 +95,7 @@ pub(crate) fn is_link(method: &Method, path: &str) -> bool {
     routes::find(method, path).map_or_else(|_| of_path(), |route| route.is(Flag::Link))
 }
 
-/// Whether a request under `/_/` needs no password: its URL is its own authorization, or its response contains no data of anybody.
+/// Whether a request under `/_/` needs no password: its URL is its own authorization, or its response contains no account's data.
 pub(crate) fn is_public(method: &Method, path: &str) -> bool {
     is_link(method, path) || routes::find(method, path).is_ok_and(|route| route.is(Flag::Public))
 }

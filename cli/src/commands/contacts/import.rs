@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// If a contact already has the address: update, skip or fail
     #[arg(long, value_name = "ACTION", default_value = "update", value_parser = Choices(&["update", "skip", "fail"]), hide_possible_values = true)]
     on_conflict: String,
-    /// Send the file in one request, for the service to import; see contacts imports
+    /// Send the file in one request, for the service to import (see `contacts imports`)
     #[arg(long, conflicts_with_all = ["concurrency", "failed"])]
     server: bool,
     /// Wait until the service has imported the file; exits with 10 if rows failed

@@ -1,6 +1,8 @@
 //! Usage and quotas as the service returns them.
 
-use crate::types::Timestamp;
+use std::time::Duration;
+
+use crate::{call::RateLimit, types::Timestamp};
 
 record! {
     /// The account's usage and quotas. A quota without a `limit` is unlimited.
@@ -66,7 +68,7 @@ record! {
     /// A quota per period.
     #[derive(PartialEq, Eq)]
     pub struct PeriodQuota {
-        /// What was used in the current period.
+        /// The usage in the current period.
         pub used: Option<u64>,
         /// The maximum per period; `None` if it is unlimited.
         pub limit: Option<u64>,
@@ -96,6 +98,37 @@ record! {
         pub limit: Option<u64>,
         /// The window, such as `1000ms`.
         pub duration: Option<String>,
+    }
+}
+
+impl RateLimitPolicy {
+    /// Returns the window. The service writes it in milliseconds (`1000ms`) or seconds (`1s`); `None` if it is anything else.
+    pub fn window(&self) -> Option<Duration> {
+        let text = self.duration.as_deref()?;
+        let unit = text.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let count = text.strip_suffix(unit)?.parse().ok()?;
+        match unit {
+            "ms" => Some(Duration::from_millis(count)),
+            "s" => Some(Duration::from_secs(count)),
+            _ => None,
+        }
+    }
+
+    /// Returns this limit as a setting of a client: a new client with it keeps to the limit from its first request on, before a response has
+    /// announced one. `None` if the limit or its window is missing or zero.
+    ///
+    /// ```
+    /// # async fn example(client: posthaste::Client) -> Result<posthaste::Client, Box<dyn std::error::Error>> {
+    /// let limit = client.usage().get().await?.rate_limit.rate_limit().unwrap_or_default();
+    /// let paced = posthaste::Client::builder().base_url(client.base_url().as_str()).api_key("re_…").rate_limit(limit).build()?;
+    /// # Ok(paced)
+    /// # }
+    /// ```
+    #[expect(clippy::cast_precision_loss, reason = "a rate of 2^53 requests per second has no meaning")]
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        let window = self.window().filter(|window| !window.is_zero())?;
+        let limit = self.limit.filter(|limit| *limit > 0)?;
+        Some(RateLimit::PerSecond(limit as f64 / window.as_secs_f64()))
     }
 }
 
@@ -131,6 +164,21 @@ mod tests {
         assert_eq!(remaining(3, Some(10)), Some(7));
         assert_eq!(remaining(12, Some(10)), Some(0));
         assert_eq!(remaining(12, None), None);
+    }
+
+    #[test]
+    fn a_rate_limit_is_a_setting_of_a_client() {
+        let rate = |limit: u64, duration: &str| {
+            let policy: RateLimitPolicy =
+                from_value(json!({ "limit": limit, "duration": duration })).unwrap();
+            policy.rate_limit()
+        };
+        assert_eq!(rate(10, "1000ms"), Some(RateLimit::PerSecond(10.0)));
+        assert_eq!(rate(90, "60s"), Some(RateLimit::PerSecond(1.5)));
+        for unusable in ["", "ms", "0ms", "1000", "1m", "-1s", "99999999999999999999s", "1 s", "ß"] {
+            assert_eq!(rate(10, unusable), None, "{unusable:?}");
+        }
+        assert_eq!(rate(0, "1s"), None);
     }
 
     #[test]

@@ -327,14 +327,17 @@ fn webhooks_report_every_change_of_the_list() {
     delete(&sandbox, &id);
     let data = json!({ "id": id, "email": "ada@example.com", "origin": "manual", "source_id": null,
         "created_at": "2026-03-02T12:00:00.000Z" });
-    let told: Vec<_> =
+    let delivered_events: Vec<_> =
         delivered(&sandbox).iter().map(|event| (event["type"].clone(), event["data"].clone())).collect();
-    assert_eq!(told, [(json!("suppression.added"), data.clone()), (json!("suppression.removed"), data)]);
+    assert_eq!(
+        delivered_events,
+        [(json!("suppression.added"), data.clone()), (json!("suppression.removed"), data)]
+    );
     let source = sandbox.sent(&email_with("to", "bounced@example.com"));
     sandbox.post("/suppressions/batch/add", &json!({ "emails": ["b@x.test", "c@x.test", "b@x.test"] }));
     sandbox.advance(5);
     sandbox.post("/suppressions/batch/remove", &json!({ "emails": ["c@x.test", "d@x.test"] }));
-    let told: Vec<_> = delivered(&sandbox)
+    let delivered_events: Vec<_> = delivered(&sandbox)
         .iter()
         .map(|event| {
             format!("{} {} {}", event["type"], event["data"]["email"], event["data"]["source_id"])
@@ -342,7 +345,7 @@ fn webhooks_report_every_change_of_the_list() {
         })
         .collect();
     assert_eq!(
-        told,
+        delivered_events,
         [
             "suppression.added b@x.test null".to_owned(),
             "suppression.added c@x.test null".to_owned(),
