@@ -4,6 +4,7 @@ mod cross_origin;
 mod everyday;
 mod hostile;
 mod metrics;
+mod password;
 mod screenshots;
 
 use std::time::Instant;

@@ -29,7 +29,8 @@ async function ask(method, path, body) {
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer;
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    // Without the user and password of the page's own URL, which `fetch` rejects.
+    answer = await fetch(location.origin + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     throw new Refused(0, "The sandbox doesn't respond. Is it still running?");
   }
