@@ -77,7 +77,7 @@ async fn a_mail_that_arrives_while_the_list_loads_stays_in_the_list() {
            const real = window.fetch;
            window.fetch = async (path, options) => {
              const answer = await real(path, options);
-             if (!String(path).startsWith('/_/messages?')) return answer;
+             if (!String(path).includes('/_/messages?')) return answer;
              window.fetch = real;
              const body = await answer.text();
              await new Promise((go) => { window.release = go; });
