@@ -89,9 +89,7 @@ impl<T> WithResponse<T> {
         let number = |name| self.headers.get(name)?.to_str().ok()?.trim().parse().ok();
         QuotaUsed { daily: number("x-resend-daily-quota"), monthly: number("x-resend-monthly-quota") }
     }
-}
 
-impl<T> WithResponse<T> {
     /// Returns whether the service had handled a request with the same idempotency key before, and repeated its response: nothing was sent again.
     /// The service announces it in the header `idempotent-replayed`, on which the specification is silent.
     ///

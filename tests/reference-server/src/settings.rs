@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use secrecy::SecretString;
+
 use http::Method;
 
 use crate::model::contact_import;
@@ -80,7 +82,7 @@ pub struct Settings {
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
     /// consent page ask for it. SMTP requires `AUTH`. `None`: every key is accepted.
-    pub password: Option<String>,
+    pub password: Option<SecretString>,
     /// Host names under which clients may reach the service, besides those of this machine and of `public_url`.
     pub allowed_hosts: Vec<String>,
     /// The public base URL, for links. `None`: the address of the first mount.

@@ -72,28 +72,42 @@ fn write(path: &Path, variables: &[(&str, String)]) -> std::io::Result<()> {
 }
 
 fn changed(before: &str, variables: &[(&str, String)]) -> String {
-    let set = |(name, value): &(&str, String)| format!("{name}={}", word(value));
     let mut missing: Vec<_> = variables.iter().collect();
-    let mut lines = Vec::new();
-    for line in before.lines() {
-        let assignment = line.trim_start();
+    let mut after = String::new();
+    for line in before.split_inclusive('\n') {
+        let content = line.trim_end_matches(['\r', '\n']);
+        let assignment = content.trim_start();
         let assignment = assignment.strip_prefix("export ").unwrap_or(assignment);
         let name = assignment.split_once('=').map(|(name, _)| name.trim());
         if !variables.iter().any(|(known, _)| Some(*known) == name) {
-            lines.push(line.to_owned());
+            after.push_str(line);
         } else if let Some(at) = missing.iter().position(|(known, _)| Some(*known) == name) {
             // Further lines for the same variable are removed: which one counts depends on the program that reads the file.
-            lines.push(set(missing.remove(at)));
+            let (name, value) = missing.remove(at);
+            after.extend([name, "=", &word(value), &line[content.len()..]]);
         }
     }
-    lines.extend(missing.into_iter().map(set));
-    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+    let ending = if before.contains("\r\n") { "\r\n" } else { "\n" };
+    for (name, value) in missing {
+        if !after.is_empty() && !after.ends_with('\n') {
+            after.push_str(ending);
+        }
+        after.extend([name, "=", &word(value), ending]);
+    }
+    after
 }
 
-/// Quotes a value for a shell and for a dotenv file, if necessary.
+/// Quotes a value, if necessary, in a way that shells and dotenv files share: the latter can't escape a single quote.
 pub(super) fn word(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/@%+,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quoted(text) }
+    if !text.is_empty() && text.bytes().all(plain) {
+        return text.to_owned();
+    }
+    if !text.contains('\'') {
+        return quoted(text);
+    }
+    let escaped = text.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain([c]));
+    format!("\"{}\"", escaped.collect::<String>())
 }
 
 #[cfg(test)]
@@ -109,11 +123,17 @@ mod tests {
         assert_eq!(changed(after, &variables), after, "writing again changes nothing");
         assert_eq!(changed("", &variables), "RESEND_API_KEY=sb_local\nSMTP_PORT=2525\n");
         assert_eq!(changed("A=1", &variables[..1]), "A=1\nRESEND_API_KEY=sb_local\n");
+        assert_eq!(changed("SMTP_PORT=1", &variables[1..]), "SMTP_PORT=2525");
+        assert_eq!(
+            changed("A=1\r\nSMTP_PORT=1\r\n\r\n", &variables),
+            "A=1\r\nSMTP_PORT=2525\r\n\r\nRESEND_API_KEY=sb_local\r\n"
+        );
     }
 
     #[test]
     fn unusual_values_are_quoted() {
         assert_eq!(word("http://127.0.0.1:4010"), "http://127.0.0.1:4010");
-        assert_eq!(word("sb_it's $HOME"), r"'sb_it'\''s $HOME'");
+        assert_eq!(word("sb_$HOME"), "'sb_$HOME'");
+        assert_eq!(word(r#"sb_it's "$HOME"\`"#), r#""sb_it's \"\$HOME\"\\\`""#);
     }
 }

@@ -47,7 +47,7 @@ impl SandboxServer {
         let key = reach.key()?;
         let settings = || -> Result<Settings, Fail> {
             Ok(Settings {
-                password: reach.password()?.map(str::to_owned),
+                password: reach.password()?.map(Into::into),
                 allowed_hosts: reach.allowed_hosts.clone(),
                 ..server_args.settings()
             })

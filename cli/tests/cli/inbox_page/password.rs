@@ -10,7 +10,7 @@ use super::{InboxPage, email};
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_works_with_the_password_and_not_without() {
-    let settings = Settings { password: Some("correct-horse".to_owned()), ..Settings::default() };
+    let settings = Settings { password: Some("correct-horse".into()), ..Settings::default() };
     let page = InboxPage::with(settings).await;
     let url = page.server.base_url();
     page.driver().goto(format!("{url}/_/")).await.unwrap();

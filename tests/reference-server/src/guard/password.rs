@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use secrecy::ExposeSecret as _;
 use subtle::ConstantTimeEq as _;
 
 use crate::state::State;
@@ -16,7 +17,7 @@ use crate::{inbox, oauth};
 
 /// Rejects a request that needs the password and doesn't have it.
 pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Response<Bytes>> {
-    let password = state.settings.password.as_deref()?;
+    let password = state.settings.password.as_ref()?.expose_secret();
     let (method, path) = (request.method(), request.uri().path());
     let needs_it =
         oauth::authorize::is_at(path) || (inbox::is_control(path) && !inbox::is_public(method, path));

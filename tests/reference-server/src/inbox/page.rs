@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use secrecy::ExposeSecret as _;
 use url::form_urlencoded;
 
 use crate::inbox::account;
@@ -58,7 +59,7 @@ pub(super) fn show(state: &State, query: Option<&str>) -> Response<Bytes> {
     let names_account =
         form_urlencoded::parse(query.unwrap_or_default().as_bytes()).any(|(name, _)| name == "key");
     if let Some(password) = state.settings.password.as_ref().filter(|_| !names_account) {
-        let tenant = state.tenants.tenant(&format!("sb_{password}"));
+        let tenant = state.tenants.tenant(&format!("sb_{}", password.expose_secret()));
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::SEE_OTHER;
         let location = format!("/_/?key={}", account::id(state, &tenant.name));

@@ -10,6 +10,7 @@ use std::sync::RwLock;
 
 use http::{HeaderMap, header};
 use jiff::Timestamp;
+use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
 use crate::lock::{read as look, write};
@@ -74,18 +75,18 @@ pub(crate) fn credential<'a>(key: &'a str, index: &ApiKeyIndex) -> Option<Creden
 #[derive(Debug)]
 pub(crate) struct ApiKeyIndex {
     created: RwLock<HashMap<String, Credential<'static>>>,
-    password: Option<String>,
+    password: Option<SecretString>,
 }
 
 impl ApiKeyIndex {
-    pub(crate) fn new(password: Option<String>) -> Self {
+    pub(crate) fn new(password: Option<SecretString>) -> Self {
         Self { created: RwLock::default(), password }
     }
 
     /// Whether a key with this name, its part after the prefix, is valid: with a password, it is the password, optionally followed by `_` and
     /// more.
     fn accepts(&self, name: &str) -> bool {
-        let Some(password) = &self.password else { return true };
+        let Some(password) = self.password.as_ref().map(SecretString::expose_secret) else { return true };
         name.as_bytes().split_at_checked(password.len()).is_some_and(|(start, rest)| {
             bool::from(start.ct_eq(password.as_bytes())) && matches!(rest.first(), None | Some(b'_'))
         })
