@@ -205,6 +205,34 @@ fn a_newer_claim_by_another_account_supersedes_a_pending_one() {
 }
 
 #[test]
+fn a_domain_can_be_claimed_again_after_a_completed_claim() {
+    let sandbox = Sandbox::new();
+    owned(&sandbox, "acme.test");
+    let claim = claimed(&sandbox, "acme.test");
+    verify(&sandbox, &claim);
+    sandbox.advance(4);
+    assert_eq!(status(&sandbox, &claim), "completed");
+    assert_eq!(sandbox.ask(Method::DELETE, path(&claim)).send("").status, 200);
+    owned(&sandbox, "acme.test");
+    let next = claimed(&sandbox, "acme.test");
+    assert_ne!((&next["id"], &next["domain_id"]), (&claim["id"], &claim["domain_id"]));
+    verify(&sandbox, &next);
+    sandbox.advance(4);
+    assert_eq!(status(&sandbox, &next), "completed");
+}
+
+#[test]
+fn a_rejected_claim_leaves_those_of_other_accounts_pending() {
+    let sandbox = Sandbox::with(&Settings { keep_records: 1, ..Settings::default() });
+    owned(&sandbox, "acme.test");
+    let claim = claimed(&sandbox, "acme.test");
+    assert_eq!(post(&sandbox, "sb_third", "/domains", &json!({"name": "other.test"})).status, 201);
+    let (refused, problem) = claim_as(&sandbox, "sb_third", &json!({"name": "acme.test"}));
+    assert_eq!(refused, 403, "{problem}");
+    assert_eq!(status(&sandbox, &claim), "pending");
+}
+
+#[test]
 fn deleting_the_placeholder_cancels_the_claim_even_during_the_transfer() {
     let sandbox = Sandbox::new();
     let before = owned(&sandbox, "acme.test");

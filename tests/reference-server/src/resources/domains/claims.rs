@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use crate::clock::saturating_add;
 use crate::context::Context;
+use crate::model::domain::Domain;
 use crate::model::domain::verification::duration;
-use crate::model::domain::{Domain, Setup};
 use crate::model::domain_claim::{Detail, DomainClaim, Status};
 use crate::resources::domains::{notify_webhooks, read_claim};
 use crate::state::State;
@@ -40,8 +40,8 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
     if let Some(claim) = pending {
         return Ok(json(StatusCode::OK, &Detail(claim)));
     }
-    let known = known.filter(|known| known.status != Status::Completed);
-    let placeholder = known.as_ref().and_then(|known| tenant.domains.get(known.domain));
+    let unfinished = known.as_ref().filter(|known| known.status != Status::Completed);
+    let placeholder = unfinished.and_then(|known| tenant.domains.get(known.domain));
     if placeholder.is_none()
         && let Some(own) = tenant.domain(&setup.name)
     {
@@ -53,20 +53,9 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
             "`name` must be a domain that another account has verified; no other account has verified {name}. Register it: POST /domains."
         ))
     })?;
-    supersede(state, tenant, &setup.name);
-    let domain = match placeholder {
-        Some(placeholder) => {
-            tenant.domains.change(placeholder.id, |domain| domain.set_up(setup.clone()));
-            placeholder.id
-        }
-        None => add_placeholder(context, setup.clone())?,
-    };
-    if let Some(known) = known {
-        tenant.domain_claims.remove(known.id);
-    }
     let claim = DomainClaim {
         id: state.next_id(),
-        domain,
+        domain: placeholder.as_ref().map_or_else(|| state.next_id(), |placeholder| placeholder.id),
         setup,
         status: Status::Pending,
         checking: false,
@@ -75,18 +64,33 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
         created_at: now,
     };
     let (id, expires_at, answer) = (claim.id, claim.expires_at(), json(StatusCode::CREATED, &Detail(&claim)));
-    tenant.domain_claims.add(id, claim)?;
+    let replaced = known.and_then(|known| tenant.domain_claims.remove(known.id));
+    if let Err(problem) = add(context, claim) {
+        if let Some(replaced) = replaced {
+            tenant.domain_claims.lock().insert(replaced.id, replaced);
+        }
+        return Err(problem);
+    }
     schedule(state, tenant, id, ClaimStep::Expire, expires_at);
     Ok(answer)
 }
 
-fn add_placeholder(context: &Context<'_>, setup: Setup) -> Result<Uuid, Problem> {
-    let domain = Domain::new(context.state.next_id(), context.now(), setup);
-    let id = domain.id;
-    context.tenant.domains.add(id, domain)?;
-    let added = context.tenant.domains.get(id);
-    notify_webhooks(context.state, &context.tenant, "domain.created", added, context.now());
-    Ok(id)
+/// Adds a claim and its placeholder, or neither, and supersedes those of other tenants.
+fn add(context: &Context<'_>, claim: DomainClaim) -> Result<(), Problem> {
+    let (state, tenant) = (context.state, &context.tenant);
+    let (id, domain, setup) = (claim.id, claim.domain, claim.setup.clone());
+    tenant.domain_claims.add(id, claim)?;
+    let name = setup.name.clone();
+    if tenant.domains.change(domain, |placeholder| placeholder.set_up(setup.clone())).is_none() {
+        let placeholder = Domain::new(domain, context.now(), setup);
+        if let Err(problem) = tenant.domains.add(domain, placeholder) {
+            tenant.domain_claims.remove(id);
+            return Err(problem);
+        }
+        notify_webhooks(state, tenant, "domain.created", tenant.domains.get(domain), context.now());
+    }
+    supersede(state, tenant, &name);
+    Ok(())
 }
 
 /// `GET /domains/{id}/claim`, also after the placeholder was deleted.
