@@ -1,5 +1,7 @@
 //! The state of one tenant.
 
+use std::collections::HashSet;
+use std::ops::Bound;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -38,6 +40,9 @@ use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
 use crate::store::single::Single;
 use crate::store::table::Table;
+
+/// The number of index entries that are read under one lock.
+const READ_STEP: usize = 1_000;
 
 /// The state of one tenant. Each table has a lock of its own.
 #[derive(Debug)]
@@ -137,6 +142,43 @@ impl Tenant {
         let email = emails.remove(id)?;
         lock(&self.email_index).remove(&email, position);
         Some(email)
+    }
+
+    /// The emails of a broadcast to which this happened, oldest first, read a part at a time, so that no request waits for all of them.
+    pub(crate) fn emails_of_broadcast(&self, broadcast: Uuid, metric: Metric) -> Vec<Arc<Email>> {
+        let (mut found, mut start) = (Vec::new(), 0);
+        loop {
+            let emails = lock(&self.emails);
+            let index = lock(&self.email_index);
+            let positions = index.recipients(broadcast, metric, start..u64::MAX).take(READ_STEP);
+            let positions: Vec<_> = positions.collect();
+            found.extend(emails.at_all(positions.iter().copied()).cloned());
+            match positions.last() {
+                Some(last) if positions.len() == READ_STEP => start = last + 1,
+                _ => return found,
+            }
+        }
+    }
+
+    /// The emails with an event in a range of time that includes its end, read a part at a time.
+    pub(crate) fn emails_in_range(&self, start: Timestamp, end: Timestamp) -> Vec<Arc<Email>> {
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        let mut next = Bound::Included((start, Uuid::nil()));
+        loop {
+            let emails = lock(&self.emails);
+            let index = lock(&self.email_index);
+            let mut read = 0;
+            for (at, id) in index.next(next, end).take(READ_STEP) {
+                read += 1;
+                next = Bound::Excluded((*at, *id));
+                if seen.insert(*id) {
+                    found.extend(emails.get(*id).cloned());
+                }
+            }
+            if read < READ_STEP {
+                return found;
+            }
+        }
     }
 
     /// Indexes the restored emails.

@@ -209,6 +209,16 @@ fn the_unsubscribe_link_counts_for_its_email_and_broadcast() {
 }
 
 #[test]
+fn every_email_of_a_large_broadcast_counts() {
+    let sandbox = Sandbox::new();
+    let addresses: Vec<_> = (0..1_001).map(|n| format!("n{n}@x.test")).collect();
+    let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
+    let id = broadcast(&sandbox, "Large", &addresses);
+    assert_eq!(total(&sandbox, "sent", &format!("broadcast_id={id}")), 1_001);
+    assert_eq!(total(&sandbox, "sent", ""), 1_001);
+}
+
+#[test]
 fn rows_are_divided_by_every_combination_of_dimensions() {
     let sandbox = Sandbox::new();
     let domain = created(&sandbox, "/domains", &json!({ "name": "acme.test" }));

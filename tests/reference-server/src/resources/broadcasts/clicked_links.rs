@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use super::recipients::unknown_cursor;
 use crate::context::Context;
-use crate::lock::lock;
 use crate::model::email::Email;
 use crate::model::metric::Metric;
 use crate::store::ledger::Ordered;
@@ -24,12 +23,7 @@ use crate::wire::paging::{Mode, list, opaque};
 pub(crate) fn index(context: &Context<'_>) -> Answer {
     let broadcast = context.find(&context.tenant.broadcasts)?.id;
     let window = context.opaque_window(Mode::A)?;
-    let clicked: Vec<_> = {
-        let emails = lock(&context.tenant.emails);
-        let index = lock(&context.tenant.email_index);
-        let positions = index.recipients(broadcast, Metric::Clicked, 0..u64::MAX);
-        emails.at_all(positions).cloned().collect()
-    };
+    let clicked = context.tenant.emails_of_broadcast(broadcast, Metric::Clicked);
     let links = Links::of(&clicked);
     window.within(|id| links.position(id).is_some()).map_err(|_| unknown_cursor())?;
     Ok(list(&window.show(&links)?.map(|link| Item {

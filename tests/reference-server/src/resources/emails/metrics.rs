@@ -17,7 +17,6 @@ mod query;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
-use std::ops::Bound;
 use std::sync::Arc;
 
 use http::StatusCode;
@@ -39,8 +38,6 @@ use crate::wire::timestamp::iso;
 
 /// The maximum number of rows.
 const MAX_ROWS: usize = 10_000;
-/// The number of index entries that are read under one lock.
-const STEP: usize = 1_000;
 
 /// `GET /emails/metrics`.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
@@ -92,37 +89,9 @@ fn emails(tenant: &Tenant, query: &Query) -> Vec<Arc<Email>> {
             ids.iter().filter_map(|id| emails.get(*id).cloned()).collect()
         }
         Selection::Broadcasts(ids) => {
-            let of = |id: &Uuid| {
-                let emails = lock(&tenant.emails);
-                let positions = lock(&tenant.email_index)
-                    .recipients(*id, Metric::Received, 0..u64::MAX)
-                    .collect::<Vec<_>>();
-                emails.at_all(positions.into_iter()).cloned().collect::<Vec<_>>()
-            };
-            ids.iter().flat_map(of).collect()
+            ids.iter().flat_map(|id| tenant.emails_of_broadcast(*id, Metric::Received)).collect()
         }
-        Selection::All => in_range(tenant, query.start, query.end),
-    }
-}
-
-/// The emails with an event in the range, read a part at a time, so that no request waits for all of them.
-fn in_range(tenant: &Tenant, start: Timestamp, end: Timestamp) -> Vec<Arc<Email>> {
-    let (mut found, mut seen) = (Vec::new(), HashSet::new());
-    let mut next = Bound::Included((start, Uuid::nil()));
-    loop {
-        let emails = lock(&tenant.emails);
-        let index = lock(&tenant.email_index);
-        let mut read = 0;
-        for (at, id) in index.next(next, end).take(STEP) {
-            read += 1;
-            next = Bound::Excluded((*at, *id));
-            if seen.insert(*id) {
-                found.extend(emails.get(*id).cloned());
-            }
-        }
-        if read < STEP {
-            return found;
-        }
+        Selection::All => tenant.emails_in_range(query.start, query.end),
     }
 }
 
