@@ -124,17 +124,18 @@ fn json(part: &Part) -> Result<(&str, Box<RawValue>), Problem> {
     Ok((name, value.map_err(|error| wrong(format!("must be JSON; found {error}")))?))
 }
 
-/// Reads `column_map`. Without one (`mapped`), fields have the columns with their names.
+/// Reads `column_map`. Unless there is one (`mapped`), fields have the columns with their names.
 fn columns(map: &mut Fields<'_>, mapped: bool, rows: &Rows, tenant: &Tenant) -> Checked<Columns> {
+    let known = rows.columns();
     let named = |field: &Field<'_>| {
         let name = field.text()?;
-        let (all, found) = (header(rows), quoted(&name));
-        rows.column(&name).ok_or_else(|| {
+        known.get(&*name).copied().ok_or_else(|| {
+            let (all, found) = (header(rows), quoted(&name));
             field.reject(format_args!("must be one of the columns of the file, {all}; found {found}"))
         })
     };
     let mut column = |field: &str| {
-        let default = || if mapped && field != "email" { None } else { rows.column(field) };
+        let default = || if mapped && field != "email" { None } else { known.get(field).copied() };
         Ok(map.optional(field, named)?.or_else(default))
     };
     let email = column("email");

@@ -1,6 +1,7 @@
 //! Query parameters with lists: joined with commas, or repeated.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -24,12 +25,9 @@ impl<'a> Parameters<'a> {
     /// The different items of a list.
     fn list(&self, name: &str) -> Option<Vec<&str>> {
         let values = self.0.iter().filter(|(found, _)| found == name);
-        let mut items = Vec::new();
-        for item in values.flat_map(|(_, value)| value.split(',')).map(str::trim) {
-            if !items.contains(&item) {
-                items.push(item);
-            }
-        }
+        let items = values.flat_map(|(_, value)| value.split(',')).map(str::trim);
+        let mut seen = HashSet::new();
+        let items: Vec<_> = items.filter(|item| seen.insert(*item)).collect();
         (!items.is_empty()).then_some(items)
     }
 

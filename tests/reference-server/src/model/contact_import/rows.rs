@@ -1,6 +1,6 @@
 //! The rows of a CSV file, read one at a time, and the contacts in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Cursor, Read};
 
 use bytes::Bytes;
@@ -68,9 +68,9 @@ impl Rows {
         self.reader.position().byte()
     }
 
-    /// The index of a column.
-    pub(crate) fn column(&self, name: &str) -> Option<usize> {
-        self.header.iter().position(|one| one == name)
+    /// The indexes of the columns by name; of several with the same name the first one counts.
+    pub(crate) fn columns(&self) -> HashMap<&str, usize> {
+        self.header.iter().enumerate().rev().map(|(index, name)| (name.as_str(), index)).collect()
     }
 }
 
@@ -150,11 +150,12 @@ mod tests {
 
     fn emails(text: impl Into<Bytes>) -> Vec<Option<String>> {
         let mut rows = Rows::open(text.into()).unwrap();
+        let known = rows.columns();
         let columns = Columns {
-            email: rows.column("email").unwrap(),
+            email: known["email"],
             first_name: None,
             last_name: None,
-            unsubscribed: rows.column("unsubscribed"),
+            unsubscribed: known.get("unsubscribed").copied(),
             properties: BTreeMap::new(),
         };
         let mut found = Vec::new();
