@@ -243,13 +243,15 @@ async fn handle(service: &Arc<Service>, mut request: Request<Bytes>) -> Response
         .unwrap_or_else(|error| Problem::application(error.to_string()).into_response())
 }
 
-/// Whether handling takes as long as reading a large body: a search of the inbox, the first step of a broadcast, a derived text.
+/// Whether handling takes as long as reading a large body: a search, metrics, the first step of a broadcast, a derived text.
 fn takes_long(request: &Request<Bytes>) -> bool {
     let path = request.uri().path();
     match *request.method() {
         Method::GET => {
             (inbox::is_control(path) && path != READY)
                 || path.starts_with("/emails/")
+                || path.starts_with("/broadcasts/")
+                || path == "/segments/metrics"
                 || path.ends_with("/threads/search")
         }
         Method::POST => inbox::is_control(path) || path.starts_with("/broadcasts"),
