@@ -17,8 +17,7 @@ use crate::delivery::webhooks;
 use crate::lock::lock;
 use crate::model::inboxes::draft::{self, InboxDraft, Progress};
 use crate::model::inboxes::email::{self, File, InboxEmail};
-use crate::model::inboxes::label::Label;
-use crate::model::inboxes::thread::{self, Folder, Group, MAX_EMAILS, Thread, normalized};
+use crate::model::inboxes::thread::{Folder, Group, MAX_EMAILS, Thread, normalized};
 use crate::model::inboxes::{self, Inbox};
 use crate::model::received::Received;
 use crate::state::State;
@@ -66,17 +65,15 @@ pub(crate) fn delete_expired(tenant: &Tenant, id: Uuid, now: Timestamp) {
 /// Deletes a thread with its emails and drafts.
 fn delete_thread(tenant: &Tenant, id: Uuid) {
     let tables = &tenant.inboxes;
-    let Some(thread) = tables.threads.remove(id) else { return };
+    if tables.threads.remove(id).is_none() {
+        return;
+    }
     for email in tables.emails_of(id) {
         tables.emails.remove(email.id);
     }
-    let drafts = tables.drafts.members(&draft::Group::Thread(id));
-    let removed = drafts.iter().filter_map(|draft| tables.drafts.remove(draft.id));
-    let open = removed.filter(|draft| draft.is_open()).count();
-    tables.inboxes.change(thread.inbox, |inbox| {
-        inbox.drafts = inbox.drafts.saturating_sub(open);
-        inbox.unread = inbox.unread.saturating_sub(usize::from(thread.counts_as_unread()));
-    });
+    for draft in tables.drafts.members(&draft::Group::Thread(id)) {
+        tables.drafts.remove(draft.id);
+    }
 }
 
 impl InboxService<'_> {
@@ -117,7 +114,7 @@ impl InboxService<'_> {
 
     fn notify_inbox(self, kind: &'static str, id: Uuid) {
         if let Some(inbox) = self.tables().inboxes.get(id) {
-            self.notify(kind, id, || json!({ "inbox": inboxes::Item(&inbox) }));
+            self.notify(kind, id, || json!({ "inbox": inboxes::Item(&self.tables().counted(inbox)) }));
         }
     }
 
@@ -212,7 +209,6 @@ impl InboxService<'_> {
         if let Some(before) = before {
             self.settle(&before, &after);
         } else {
-            self.count_unread(None, &after);
             self.notify("inbox.thread.created", after.inbox, || self.thread_data(&after));
         }
         Some(email)
@@ -233,10 +229,9 @@ impl InboxService<'_> {
         Some((before, after))
     }
 
-    /// Does what follows from the change of a thread: counts, the end of its time in the trash, events.
+    /// Does what follows from the change of a thread: the end of its time in the trash, events.
     fn settle(self, before: &Thread, after: &Arc<Thread>) {
         let (inbox, thread_id) = (after.inbox, after.id);
-        self.count_unread(Some(before), after);
         if before.trashed_at != after.trashed_at
             && let Some(due) = after.expires_at()
         {
@@ -264,46 +259,32 @@ impl InboxService<'_> {
         }
     }
 
-    fn count_unread(self, before: Option<&Thread>, after: &Thread) {
-        let (before, after_unread) = (before.is_some_and(Thread::counts_as_unread), after.counts_as_unread());
-        if before != after_unread {
-            self.tables().inboxes.change(after.inbox, |inbox| {
-                inbox.unread = if after_unread { inbox.unread + 1 } else { inbox.unread.saturating_sub(1) };
-            });
-        }
-    }
-
     fn thread_data(self, thread: &Thread) -> Value {
-        json!({ "thread_id": thread.id, "thread": thread::item(thread, &self.labels_of(thread)) })
-    }
-
-    pub(crate) fn labels_of(self, thread: &Thread) -> Vec<Arc<Label>> {
-        self.tables().labels_of(&thread.labels)
+        json!({ "thread_id": thread.id, "thread": self.tables().item(thread) })
     }
 
     pub(crate) fn create_draft(self, draft: InboxDraft) -> Result<(), Problem> {
         let id = draft.id;
         self.tables().drafts.add(id, draft)?;
         if let Some(draft) = self.tables().drafts.get(id) {
-            self.count_draft(&draft, 1);
             self.notify_draft("inbox.draft.created", &draft);
         }
         Ok(())
     }
 
-    /// Replaces a draft that wasn't sent.
-    pub(crate) fn update_draft(self, new: InboxDraft) -> Result<(), Problem> {
-        let changed = self.tables().drafts.try_change(new.id, |draft| {
-            // It may have been sent since it was read.
+    /// Changes a draft that wasn't sent.
+    pub(crate) fn update_draft(
+        self,
+        id: Uuid,
+        change: impl FnOnce(&mut InboxDraft) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let changed = self.tables().drafts.try_change(id, |draft| {
             draft.check_open()?;
-            let before = std::mem::replace(draft, new);
-            Ok((before.replies_to, draft.clone()))
+            change(draft)?;
+            draft.updated_at = self.at;
+            Ok(draft.clone())
         });
-        let (replied_to, draft) =
-            changed.ok_or_else(<InboxDraft as crate::store::table::Record>::not_found)??;
-        for (thread, by) in [(replied_to, -1), (draft.replies_to, 1)] {
-            self.count_draft_of(thread, by);
-        }
+        let draft = changed.ok_or_else(<InboxDraft as crate::store::table::Record>::not_found)??;
         self.notify_draft("inbox.draft.updated", &draft);
         Ok(())
     }
@@ -328,31 +309,12 @@ impl InboxService<'_> {
             draft.updated_at = self.at;
         });
         if let Some(draft) = self.tables().drafts.get(id) {
-            self.count_draft(&draft, -1);
             self.notify_draft("inbox.draft.sent", &draft);
         }
     }
 
     pub(crate) fn delete_draft(self, id: Uuid) {
         let Some(draft) = self.tables().drafts.remove(id) else { return };
-        if draft.is_open() {
-            self.count_draft(&draft, -1);
-        }
         self.notify("inbox.draft.deleted", draft.inbox, || json!({ "draft_id": id }));
-    }
-
-    fn count_draft(self, draft: &InboxDraft, by: isize) {
-        self.tables()
-            .inboxes
-            .change(draft.inbox, |inbox| inbox.drafts = inbox.drafts.saturating_add_signed(by));
-        self.count_draft_of(draft.replies_to, by);
-    }
-
-    fn count_draft_of(self, replies_to: Option<(Uuid, Uuid)>, by: isize) {
-        if let Some((thread, _)) = replies_to {
-            self.tables()
-                .threads
-                .change(thread, |thread| thread.drafts = thread.drafts.saturating_add_signed(by));
-        }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod search;
 pub(crate) mod thread;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -30,10 +31,6 @@ pub(crate) struct Inbox {
     pub(crate) receiving_address: Option<String>,
     pub(crate) from_name: Option<String>,
     pub(crate) agent: Agent,
-    /// The number of unread threads in the folder `inbox`.
-    pub(crate) unread: usize,
-    /// The number of drafts that weren't sent.
-    pub(crate) drafts: usize,
     pub(crate) last_received: Option<Timestamp>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -47,8 +44,6 @@ heap_size!(Inbox {
     receiving_address,
     from_name,
     agent,
-    unread,
-    drafts,
     last_received,
     created_at,
     updated_at,
@@ -119,26 +114,36 @@ words! {
     }
 }
 
+/// An inbox as responses and events show it.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub(crate) inbox: Arc<Inbox>,
+    /// The number of unread threads in the folder `inbox`.
+    pub(crate) unread: usize,
+    /// The number of drafts that weren't sent.
+    pub(crate) drafts: usize,
+}
+
 view! {
-    pub(crate) Item of inbox: Inbox {
-        id: inbox.id,
-        name: inbox.name,
-        email_address: inbox.address,
-        from_name: inbox.from_name,
-        unread: inbox.unread,
-        last_received: inbox.last_received.map(iso),
-        created_at: iso(inbox.created_at),
-        updated_at: iso(inbox.updated_at),
+    pub(crate) Item of counted: Counted {
+        id: counted.inbox.id,
+        name: counted.inbox.name,
+        email_address: counted.inbox.address,
+        from_name: counted.inbox.from_name,
+        unread: counted.unread,
+        last_received: counted.inbox.last_received.map(iso),
+        created_at: iso(counted.inbox.created_at),
+        updated_at: iso(counted.inbox.updated_at),
     }
 }
 
 view! {
-    pub(crate) Detail of inbox: Inbox {
+    pub(crate) Detail of counted: Counted {
         object: "inbox",
         ..Item,
-        domain_id: inbox.domain,
-        receiving_address: inbox.receiving_address,
-        drafts: inbox.drafts,
+        domain_id: counted.inbox.domain,
+        receiving_address: counted.inbox.receiving_address,
+        drafts: counted.drafts,
     }
 }
 

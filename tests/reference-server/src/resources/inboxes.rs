@@ -21,14 +21,14 @@ use self::input::{at_least_one, text_of};
 use crate::context::Context;
 use crate::delivery::inboxes::InboxService;
 use crate::model::email::recipients::Mailbox;
-use crate::model::inboxes::{Agent, Detail, Inbox};
+use crate::model::inboxes::{Agent, Detail, Inbox, Item};
 use crate::resources::contacts::read_email;
 use crate::resources::received::may_receive;
 use crate::store::table::{Record, Table};
 use crate::wire::answers::{self, Answer};
 use crate::wire::change::{Change, replace};
 use crate::wire::input::input;
-use crate::wire::paging::Mode;
+use crate::wire::paging::{Mode, list};
 use crate::wire::problem::{Problem, json};
 use crate::wire::readers::boolean;
 
@@ -65,8 +65,6 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
         domain: domain.map_or_else(|| context.state.next_id(), |domain| domain.id),
         from_name: from_name.filter(|name| !name.is_empty()),
         agent: Agent::default(),
-        unread: 0,
-        drafts: 0,
         last_received: None,
         created_at: now,
         updated_at: now,
@@ -77,12 +75,13 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
 
 /// `GET /inboxes`: 20 by default, as in mode A.
 pub(crate) fn index(context: &Context<'_>) -> Answer {
-    context.list(&context.tenant.inboxes.inboxes, Mode::A)
+    let (tables, window) = (&context.tenant.inboxes, context.window(Mode::A)?);
+    Ok(list(&tables.inboxes.page(&window)?.map(|inbox| tables.counted(inbox)).show(Item)))
 }
 
 /// `GET /inboxes/{inbox}`.
 pub(crate) fn show(context: &Context<'_>) -> Answer {
-    Ok(json(StatusCode::OK, &Detail(&*inbox(context)?)))
+    Ok(json(StatusCode::OK, &Detail(&context.tenant.inboxes.counted(inbox(context)?))))
 }
 
 input! {

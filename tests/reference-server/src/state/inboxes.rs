@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::model::inboxes::Inbox;
-use crate::model::inboxes::draft::InboxDraft;
+use crate::model::inboxes::draft::{self, InboxDraft};
 use crate::model::inboxes::email::{self, InboxEmail};
 use crate::model::inboxes::label::Label;
-use crate::model::inboxes::thread::Thread;
+use crate::model::inboxes::thread::{self, Folder, Thread};
+use crate::model::inboxes::{Counted, Inbox};
 use crate::store::budget::Budget;
 use crate::store::table::{Table, lower_case};
 
@@ -46,6 +47,20 @@ impl InboxTables {
     /// Finds the inbox that receives the mail for an address.
     pub(crate) fn receiver(&self, address: &str) -> Option<Arc<Inbox>> {
         self.inboxes.by_key(address).or_else(|| self.inboxes.oldest(&lower_case(address).into_owned()))
+    }
+
+    /// Counts the unread threads and the drafts of an inbox.
+    pub(crate) fn counted(&self, inbox: Arc<Inbox>) -> Counted {
+        let listed = thread::Group::Listed { inbox: inbox.id, folder: Folder::Inbox, read: false };
+        let unread = self.threads.lock().count_of(&listed);
+        let drafts = self.drafts.lock().count_of(&draft::Group::Open(inbox.id));
+        Counted { inbox, unread, drafts }
+    }
+
+    /// A thread as lists and events show it.
+    pub(crate) fn item(&self, thread: &Thread) -> Value {
+        let has_draft = self.drafts.oldest(&draft::Group::OpenReply(thread.id)).is_some();
+        thread::item(thread, &self.labels_of(&thread.labels), has_draft)
     }
 
     /// The labels with these IDs, without deleted ones.

@@ -78,6 +78,9 @@ pub(crate) enum Group {
     Open(Uuid),
     /// All drafts of an inbox.
     Inbox(Uuid),
+    /// The drafts of replies in a thread that weren't sent.
+    OpenReply(Uuid),
+    /// All drafts of replies in a thread.
     Thread(Uuid),
 }
 
@@ -94,9 +97,14 @@ impl table::Record for InboxDraft {
     type Group = Group;
 
     fn groups(&self) -> Vec<Group> {
-        let open = self.is_open().then_some(Group::Open(self.inbox));
-        let thread = self.replies_to.map(|(thread, _)| Group::Thread(thread));
-        [Group::Inbox(self.inbox)].into_iter().chain(open).chain(thread).collect()
+        let thread = self.replies_to.map(|(thread, _)| thread);
+        let open = [Some(Group::Open(self.inbox)), thread.map(Group::OpenReply)];
+        let open = open.into_iter().flatten().filter(|_| self.is_open());
+        [Group::Inbox(self.inbox)].into_iter().chain(thread.map(Group::Thread)).chain(open).collect()
+    }
+
+    fn is_counted(group: &Group) -> bool {
+        matches!(group, Group::Open(_))
     }
 }
 

@@ -56,7 +56,6 @@ pub(crate) struct Thread {
     /// Including deleted ones, which aren't shown.
     pub(crate) labels: BTreeSet<Uuid>,
     pub(crate) emails: usize,
-    pub(crate) drafts: usize,
     pub(crate) has_attachment: bool,
     pub(crate) read: bool,
     pub(crate) folder: Folder,
@@ -79,7 +78,6 @@ heap_size!(Thread {
     bcc,
     labels,
     emails,
-    drafts,
     has_attachment,
     read,
     folder,
@@ -126,6 +124,10 @@ impl table::Record for Thread {
         }
         groups
     }
+
+    fn is_counted(group: &Group) -> bool {
+        matches!(group, Group::Listed { folder: Folder::Inbox, read: false, .. })
+    }
 }
 
 impl Thread {
@@ -141,7 +143,6 @@ impl Thread {
             bcc: Vec::new(),
             labels: BTreeSet::new(),
             emails: 0,
-            drafts: 0,
             has_attachment: false,
             read: true,
             folder: match email.direction {
@@ -188,15 +189,10 @@ impl Thread {
     pub(crate) fn expires_at(&self) -> Option<Timestamp> {
         self.trashed_at.map(|at| saturating_add(at, TRASH_DURATION))
     }
-
-    /// Whether it counts among the unread threads of its inbox.
-    pub(crate) fn counts_as_unread(&self) -> bool {
-        !self.read && self.folder == Folder::Inbox
-    }
 }
 
-/// A thread as lists and events show it, with its labels.
-pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>]) -> Value {
+/// A thread as lists and events show it, with its labels, and whether there is a draft of a reply.
+pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>], has_draft: bool) -> Value {
     json!({
         "id": thread.id,
         "subject": thread.subject,
@@ -207,7 +203,7 @@ pub(crate) fn item(thread: &Thread, labels: &[Arc<Label>]) -> Value {
         "labels": labels.iter().map(|label| label::OfThread(label)).collect::<Vec<_>>(),
         "email_count": thread.emails,
         "has_attachment": thread.has_attachment,
-        "has_draft": thread.drafts > 0,
+        "has_draft": has_draft,
         "read": thread.read,
         "received_at": iso(thread.received_at),
         "folder": thread.folder,

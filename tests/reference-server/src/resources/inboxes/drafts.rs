@@ -146,10 +146,7 @@ pub(crate) fn update(context: &Context<'_>) -> Answer {
         at_least_one(fields, &[FIELDS, &["thread_id", "reply_to_email_id"]].concat());
         DraftPatch::read(fields)
     })?;
-    let mut changed = InboxDraft::clone(&*named(context)?);
-    input.apply(context, &mut changed)?;
-    changed.updated_at = context.now();
-    service(context).update_draft(changed)?;
+    service(context).update_draft(id, |draft| input.apply(context, draft))?;
     Ok(answers::reference("inbox_draft", id))
 }
 

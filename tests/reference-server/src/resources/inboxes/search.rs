@@ -17,7 +17,7 @@ use crate::model::inboxes::search::{MAX_QUERY, MAX_WORDS, Query, Search, folded}
 use crate::model::inboxes::thread::Thread;
 use crate::resources::inboxes::inbox;
 use crate::resources::inboxes::input::values;
-use crate::resources::inboxes::threads::{flag, selection, shown};
+use crate::resources::inboxes::threads::{flag, selection};
 use crate::wire::answers::Answer;
 use crate::wire::paging::{Cursor, Mode, Window, list, quoted};
 use crate::wire::problem::Problem;
@@ -40,7 +40,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
     let search = read(context)?;
     let page = window.slice(&matches(context, inbox, &search)?, |(thread, _)| thread.id)?;
     Ok(list(&page.map(|(thread, email)| {
-        let mut item = shown(context, &thread);
+        let mut item = context.tenant.inboxes.item(&thread);
         item["matched_email_id"] = email.map_or(Value::Null, |id| id.to_string().into());
         item
     })))

@@ -5,13 +5,13 @@ pub(crate) mod labels;
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::context::Context;
 use crate::model::inboxes::email;
 use crate::model::inboxes::label::{Label, OfThread};
-use crate::model::inboxes::thread::{Folder, Group, Thread, item};
+use crate::model::inboxes::thread::{Folder, Group, Thread};
 use crate::resources::inboxes::input::{at_least_one, values};
 use crate::resources::inboxes::{inbox, member, service};
 use crate::store::table::Record as _;
@@ -29,12 +29,7 @@ pub(crate) fn index(context: &Context<'_>) -> Answer {
     let (inbox, window) = (inbox(context)?.id, context.window(Mode::A)?);
     let threads = &context.tenant.inboxes.threads;
     let page = threads.page_of(&window, selection(context, inbox)?, |thread| thread.inbox == inbox)?;
-    Ok(list(&page.map(|thread| shown(context, &thread))))
-}
-
-/// A thread as lists show it.
-pub(super) fn shown(context: &Context<'_>, thread: &Thread) -> Value {
-    item(thread, &service(context).labels_of(thread))
+    Ok(list(&page.map(|thread| context.tenant.inboxes.item(&thread))))
 }
 
 /// The groups of threads that the query selects: by folders, labels (any of them) and whether they are read.
@@ -97,7 +92,7 @@ pub(crate) fn show(context: &Context<'_>) -> Answer {
 }
 
 fn detail(context: &Context<'_>, thread: &Thread) -> http::Response<bytes::Bytes> {
-    let labels = service(context).labels_of(thread);
+    let labels = context.tenant.inboxes.labels_of(&thread.labels);
     let labels: Vec<_> = labels.iter().map(|label| OfThread(label)).collect();
     respond(
         StatusCode::OK,

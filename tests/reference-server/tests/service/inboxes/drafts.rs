@@ -156,3 +156,22 @@ fn invalid_drafts_are_refused_with_the_field_and_the_rule() {
     assert_eq!(keyed().json(), keyed().json(), "a repeated creation with its key");
     assert_eq!(items(&sandbox, &drafts).len(), 3);
 }
+
+#[test]
+fn concurrent_updates_of_a_draft_keep_each_others_fields() {
+    let (sandbox, inbox) = with_inbox();
+    let id = created(&sandbox, &format!("{inbox}/drafts"), &json!({ "text": "x" }));
+    let path = format!("{inbox}/drafts/{id}");
+    std::thread::scope(|scope| {
+        for (field, other) in [("subject", "text"), ("text", "subject")] {
+            let (sandbox, path) = (&sandbox, &path);
+            scope.spawn(move || {
+                for step in 0..1_000 {
+                    let value = format!("{field} {step}");
+                    assert_eq!(patch(sandbox, path, &json!({ (field): value })).status, 200);
+                    assert_eq!(sandbox.get(path).json()[field], value.as_str(), "not reset by `{other}`");
+                }
+            });
+        }
+    });
+}

@@ -345,3 +345,24 @@ fn a_search_examines_a_thousand_threads_at_most() {
     patch(&sandbox, &thread(&sandbox, &inbox, "Hay 999"), &json!({ "folder": "archive" }));
     assert_eq!(subjects(&sandbox, &format!("{inbox}/threads/search?query=needle")), ["Needle"]);
 }
+
+#[test]
+fn unread_threads_are_counted_exactly_under_concurrent_changes() {
+    let (sandbox, inbox) = with_inbox();
+    receive_from(&sandbox, "ada@example.com", "Invoice", "x");
+    let thread = format!("{inbox}/threads/{}", id_of(&items(&sandbox, &format!("{inbox}/threads"))[0]));
+    for _ in 0..50 {
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (sandbox, thread) = (&sandbox, &thread);
+                scope.spawn(move || {
+                    for step in 0..20 {
+                        patch(sandbox, thread, &json!({ "read": (worker + step) % 2 == 0 }));
+                    }
+                });
+            }
+        });
+        patch(&sandbox, &thread, &json!({ "read": true }));
+        assert_eq!(sandbox.get(&inbox).json()["unread"], 0);
+    }
+}
