@@ -20,7 +20,7 @@ use futures_core::Stream;
 use futures_util::{StreamExt as _, stream};
 use tokio::{fs::File, io::AsyncReadExt as _};
 
-/// The size of a read from a file, in bytes: a multiple of three, so that Base64 needs no padding in between.
+/// The maximum size of a piece before Base64, in bytes: a multiple of three, so that Base64 needs no padding in between.
 const CHUNK: usize = 96 * 1024;
 
 /// A request body. Cloning is cheap, and each clone can be sent.
@@ -173,10 +173,11 @@ impl Body {
         }
     }
 
-    /// Returns the body from its first byte, in chunks of at most a few hundred KiB. Files are read while they are sent.
+    /// Returns the body from its first byte, in pieces of at most 128 KiB, by which a transport measures progress. Files and streams are read
+    /// while they are sent.
     ///
     /// # Errors
-    /// A file can't be read, or has changed since it was attached.
+    /// A file can't be read, or has changed since it was attached; a stream failed, or has another length than promised.
     pub fn stream(&self) -> impl Stream<Item = io::Result<Bytes>> + Send + use<> {
         let chunks = self.chunks.clone().into_iter();
         stream::try_unfold((chunks, None), |(mut chunks, open)| async move {
@@ -189,13 +190,14 @@ impl Body {
                 }
                 match chunks.next() {
                     None => return Ok(None),
-                    Some(Chunk::Plain(bytes)) => return Ok(Some((bytes, (chunks, None)))),
-                    Some(Chunk::Encoded(bytes)) => open = Some(OpenChunk::Memory(bytes)),
+                    Some(Chunk::Plain(bytes)) => open = Some(OpenChunk::Memory { bytes, encoded: false }),
+                    Some(Chunk::Encoded(bytes)) => open = Some(OpenChunk::Memory { bytes, encoded: true }),
                     Some(Chunk::File { source, encoded }) => {
                         open = Some(OpenChunk::File { file: source.open().await?, encoded });
                     }
                     Some(Chunk::Stream(source)) => {
-                        open = Some(OpenChunk::Stream { stream: (source.open)(), left: source.len });
+                        let (stream, left) = ((source.open)(), source.len);
+                        open = Some(OpenChunk::Stream { stream, left, unsent: Bytes::new() });
                     }
                 }
             }
@@ -231,26 +233,31 @@ pub(crate) fn encoded_len(bytes: u64) -> u64 {
 }
 
 enum OpenChunk {
-    Memory(Bytes),
+    Memory { bytes: Bytes, encoded: bool },
     File { file: OpenFile, encoded: bool },
-    Stream { stream: ByteStream, left: u64 },
+    Stream { stream: ByteStream, left: u64, unsent: Bytes },
 }
 
 impl OpenChunk {
     async fn next(&mut self) -> io::Result<Option<Bytes>> {
-        match self {
-            Self::Memory(bytes) if bytes.is_empty() => Ok(None),
-            Self::Memory(bytes) => {
-                let piece = bytes.split_to(bytes.len().min(CHUNK));
-                Ok(Some(encode(&piece)))
+        let (piece, encoded) = match self {
+            Self::Memory { bytes, encoded } => (next_piece(bytes), *encoded),
+            Self::File { file, encoded } => (file.next().await?, *encoded),
+            Self::Stream { stream, left, unsent } => {
+                while unsent.is_empty() {
+                    let Some(bytes) = next_of(stream, left).await? else { return Ok(None) };
+                    *unsent = bytes;
+                }
+                (next_piece(unsent), false)
             }
-            Self::File { file, encoded } => {
-                let piece = file.next().await?;
-                Ok(piece.map(|piece| if *encoded { encode(&piece) } else { piece }))
-            }
-            Self::Stream { stream, left } => next_of(stream, left).await,
-        }
+        };
+        Ok(piece.map(|piece| if encoded { encode(&piece) } else { piece }))
     }
+}
+
+/// Takes the next piece of bytes in memory.
+fn next_piece(bytes: &mut Bytes) -> Option<Bytes> {
+    (!bytes.is_empty()).then(|| bytes.split_to(bytes.len().min(CHUNK)))
 }
 
 /// The next bytes of a stream, which has to have as many as promised: the service can't mistake an incomplete body for a complete one.
@@ -389,6 +396,29 @@ mod tests {
             assert!(body.parts().contains(&BodyPart::File { bytes: content.len() as u64 }));
         }
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn content_in_memory_and_of_streams_is_sent_in_pieces_of_bounded_size() {
+        let content = Bytes::from(vec![b'a'; CHUNK * 3 + 1]);
+        let streamed = content.clone();
+        let open = move || stream::iter([Ok(Bytes::new()), Ok(streamed.clone())]);
+        let source = Arc::new(StreamSource::new(content.len() as u64, open));
+        for body in [
+            Body::default().plain(content.clone()).plain("\r\n"),
+            Body::default().plain_stream(source),
+            Body::default().encoded(content.clone()),
+        ] {
+            let pieces: Vec<Bytes> = body.stream().try_collect().await.unwrap();
+            assert!(
+                pieces.len() >= 4 && pieces.iter().all(|piece| piece.len() <= 128 * 1024),
+                "{}",
+                pieces.len()
+            );
+            assert_eq!(pieces.iter().map(|piece| piece.len() as u64).sum::<u64>(), body.len());
+            let copied = pieces[1].as_ptr() != content[CHUNK..].as_ptr();
+            assert_eq!(copied, body.len() > content.len() as u64 + 2, "only Base64 needs other memory");
+        }
     }
 
     #[tokio::test]
