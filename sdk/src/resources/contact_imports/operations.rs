@@ -46,9 +46,8 @@ impl ContactImports<'_> {
     /// Starts an import: `POST /contacts/imports`, as `multipart/form-data`. It returns before the first row is applied; see
     /// [`wait`](Self::wait).
     ///
-    /// A file or stream is read while it is sent, again at each attempt. The client retries when the outcome is unknown, since an address
-    /// identifies one contact: if the service has started an import at an earlier attempt, the contacts are the same, and the counts of the
-    /// later import have the rows as updated or skipped.
+    /// A file or stream is read while it is sent, again at each attempt. The service honors no idempotency key here, and each request starts an
+    /// import of its own, so the client doesn't retry when the outcome is unknown: [`list`](Self::list) has the import if it was started.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) with all problems that [`NewContactImport::check`] finds, before anything is sent;
@@ -56,7 +55,6 @@ impl ContactImports<'_> {
     pub fn create(&self, import: &NewContactImport) -> Call<Reference<ContactImportId>> {
         let (boundary, body) = import.form();
         let operation = Operation::new("contact_imports.create", Method::POST, "/contacts/imports")
-            .idempotent()
             .validated(import)
             .with_form(&boundary, body);
         Call::new(&self.client.core, operation)

@@ -379,7 +379,7 @@ async fn contact_imports_keep_the_contract_in_both_directions() {
 }
 
 #[tokio::test]
-async fn the_client_streams_an_import_again_at_every_attempt() {
+async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of_unknown_outcome() {
     use posthaste::{ContactImportStatus, Error, ImportConflict, NewContactImport};
     use posthaste_reference_server::faults::{Action, Rule};
 
@@ -400,8 +400,9 @@ async fn the_client_streams_an_import_again_at_every_attempt() {
         NewContactImport::from_bytes(rows.concat()),
         NewContactImport::from_file(file.path()).await.unwrap(),
     ] {
-        fault(Action::error(503, "service_unavailable", "busy"));
-        fault(Action::DropAfter);
+        let busy = || Action::TooMany { retry_after: Some("0".into()) };
+        fault(busy());
+        fault(busy());
         let sent = bench.requests().len();
         let id =
             client.contact_imports().create(&import.on_conflict(ImportConflict::Upsert)).await.unwrap().id;
@@ -416,5 +417,16 @@ async fn the_client_streams_an_import_again_at_every_attempt() {
     let import = NewContactImport::from_file(file.path()).await.unwrap();
     std::fs::write(file.path(), "email\n").unwrap();
     assert!(matches!(client.contact_imports().create(&import).await, Err(Error::File(_))));
-    assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 6);
+    assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 3);
+
+    // Each request starts an import, so one that may have arrived isn't repeated.
+    for action in [Action::DropAfter, Action::error(503, "service_unavailable", "busy")] {
+        fault(action);
+        let sent = bench.requests().len();
+        let import = NewContactImport::from_bytes("email\nada@example.com\n");
+        let error = client.contact_imports().create(&import).await.unwrap_err();
+        assert_eq!((error.outcome(), error.is_retryable()), (posthaste::Outcome::Unknown, false), "{error}");
+        assert_eq!(bench.requests().len(), sent + 1);
+    }
+    assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 4);
 }
