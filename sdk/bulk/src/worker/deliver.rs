@@ -1,6 +1,7 @@
 //! The delivery of one batch by a worker: lease, intent, attempts, result.
 
 use std::{
+    pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -26,6 +27,8 @@ use crate::{
 
 /// The pause after a failed attempt to record a result.
 const RETRY: Duration = Duration::from_millis(250);
+/// How long a batch that waits for memory keeps its turn.
+const KEPT: Duration = Duration::from_secs(1);
 /// How long a stopping worker tries to record a result.
 const GRACE: Duration = Duration::from_secs(10);
 /// The pause for a quota whose end the service didn't name.
@@ -72,7 +75,8 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         if lease.deliveries > self.options.max_deliveries {
             return self.give_up(lease).await;
         }
-        let prepared = match self.renderer.render(batch).await {
+        let mut turn = Some((permit, slot));
+        let prepared = match yielding(self.renderer.render(batch), &mut turn).await {
             Ok(prepared) => prepared,
             Err(RenderError::Panicked) => {
                 self.report_event(WorkerEvent::Panicked);
@@ -86,15 +90,14 @@ impl<B: Backend, S: Sender> Shared<B, S> {
         let key = idempotency_key(self.plan.id(), batch, &prepared.hash);
         let possibly_attempted = self.control.borrow().possibly_attempted;
         let mut claim = Claim::new(&prepared, lease.token.clone(), possibly_attempted);
-        let slot = if let Some(slot) = slot {
-            slot
-        } else {
-            tokio::select! {
-                slot = self.slot() => slot,
+        let mut turn = match turn {
+            Some((permit, Some(slot))) => Some((permit, slot)),
+            Some((permit, None)) => tokio::select! {
+                slot = self.slot() => Some((permit, slot)),
                 () = self.interrupted() => return self.release(lease, &mut claim).await,
-            }
+            },
+            None => None,
         };
-        let mut turn = Some((permit, slot));
         let mut unauthorized = false;
         let mut failing_since = None;
         loop {
@@ -271,6 +274,35 @@ impl<B: Backend, S: Sender> Shared<B, S> {
     }
 }
 
+/// Waits for a rendered batch, and gives up its turn if that takes long: the batches that hold the memory for requests may wait for a permit.
+async fn yielding<T, U>(render: impl Future<Output = T>, turn: &mut Option<U>) -> T {
+    let mut render = pin!(render);
+    if let Ok(rendered) = timeout(KEPT, &mut render).await {
+        return rendered;
+    }
+    *turn = None;
+    render.await
+}
+
 fn unix_millis(now: Duration) -> UnixMillis {
     UnixMillis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pace::{Gate, PaceOptions};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_waits_for_memory_gives_its_permit_to_the_one_that_holds_it() {
+        let gate = Gate::new(PaceOptions { concurrency: 1, ..PaceOptions::default() });
+        let mut turn = Some(gate.permit().await);
+        let memory_is_free = async { drop(gate.permit().await) };
+        let rendered = timeout(Duration::from_mins(1), yielding(memory_is_free, &mut turn)).await;
+        assert!(rendered.is_ok() && turn.is_none());
+        let mut turn = Some(gate.permit().await);
+        yielding(async {}, &mut turn).await;
+        assert!(turn.is_some(), "a batch that is rendered at once keeps its permit");
+    }
 }
