@@ -1,10 +1,15 @@
 //! Which metrics are requested.
 
+use std::time::Duration;
+
 use super::record::{EmailMetric, MetricsDimension, MetricsGranularity};
 use crate::{
     problem::{Validator, limits},
     types::{BroadcastId, DomainId, EmailId, Timestamp},
 };
+
+/// The last moment of a day, after its beginning.
+const END_OF_DAY: Duration = Duration::from_nanos(24 * 60 * 60 * 1_000_000_000 - 1);
 
 /// The parameters of [`Emails::metrics`](crate::resources::emails::Emails::metrics): everything is optional.
 ///
@@ -121,9 +126,7 @@ impl EmailMetricsQuery {
         }
         if let (Some(start), Some(end)) = (&self.start_date, &self.end_date)
             && let (Some(first), Some(last)) = (start.to_system_time(), end.to_system_time())
-            // A date without a time means the whole day.
-            && first > last
-            && !(end.as_str().len() == "2026-07-01".len() && start.as_str().starts_with(end.as_str()))
+            && first > if is_date(end) { last + END_OF_DAY } else { last }
         {
             v.field("start_date", |v| {
                 v.report_found(
@@ -173,6 +176,11 @@ impl EmailMetricsQuery {
 
 validate!(EmailMetricsQuery);
 
+/// Whether this is a date without a time, which means the whole day.
+fn is_date(date: &Timestamp) -> bool {
+    date.as_str().len() == "2026-07-01".len()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,11 +223,14 @@ mod tests {
         for (start, end) in [
             ("2026-07-01", "2026-07-01"),
             ("2026-07-01T12:00:00Z", "2026-07-01"),
+            ("2026-07-02T01:00:00+02:00", "2026-07-01"),
             ("2026-07-01T12:00:00+02:00", "2026-07-01T10:00:00Z"),
         ] {
             assert_eq!(dates(start, end), [], "{start} {end}");
         }
-        assert_eq!(dates("2026-07-02", "2026-07-01"), wrong("/start_date", "range"));
+        for start in ["2026-07-02", "2026-07-02T00:00:00Z", "2026-07-01T23:00:00-02:00"] {
+            assert_eq!(dates(start, "2026-07-01"), wrong("/start_date", "range"), "{start}");
+        }
         assert_eq!(dates("2026-07-01T12:00:01Z", "2026-07-01T12:00:00Z"), wrong("/start_date", "range"));
         assert_eq!(dates("yesterday", "2026-07-01"), wrong("/start_date", "type"));
         assert_eq!(dates("2026-07-01", ""), wrong("/end_date", "type"));
