@@ -114,14 +114,17 @@ fn bare(address: &str) -> String {
     bracketed.map_or(address, |(inner, _)| inner).trim().to_lowercase()
 }
 
+fn is_in_message_id(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>')
+}
+
 /// The message IDs in a header's value.
 fn message_ids(value: &str) -> impl Iterator<Item = &str> {
     value.match_indices('<').filter_map(|(start, _)| {
-        let id = &value[start..];
-        let id = &id[..=id.find('>')?];
-        let inner = &id[1..id.len() - 1];
-        let fits = (1..=MAX_MESSAGE_ID).contains(&inner.len());
-        (fits && inner.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'<')).then_some(id)
+        let inner = &value[start + 1..];
+        // A sender can write any number of brackets, so each is followed only as far as an ID can reach.
+        let end = inner.bytes().take(MAX_MESSAGE_ID + 1).position(|byte| !is_in_message_id(byte))?;
+        (end > 0 && inner.as_bytes()[end] == b'>').then(|| &value[start..start + end + 2])
     })
 }
 
@@ -166,6 +169,23 @@ mod tests {
             assert_eq!(email.fields().subject, Some(re));
             assert!(email.check().is_ok(), "{subject:?}");
         }
+    }
+
+    #[test]
+    fn message_ids_are_found_in_any_text_in_linear_time() {
+        let long = format!("<{}>", "a".repeat(MAX_MESSAGE_ID));
+        let longer = format!("<{}>", "a".repeat(MAX_MESSAGE_ID + 1));
+        for (value, ids) in [
+            ("<a@b> <c@d>", vec!["<a@b>", "<c@d>"]),
+            ("<a@b><<c>, <> <x y> <é> <z", vec!["<a@b>", "<c>"]),
+            (&long, vec![long.as_str()]),
+            (&longer, vec![]),
+        ] {
+            assert_eq!(message_ids(value).collect::<Vec<_>>(), ids, "{value}");
+        }
+        // In quadratic time this takes minutes.
+        assert_eq!(message_ids(&"<".repeat(4 << 20)).count(), 0);
+        assert_eq!(message_ids(&format!("{}>", "<a ".repeat(1 << 20))).count(), 0);
     }
 
     #[test]
