@@ -127,10 +127,10 @@ pub use error::{
 pub use problem::{Problem, Problems, SettingsError, Validate, path_segment};
 #[cfg(feature = "beta")]
 pub use resources::inboxes::{
-    EmailDirection, Inbox, InboxAgent, InboxAgentPatch, InboxAttachment, InboxDraft, InboxDraftKind,
-    InboxDraftPatch, InboxDraftSummary, InboxEmail, InboxFolder, InboxForward, InboxLabel, InboxLabelPatch,
-    InboxLabels, InboxPatch, InboxReply, InboxSummary, InboxThread, InboxThreadMatch, InboxThreadPatch,
-    InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, SentInboxEmail,
+    EmailDirection, Inbox, InboxAction, InboxAgent, InboxAgentPatch, InboxAttachment, InboxDraft,
+    InboxDraftKind, InboxDraftPatch, InboxDraftSummary, InboxEmail, InboxFolder, InboxForward, InboxLabel,
+    InboxLabelPatch, InboxLabels, InboxPatch, InboxReply, InboxSummary, InboxThread, InboxThreadMatch,
+    InboxThreadPatch, InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, SentInboxEmail,
 };
 pub use resources::{
     Deleted, Reference,
