@@ -31,6 +31,8 @@ mod domains;
 mod emails_metrics;
 #[cfg(unix)]
 mod files;
+#[cfg(unix)]
+mod guide;
 mod help;
 mod hostile;
 #[cfg(unix)]
@@ -44,7 +46,6 @@ mod no_network;
 mod outcomes;
 mod persistence;
 mod profiles;
-mod readme;
 mod received;
 mod received_watch;
 mod sandbox;

@@ -1,0 +1,198 @@
+//! Runs the terminal sessions of README.md and of the guide in `docs/`, exactly as shown, and checks the links.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use posthaste_reference_server::{ReferenceServer, Settings};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use tokio::process::Command;
+
+/// A command and its output: stdout, and stderr if the page shows it. A line with `…` stands for any lines.
+struct Step<'a> {
+    command: &'a str,
+    shown: Vec<&'a str>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// All pages, with their paths from the root.
+fn pages() -> Vec<(PathBuf, String)> {
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(root()).unwrap().to_owned(), text)
+    };
+    let folder = std::fs::read_dir(root().join("docs")).unwrap();
+    let pages = folder
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let front = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
+    front.into_iter().chain(pages).map(read).collect()
+}
+
+fn steps(page: &str) -> Vec<Step<'_>> {
+    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match (inside, line) {
+            (false, line) => inside = line == "```console",
+            (true, "```") => inside = false,
+            (true, line) => match (line.strip_prefix("$ "), steps.last_mut()) {
+                (Some(command), _) => steps.push(Step { command, shown: Vec::new() }),
+                (None, Some(step)) => step.shown.push(line),
+                (None, None) => panic!("a session starts with a command, not with {line:?}"),
+            },
+        }
+    }
+    steps
+}
+
+/// IDs differ between runs: a UUID matches any other.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
+    let words = text.split_inclusive(char::is_whitespace);
+    words
+        .map(
+            |word| {
+                if is_id(word.trim_end()) { word.replace(word.trim_end(), "<id>") } else { word.to_owned() }
+            },
+        )
+        .collect()
+}
+
+fn fits(shown: &[&str], found: &[&str]) -> bool {
+    match (shown, found) {
+        (["…", rest @ ..], _) => (0..=found.len()).any(|skipped| fits(rest, &found[skipped..])),
+        ([first, rest @ ..], [line, others @ ..]) => first == line && fits(rest, others),
+        (shown, found) => shown.is_empty() && found.is_empty(),
+    }
+}
+
+/// Runs the sessions of a page in one shell, so that a variable that one command sets is there for the next.
+async fn run(name: &Path, page: &str) {
+    let steps = steps(page);
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let home = tempfile::tempdir().unwrap();
+    let results = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let file = |kind: &str, index: usize| results.path().join(format!("{index}.{kind}"));
+    let script: String = (0..steps.len())
+        .map(|index| {
+            let [out, err, code] = ["out", "err", "code"].map(|kind| file(kind, index).display().to_string());
+            format!("{{ {}\n}} >'{out}' 2>'{err}'; echo $? >'{code}'\n", steps[index].command)
+        })
+        .collect();
+    let status = Command::new("sh")
+        .args(["-c", &script])
+        .env_clear()
+        .env("PATH", &path)
+        .env("HOME", home.path())
+        .env("POSTHASTE_BASE_URL", server.base_url())
+        .env("POSTHASTE_API_KEY", server.api_key())
+        .current_dir(home.path())
+        .stdin(Stdio::null())
+        .status()
+        .await
+        .unwrap();
+    assert!(status.success());
+    for (index, step) in steps.iter().enumerate() {
+        let [stdout, stderr, code] =
+            ["out", "err", "code"].map(|kind| std::fs::read_to_string(file(kind, index)).unwrap());
+        let shown = without_ids(&step.shown.join("\n"));
+        let (alone, both) =
+            (without_ids(stdout.trim_end()), without_ids(format!("{stderr}{stdout}").trim_end()));
+        let equal =
+            |found: &str| fits(&shown.lines().collect::<Vec<_>>(), &found.lines().collect::<Vec<_>>());
+        let name = name.display();
+        assert!(equal(&alone) || equal(&both), "{name}: {}\nshown:\n{shown}\nfound:\n{both}", step.command);
+        assert_eq!(code.trim(), "0", "{name}: {}\n{both}", step.command);
+    }
+}
+
+#[tokio::test]
+async fn the_readme_and_the_guide_show_the_program_s_actual_output() {
+    let mut sessions = 0;
+    for (name, page) in pages() {
+        sessions += steps(&page).len();
+        run(&name, &page).await;
+    }
+    assert!(sessions >= 30, "the pages have {sessions} sessions");
+}
+
+/// The anchors of a page's headings, as mdBook and GitHub name them, and its links.
+fn anchors_and_links(page: &str) -> (HashSet<String>, Vec<String>) {
+    let (mut anchors, mut links) = (HashSet::new(), Vec::new());
+    let mut heading: Option<String> = None;
+    for event in Parser::new_ext(page, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let text = heading.take().unwrap_or_default().to_lowercase().replace(' ', "-");
+                anchors.insert(text.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect());
+            }
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                links.push(dest_url.to_string())
+            }
+            _ => {}
+        }
+    }
+    (anchors, links)
+}
+
+#[test]
+fn every_link_of_the_readme_and_the_guide_leads_somewhere() {
+    let pages: HashMap<_, _> =
+        pages().into_iter().map(|(name, page)| (root().join(name), anchors_and_links(&page))).collect();
+    let mut checked = 0;
+    for (page, (_, links)) in &pages {
+        for link in links.iter().filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            // The reference of all commands is generated when the guide is built.
+            if file == "commands.md" {
+                continue;
+            }
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            let target =
+                target.canonicalize().unwrap_or_else(|_| panic!("{}: {link} doesn't exist", page.display()));
+            if let Some((anchors, _)) = pages.get(&target).filter(|_| !anchor.is_empty()) {
+                assert!(anchors.contains(anchor), "{}: {link} has no such heading", page.display());
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked} links");
+}
+
+#[test]
+fn the_guide_s_reference_has_every_command() {
+    let page = crate::support::Posthaste::new()
+        .run(&["help", "--jq", include_str!("../../../docs/commands.jq")])
+        .stdout;
+    let mut commands = Vec::new();
+    let tree = crate::support::Posthaste::new().run(&["help", "--json"]).json();
+    crate::completeness::leaves(&tree, &mut commands);
+    for command in commands {
+        assert!(page.contains(&format!("\n### {command}\n")), "{command}");
+    }
+    assert!(page.contains("| 9 | `unknown` |"));
+}
+
+#[test]
+fn every_page_of_the_guide_is_in_its_table_of_contents() {
+    let contents = include_str!("../../../docs/SUMMARY.md");
+    for (page, text) in pages().into_iter().filter(|(page, _)| page.starts_with("docs")) {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(name == "SUMMARY.md" || contents.contains(&format!("]({name})")), "{name}");
+        let in_rust = text.contains("```rust");
+        let tested = include_str!("../../../examples/guide.rs").contains(&format!("\"../docs/{name}\""));
+        assert_eq!(in_rust, tested, "{name}: the Rust code is a doctest of examples/guide.rs");
+    }
+}
