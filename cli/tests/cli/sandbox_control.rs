@@ -47,6 +47,39 @@ fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
 }
 
 #[test]
+fn stages_of_smtp_fail_in_the_same_words() {
+    let sandbox = Sandbox::start(&["--smtp-port", "0"]);
+    let posthaste = sandbox.client();
+    let added = posthaste.run(&["sandbox", "fail", "SMTP RCPT", "--code", "451", "--percent", "30"]);
+    assert_eq!(
+        (added.stdout.as_str(), added.stderr.as_str()),
+        ("1\n", "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n")
+    );
+    let added = posthaste.run(&[
+        "sandbox",
+        "fail",
+        "smtp",
+        "end-of-data",
+        "--slow",
+        "50ms",
+        "--times",
+        "2",
+        "--after",
+        "1",
+    ]);
+    let shown = "the next 2 of SMTP END-OF-DATA, after 1 that succeed: the service's own reply, 50 ms late\n";
+    assert_eq!(added.stderr, shown);
+    let listed = posthaste.run(&["sandbox", "fail", "--list"]).ok();
+    assert_eq!(
+        listed,
+        "1\tSMTP\tRCPT\tanswer\t451\t30%\t0\t451 4.7.1 Greylisted, try again later\n\
+         2\tSMTP\tEND-OF-DATA\tslow\t\tthe next 2\t0\tthe service's own reply, 50 ms late\n"
+    );
+    let stderr = posthaste.run(&["sandbox", "fail", "SMTP DATA", "--truncate", "3"]).fails(3);
+    assert!(stderr.contains("`action` must be one of answer, drop, lose, stall, slow"), "{stderr}");
+}
+
+#[test]
 fn rules_are_removed() {
     let sandbox = Sandbox::start(&[]);
     let posthaste = sandbox.client();
@@ -101,6 +134,12 @@ fn all_problems_with_a_rule_are_reported() {
     }
     for (arguments, part) in [
         (&["POST", "/a/b c"][..], "a method, a path, or both"),
+        (&["SMTP"], "SMTP must be followed by a stage: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA, END-OF-DATA"),
+        (&["SMTP HELO"], "SMTP must be followed by a stage"),
+        (&["SMTP RCPT", "--code", "250"], "--code must be a whole number from 400 to 599"),
+        (&["SMTP RCPT", "--code", "451", "--drop"], "--drop and --code can't be used together"),
+        (&["SMTP RCPT", "--status", "503"], "use --code at a stage of SMTP"),
+        (&["POST /emails", "--code", "451"], "--code requires a stage of SMTP"),
         (&["POST /emails", "--rotate-then-lose"], "can't be used with a rule"),
         (&["--drop", "--retry-after", "1"], "--retry-after requires"),
         (&["--list", "--drop"], "--list can't be used with a rule or other flags"),

@@ -157,8 +157,8 @@ impl Service {
         let (fault, delay) = self.state.faults.apply(request.method(), path);
         let mut wire = Wire { delay, ..Wire::default() };
         let (mut response, allowance) = match fault {
-            // `Faults` returns a delay separately, never as the fault itself.
-            None | Some(Action::Delay(_)) => self.serve(request),
+            // `Faults` returns a delay separately, never as the fault itself, and a reply is SMTP's.
+            None | Some(Action::Delay(_) | Action::Reply { .. }) => self.serve(request),
             Some(Action::DropBefore) => {
                 wire.cut = Some(None);
                 self.unserved(dropped_connection())

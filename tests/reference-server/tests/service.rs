@@ -93,6 +93,8 @@ mod sending;
 mod sent_attachments;
 #[path = "service/sharing.rs"]
 mod sharing;
+#[path = "service/smtp_faults.rs"]
+mod smtp_faults;
 #[path = "service/smtp_receiving.rs"]
 mod smtp_receiving;
 #[path = "service/smtp_sending.rs"]

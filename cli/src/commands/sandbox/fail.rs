@@ -1,4 +1,4 @@
-//! `sandbox fail`: injects failures into matching requests.
+//! `sandbox fail`: injects failures into matching requests and SMTP sessions.
 
 use std::time::Duration;
 
@@ -17,16 +17,21 @@ use crate::settings::keys;
 /// RULE selects requests: `POST /emails`, `POST`, `/emails`, `'GET /emails/{id}'` where {…} matches any one segment; without it every request
 /// matches. By default the next matching request fails with 500; flags choose another failure and frequency. Rules are tried in the order in
 /// which they were added. They apply to the requests of all keys, except those of `sandbox …` commands.
+///
+/// `'SMTP RCPT'` selects a stage of SMTP sessions instead: CONNECT, EHLO, AUTH, MAIL, RCPT, DATA or END-OF-DATA. By default it fails with a
+/// temporary error such as 451; --code, --drop, --lose, --stall and --slow choose another failure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste sandbox fail 'POST /emails' --status 503 --times 2\n  \
     posthaste sandbox fail --rate-limit --retry-after 2 --percent 30\n  \
     posthaste sandbox fail 'POST /emails' --lose --after 5\n  \
     posthaste sandbox fail --rotate-then-lose\n  \
+    posthaste sandbox fail 'SMTP RCPT' --code 451 --percent 30\n  \
+    posthaste sandbox fail 'SMTP END-OF-DATA' --drop --times 2\n  \
     posthaste sandbox fail --list\n  \
     posthaste sandbox fail --clear")]
 pub(crate) struct Args {
-    /// Method, path, or both
+    /// Method, path, or both; or SMTP and a stage
     #[arg(value_name = "RULE", num_args = 0..=2)]
     rule: Vec<String>,
     /// List active rules
@@ -50,6 +55,9 @@ struct Failure {
     /// Respond with this status [default: 500]
     #[arg(long, value_name = "N")]
     status: Option<String>,
+    /// Reply with this SMTP code, 400 to 599, and the text that servers send with it [default: a temporary error]
+    #[arg(long, value_name = "N")]
+    code: Option<String>,
     /// Error name in the response body
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -98,12 +106,15 @@ struct Frequency {
     after: Option<String>,
 }
 
+/// The stages of an SMTP session.
+const STAGES: [&str; 7] = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
+
 const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Text),
-    Column::new("method", "METHOD", Kind::Text),
-    Column::new("path", "PATH", Kind::Text),
+    Column::new("method", "METHOD", Kind::Text).of(|fault| selected(fault).0),
+    Column::new("path", "PATH", Kind::Text).of(|fault| selected(fault).1),
     Column::new("action", "ACTION", Kind::State),
-    Column::new("status", "STATUS", Kind::Text),
+    Column::new("status", "STATUS", Kind::Text).of(|fault| at(fault, "/status") + &at(fault, "/code")),
     Column::new("often", "FREQUENCY", Kind::Text).of(often),
     Column::new("met", "MATCHES", Kind::Text),
     Column::new("client_gets", "CLIENT GETS", Kind::Shrinks).at("/client_gets/summary"),
@@ -155,6 +166,17 @@ fn plan(args: &Args, flags: &mut Flags) -> Plan {
     let mut wanted = Map::new();
     requests(rule, what.rotate_then_lose, &mut wanted, flags);
     let asked = action(what, &mut wanted, flags);
+    if let Some(code) = what.code.as_ref().filter(|_| !wanted.contains_key("smtp")) {
+        flags.wrong("exclusive", "--code requires a stage of SMTP: 'SMTP RCPT'", "--code", code);
+    }
+    if let Some(status) = what.status.as_ref().filter(|_| wanted.contains_key("smtp")) {
+        flags.wrong(
+            "exclusive",
+            "--status is for requests; use --code at a stage of SMTP",
+            "--status",
+            status,
+        );
+    }
     let counted = count(often, &mut wanted, flags);
     let given = !rule.is_empty() || asked || counted;
     if *list && (given || clear.is_some()) {
@@ -194,6 +216,15 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
     let words: Vec<_> = text.split_whitespace().collect();
     let (method, path) = match words.as_slice() {
         [] => (None, None),
+        [smtp, stage @ ..] if smtp.eq_ignore_ascii_case("smtp") => {
+            let stage = stage.join(" ").to_ascii_uppercase();
+            if !STAGES.contains(&stage.as_str()) {
+                let rule = format!("SMTP must be followed by a stage: {}", STAGES.join(", "));
+                flags.wrong("type", rule, "RULE", &text);
+            }
+            wanted.insert("smtp".to_owned(), stage.into());
+            return;
+        }
         [path] if path.starts_with('/') => (None, Some(*path)),
         [method] => (Some(*method), None),
         [method, path] => (Some(*method), Some(*path)),
@@ -230,6 +261,7 @@ fn requests(rule: &[String], renewal: bool, wanted: &mut Map<String, Value>, fla
 fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) -> bool {
     let Failure {
         status,
+        code,
         name,
         drop,
         lose,
@@ -243,6 +275,7 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
     let answered = status.is_some() || name.is_some();
     let given: Vec<_> = [
         (answered, if status.is_some() { "--status" } else { "--name" }, "answer"),
+        (code.is_some(), "--code", "answer"),
         (*drop, "--drop", "drop"),
         (*lose, "--lose", "lose"),
         (truncate.is_some(), "--truncate", "truncate"),
@@ -261,6 +294,9 @@ fn action(what: &Failure, wanted: &mut Map<String, Value>, flags: &mut Flags) ->
     wanted.insert("action".to_owned(), action.into());
     if let Some(text) = status {
         wanted.extend(number("--status", text, 200, 599, flags).map(|n| ("status".to_owned(), n.into())));
+    }
+    if let Some(text) = code {
+        wanted.extend(number("--code", text, 400, 599, flags).map(|n| ("code".to_owned(), n.into())));
     }
     if let Some(name) = name {
         wanted.insert("name".to_owned(), name.as_str().into());
@@ -326,7 +362,7 @@ fn number(flag: &str, text: &str, least: u64, most: u64, flags: &mut Flags) -> O
 
 /// Describes a rule: `the next 2 of POST /emails`.
 fn which(fault: &Value) -> String {
-    let of = [at(fault, "/method"), at(fault, "/path")];
+    let of: [_; 2] = selected(fault).into();
     let of = of.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let of = if of.is_empty() { "all requests".to_owned() } else { of };
     let spared = match fault["after"].as_u64().unwrap_or_default() {
@@ -334,6 +370,14 @@ fn which(fault: &Value) -> String {
         spared => format!(", after {spared} that succeed"),
     };
     format!("{} of {of}{spared}", often(fault))
+}
+
+/// The method and path that a rule selects, or `SMTP` and the stage.
+fn selected(fault: &Value) -> (String, String) {
+    match at(fault, "/smtp") {
+        stage if !stage.is_empty() => ("SMTP".to_owned(), stage),
+        _ => (at(fault, "/method"), at(fault, "/path")),
+    }
 }
 
 fn often(fault: &Value) -> String {

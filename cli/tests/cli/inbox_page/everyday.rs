@@ -229,6 +229,14 @@ async fn faults_the_clock_templates_and_requests_are_accessible() {
     page.click("#faults .first").await;
     page.says("#fault-count", "1").await;
     page.says("#faults .gets", "500 application_error").await;
+    page.click("#faults option[value=RCPT]").await;
+    page.holds("!document.querySelector('#fault-what option[value=truncate]')").await;
+    page.click("#faults option[value='550']").await;
+    page.click("#faults .first").await;
+    page.says("#faults li:last-child .gets", "550 5.1.1 No such mailbox").await;
+    page.says("#faults li:last-child code", "SMTP RCPT").await;
+    page.click("#faults li:last-child button").await;
+    page.says("#fault-count", "1").await;
     page.click("#faults .close").await;
     assert_eq!(page.post("/emails", &email("x"))["statusCode"], 500);
     page.holds("document.getElementById('fault-count').hidden").await;

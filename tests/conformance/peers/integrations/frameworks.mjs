@@ -18,6 +18,13 @@ async function sent(apiKey) {
   }));
 }
 
+// Scripts a fault of the sandbox.
+async function fault(apiKey, rule) {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const answer = await fetch(`${base}/_/faults`, { method: 'POST', headers, body: JSON.stringify(rule) });
+  assert.equal(answer.status, 201, await answer.text());
+}
+
 const peers = {
   async payload(apiKey) {
     const { sendEmail } = resendAdapter({ apiKey, defaultFromAddress: 'hi@acme.test', defaultFromName: 'Acme' })();
@@ -73,6 +80,20 @@ const peers = {
     const secured = nodemailer.createTransport({ ...connection, auth, requireTLS: true });
     await secured.sendMail({ ...email, subject: 'Encrypted' });
     assert.equal((await sent(apiKey))[0].subject, 'Encrypted');
+    // Each scripted fault is seen once, with its code, and the next mail is sent.
+    for (const smtp of ['CONNECT', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'END-OF-DATA']) {
+      for (const code of [450, 451, 550, 554]) {
+        // It tries HELO after a rejected EHLO.
+        await fault(apiKey, { smtp, action: 'answer', code, times: smtp === 'EHLO' ? 2 : 1 });
+        const failed = nodemailer.createTransport({ ...connection, auth }).sendMail({ ...email, subject: 'Rejected' });
+        await assert.rejects(failed, { responseCode: code }, `${smtp} ${code}`);
+      }
+      await fault(apiKey, { smtp, action: 'drop' });
+      await assert.rejects(nodemailer.createTransport({ ...connection, auth }).sendMail(email), /closed|ECONNRESET/, smtp);
+      assert.equal((await sent(apiKey))[0].subject, 'Encrypted');
+    }
+    await nodemailer.createTransport({ ...connection, auth }).sendMail({ ...email, subject: 'After the faults' });
+    assert.equal((await sent(apiKey))[0].subject, 'After the faults');
     return ['verify', 'sendMail'];
   },
 };

@@ -15,7 +15,7 @@ use self::client_gets::ClientGets;
 use crate::inbox::body::Body;
 use crate::routes;
 use crate::state::State;
-use crate::state::faults::{Action, Rule, Scripted, Share};
+use crate::state::faults::{Action, Rule, Scripted, Share, SmtpStage};
 use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
 use crate::wire::problem::{self, Problem};
@@ -25,8 +25,15 @@ const MAX_RULES: usize = 1_000;
 /// The maximum delay of a response, in milliseconds.
 const MAX_DELAY_MS: u64 = 60 * 60 * 1_000;
 const ACTIONS: [&str; 7] = ["answer", "drop", "lose", "truncate", "stall", "slow", "rate_limit"];
-const FIELDS: &str = "`method`, `path`, `action`, `status`, `name`, `message`, `body`, `retry_after`, `bytes`, `delay_ms`, `times`, \
-    `percent`, `always`, `after`";
+/// The actions at a stage of an SMTP session.
+const SMTP_ACTIONS: [&str; 5] = ["answer", "drop", "lose", "stall", "slow"];
+/// The fields of actions.
+const ACTION_FIELDS: [&str; 8] =
+    ["status", "code", "name", "message", "body", "retry_after", "bytes", "delay_ms"];
+const FIELDS: &str = "`method`, `path`, `smtp`, `action`, `status`, `code`, `name`, `message`, `body`, `retry_after`, `bytes`, \
+    `delay_ms`, `times`, `percent`, `always`, `after`";
+/// The maximum length of the text of an SMTP reply; its line has at most 512 (RFC 5321, 4.5.3.1.5).
+const MAX_REPLY: usize = 400;
 
 pub(super) fn index(state: &State) -> Response<Bytes> {
     let data: Vec<_> = state.faults.list().iter().map(shown).collect();
@@ -76,6 +83,9 @@ fn shown(one: &Scripted) -> Value {
     put("id", one.id.to_string().into());
     put("method", rule.method().map(Method::as_str).into());
     put("path", rule.path().into());
+    if let Some(stage) = rule.smtp() {
+        put("smtp", stage.as_str().into());
+    }
     match rule.action() {
         Action::Answer { status, headers, body } => {
             put("action", "answer".into());
@@ -101,6 +111,11 @@ fn shown(one: &Scripted) -> Value {
             put("action", "rate_limit".into());
             put("retry_after", retry_after.as_deref().into());
         }
+        Action::Reply { code, text } => {
+            put("action", "answer".into());
+            put("code", (*code).into());
+            put("message", text.as_ref().into());
+        }
     }
     put("after", rule.spared().into());
     match rule.share() {
@@ -109,7 +124,7 @@ fn shown(one: &Scripted) -> Value {
         Share::Always => put("always", true.into()),
     }
     put("met", one.met.into());
-    put("client_gets", json!(ClientGets::of(rule.action())));
+    put("client_gets", json!(ClientGets::of(rule)));
     Value::Object(shown)
 }
 
@@ -117,7 +132,11 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     let mut body = Body::read(body)?;
     let method = body.text("method").and_then(|text| method(&text, &mut body));
     let path = body.text("path").and_then(|text| path(text, &mut body));
-    let action = action(&mut body);
+    let stage = body.text("smtp").and_then(|text| stage(&text, &mut body));
+    if stage.is_some() && (method.is_some() || path.is_some()) {
+        body.wrong("`smtp` selects a stage of SMTP sessions, and can't be given with `method` or `path`.");
+    }
+    let action = action(stage, &mut body);
     let share = share(&mut body);
     let after = body.integer("after", 0, 1_000_000).unwrap_or(0);
     if let (Some(method), Some(path)) = (&method, &path)
@@ -135,6 +154,9 @@ fn read(body: &[u8]) -> Result<Rule, Problem> {
     if let Some(path) = path {
         rule = rule.on_path(path);
     }
+    if let Some(stage) = stage {
+        rule = rule.on_smtp(stage);
+    }
     Ok(match share {
         Share::Times(times) => rule.times(times),
         Share::Percent(percent) => rule.percent(percent),
@@ -148,6 +170,15 @@ fn method(text: &str, body: &mut Body) -> Option<Method> {
         body.wrong(format!("`method` must be one of GET, POST, PATCH, DELETE; found {}.", quoted(text)));
     }
     method
+}
+
+fn stage(text: &str, body: &mut Body) -> Option<SmtpStage> {
+    let stage = SmtpStage::named(text);
+    if stage.is_none() {
+        let stages = SmtpStage::ALL.map(SmtpStage::as_str).join(", ");
+        body.wrong(format!("`smtp` must be one of {stages}; found {}.", quoted(text)));
+    }
+    stage
 }
 
 fn path(text: String, body: &mut Body) -> Option<String> {
@@ -174,19 +205,54 @@ fn overlaps(one: &str, other: &str) -> bool {
         && one.iter().zip(&other).all(|(a, b)| a == b || any(a) || (any(b) && !a.is_empty()))
 }
 
-fn action(body: &mut Body) -> Option<Action> {
+fn action(stage: Option<SmtpStage>, body: &mut Body) -> Option<Action> {
+    let known: &[&str] = if stage.is_some() { &SMTP_ACTIONS } else { &ACTIONS };
     if !body.has("action") {
-        body.wrong(format!("Missing `action` field; it is one of {}.", ACTIONS.join(", ")));
+        body.wrong(format!("Missing `action` field; it is one of {}.", known.join(", ")));
     }
     let word = body.text("action")?;
+    if !known.contains(&word.as_str()) {
+        let rule =
+            if stage.is_some() { "With `smtp`, `action` must be one of" } else { "`action` must be one of" };
+        body.wrong(format!("{rule} {}; found {}.", known.join(", "), quoted(&word)));
+        return None;
+    }
     let own: &[&str] = match word.as_str() {
+        "answer" if stage.is_some() => &["code", "message"],
         "answer" => &["status", "name", "message", "body", "retry_after"],
         "rate_limit" => &["retry_after"],
         "truncate" => &["bytes"],
         "slow" => &["delay_ms"],
         _ => &[],
     };
-    let action = match word.as_str() {
+    let action = match (word.as_str(), stage) {
+        ("answer", Some(stage)) => reply(stage, body),
+        (word, _) => http_action(word, body),
+    };
+    for field in ACTION_FIELDS {
+        if !own.contains(&field) && body.take(field).is_some() {
+            let of = if stage.is_some() { " at an SMTP stage" } else { "" };
+            body.wrong(format!("`{field}` does not go with the action `{word}`{of}."));
+        }
+    }
+    action
+}
+
+/// A scripted SMTP reply. Missing fields have the values that servers usually send.
+fn reply(stage: SmtpStage, body: &mut Body) -> Option<Action> {
+    let code = if body.has("code") { body.integer("code", 400, 599)? } else { stage.default_code().into() };
+    let code = u16::try_from(code).ok()?;
+    let (enhanced, usual) = stage.usual_reply(code);
+    let text = body.text("message");
+    let line = |text: &str| text.len() <= MAX_REPLY && !text.chars().any(char::is_control);
+    if let Some(text) = text.as_ref().filter(|text| !line(text)) {
+        return body.refuse("message", "a line of at most 400 bytes", &text.as_str().into());
+    }
+    Some(Action::reply(code, format!("{enhanced} {}", text.as_deref().unwrap_or(usual))))
+}
+
+fn http_action(word: &str, body: &mut Body) -> Option<Action> {
+    match word {
         "answer" => answer(body),
         "drop" => Some(Action::DropBefore),
         "lose" => Some(Action::DropAfter),
@@ -202,17 +268,8 @@ fn action(body: &mut Body) -> Option<Action> {
             body.integer("delay_ms", 0, MAX_DELAY_MS).map(Duration::from_millis).map(Action::Delay)
         }
         "rate_limit" => Some(Action::TooMany { retry_after: retry_after(body) }),
-        other => {
-            body.wrong(format!("`action` must be one of {}; found {}.", ACTIONS.join(", "), quoted(other)));
-            return None;
-        }
-    };
-    for field in ["status", "name", "message", "body", "retry_after", "bytes", "delay_ms"] {
-        if !own.contains(&field) && body.take(field).is_some() {
-            body.wrong(format!("`{field}` does not go with the action `{word}`."));
-        }
+        _ => None,
     }
-    action
 }
 
 /// The header's value: seconds, or any text that is a valid header value, so that it may be malformed.

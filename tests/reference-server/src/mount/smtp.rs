@@ -145,10 +145,9 @@ async fn run_session(
 ) -> io::Result<()> {
     let mut out = Vec::new();
     let mut input = BytesMut::with_capacity(CHUNK);
-    session.greet(&mut out);
-    send(&mut stream, &mut out).await?;
+    let mut step = session.greet(&mut out);
     loop {
-        match session.advance(&mut input, &mut out) {
+        match step {
             Step::Go => {}
             Step::Mail(mail) => {
                 let (outcome, wire) = if mail.size() < LARGE {
@@ -158,13 +157,24 @@ async fn run_session(
                     delivered.unwrap_or_else(|_| (Reply::FAILED, Wire::default()))
                 };
                 if wire.stalled {
-                    let _ = stopped.wait_for(|stopped| *stopped).await;
+                    return stall(stream, stopped).await;
                 }
-                if wire.stalled || wire.cut.is_some() {
+                if wire.cut.is_some() {
                     return Ok(());
                 }
-                tokio::time::sleep(wire.delay).await;
+                if !delay(wire.delay, &mut stopped).await {
+                    return Ok(());
+                }
                 session.delivered(&outcome, &mut out);
+            }
+            Step::Delay(by) => {
+                if !delay(by, &mut stopped).await {
+                    return Ok(());
+                }
+            }
+            Step::Stall => {
+                send(&mut stream, &mut out).await?;
+                return stall(stream, stopped).await;
             }
             Step::StartTls => {
                 let Some(tls) = &options.tls else { break };
@@ -195,9 +205,27 @@ async fn run_session(
             }
             Step::Bye => break,
         }
+        step = session.advance(&mut input, &mut out);
     }
     send(&mut stream, &mut out).await?;
     stream.shutdown().await
+}
+
+/// Waits this long. Returns false if the listener stops meanwhile.
+async fn delay(by: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(by) => true,
+        _ = stopped.wait_for(|stopped| *stopped) => false,
+    }
+}
+
+/// Reads without a reply until the client disconnects or the listener stops.
+async fn stall(mut stream: Box<dyn Stream>, mut stopped: watch::Receiver<bool>) -> io::Result<()> {
+    let mut sink = tokio::io::sink();
+    tokio::select! {
+        read = tokio::io::copy(&mut stream, &mut sink) => read.map(drop),
+        _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
+    }
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), out: &mut Vec<u8>) -> io::Result<()> {

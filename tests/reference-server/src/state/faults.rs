@@ -1,8 +1,8 @@
-//! Scripted faults: which requests fail, and how.
+//! Scripted faults: which requests and stages of SMTP sessions fail, and how.
 //!
 //! ```
 //! use http::Method;
-//! use posthaste_reference_server::faults::{Action, Rule};
+//! use posthaste_reference_server::faults::{Action, Rule, SmtpStage};
 //! use posthaste_reference_server::{Service, Settings};
 //!
 //! let service = Service::new(Settings::default());
@@ -10,11 +10,16 @@
 //! service.faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails").times(2));
 //! // The next request is processed, but its response is lost.
 //! service.faults().add(Rule::new(Action::DropAfter));
+//! // The next recipient in an SMTP session is rejected.
+//! service.faults().add(Rule::new(Action::reply(550, "5.1.1 No such mailbox")).on_smtp(SmtpStage::Rcpt));
 //! ```
 //!
 //! The script applies to the whole service, for every API key: faults belong to the service, not to an account. `/_/faults` reads and
 //! writes it over HTTP; the sandbox's own routes are exempt.
 
+mod smtp;
+
+use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -23,6 +28,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
+pub use self::smtp::SmtpStage;
 use crate::lock::lock;
 use crate::wire::pattern::pattern_matches;
 use crate::wire::problem::Problem;
@@ -30,19 +36,19 @@ use crate::wire::problem::Problem;
 /// The effect of a fault.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// Drops the connection before the service processes the request. Needs the HTTP mount.
+    /// Drops the connection before the service processes the request. Needs the HTTP or SMTP mount.
     DropBefore,
-    /// Processes the request, then drops the connection before the first byte of the response. Needs the HTTP mount.
+    /// Processes the request, then drops the connection before the first byte of the response. Needs the HTTP or SMTP mount.
     DropAfter,
     /// Processes the request, sends the response's headers and this number of bytes of its body, then drops the connection. Needs the HTTP
     /// mount.
     Truncate(usize),
     /// Accepts the request and never responds, until the client gives up or the server stops; the request isn't processed. Needs the HTTP
-    /// mount.
+    /// or SMTP mount.
     Stall,
     /// Processes the request at once and delays the response. Combines with another fault.
     Delay(Duration),
-    /// Sends this response without processing the request.
+    /// Sends this HTTP response without processing the request.
     Answer {
         /// The status code.
         status: StatusCode,
@@ -55,6 +61,13 @@ pub enum Action {
     TooMany {
         /// The header's value, sent unchanged, so that it may be malformed.
         retry_after: Option<String>,
+    },
+    /// Sends this SMTP reply without executing the command; after 421, and in place of the greeting, the connection is closed.
+    Reply {
+        /// The code.
+        code: u16,
+        /// The enhanced status code and the text.
+        text: Cow<'static, str>,
     },
 }
 
@@ -69,6 +82,11 @@ impl Action {
         headers
             .insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         Self::Answer { status, headers, body: body.into() }
+    }
+
+    /// An SMTP reply of this code, with this enhanced status code and text.
+    pub fn reply(code: u16, text: impl Into<Cow<'static, str>>) -> Self {
+        Self::Reply { code, text: text.into() }
     }
 
     /// The error response of this status and name, as the service itself would send it.
@@ -102,6 +120,7 @@ pub struct Rule {
     action: Action,
     method: Option<Method>,
     path: Option<String>,
+    smtp: Option<SmtpStage>,
     after: usize,
     share: Share,
 }
@@ -120,7 +139,7 @@ pub enum Share {
 impl Rule {
     /// A rule that applies this fault to the next request.
     pub fn new(action: Action) -> Self {
-        Self { action, method: None, path: None, after: 0, share: Share::Times(1) }
+        Self { action, method: None, path: None, smtp: None, after: 0, share: Share::Times(1) }
     }
 
     /// Restricts the rule to requests of this method and path. In the path `{…}` matches any one segment.
@@ -140,6 +159,13 @@ impl Rule {
     #[must_use]
     pub fn on_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
+        self
+    }
+
+    /// Applies the rule to this stage of SMTP sessions instead of requests.
+    #[must_use]
+    pub fn on_smtp(mut self, stage: SmtpStage) -> Self {
+        self.smtp = Some(stage);
         self
     }
 
@@ -186,6 +212,11 @@ impl Rule {
         self.path.as_deref()
     }
 
+    /// The stage of SMTP sessions that the rule applies to; `None` if it applies to requests.
+    pub fn smtp(&self) -> Option<SmtpStage> {
+        self.smtp
+    }
+
     /// The number of matching requests that are still to be skipped.
     pub fn spared(&self) -> usize {
         self.after
@@ -197,7 +228,8 @@ impl Rule {
     }
 
     fn matches(&self, method: &Method, path: &str) -> bool {
-        self.method.as_ref().is_none_or(|wanted| wanted == method)
+        self.smtp.is_none()
+            && self.method.as_ref().is_none_or(|wanted| wanted == method)
             && self.path.as_ref().is_none_or(|pattern| pattern_matches(pattern, path))
     }
 }
@@ -278,12 +310,21 @@ impl Faults {
 
     /// Selects the fault for a request, and the delay of its response.
     pub(crate) fn apply(&self, method: &Method, path: &str) -> (Option<Action>, Duration) {
+        self.apply_to(|rule| rule.matches(method, path))
+    }
+
+    /// Selects the fault for a stage of an SMTP session, and the delay of the reply.
+    pub(crate) fn apply_smtp(&self, stage: SmtpStage) -> (Option<Action>, Duration) {
+        self.apply_to(|rule| rule.smtp == Some(stage))
+    }
+
+    fn apply_to(&self, matches: impl Fn(&Rule) -> bool) -> (Option<Action>, Duration) {
         let Script { rules, chance, .. } = &mut *lock(&self.script);
         let mut met = None;
         let mut delay = Duration::ZERO;
         for one in rules.iter_mut() {
             let rule = &mut one.rule;
-            if !rule.matches(method, path) || (met.is_some() && !matches!(rule.action, Action::Delay(_))) {
+            if !matches(rule) || (met.is_some() && !matches!(rule.action, Action::Delay(_))) {
                 continue;
             }
             if rule.after > 0 {

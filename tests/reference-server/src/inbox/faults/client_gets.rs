@@ -6,19 +6,19 @@ use http::header;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::state::faults::{Action, too_many};
+use crate::state::faults::{Action, Rule, too_many};
 
 /// The maximum length of a name or header in the summary, in characters.
 const MAX_TEXT: usize = 64;
 
-/// The response to a request with a fault.
+/// The response to a request, or the reply at a stage of an SMTP session, with a fault.
 #[derive(Serialize)]
 pub(super) struct ClientGets {
     /// One line for people.
     summary: String,
     /// Whether the service handles the request.
     handled: bool,
-    /// The status of a scripted response; `None` if the service's own response or none is sent.
+    /// The status of a scripted response, or the code of a reply; `None` if the service's own response or none is sent.
     status: Option<u16>,
     /// The error's name in the body of a scripted response.
     name: Option<String>,
@@ -43,8 +43,11 @@ enum End {
 }
 
 impl ClientGets {
-    pub(super) fn of(action: &Action) -> Self {
-        match action {
+    pub(super) fn of(rule: &Rule) -> Self {
+        let (asked, answer) =
+            if rule.smtp().is_some() { ("command", "reply") } else { ("request", "response") };
+        let none = |why: String, handled, end| none(&format!("no {answer}: {why}"), handled, end);
+        match rule.action() {
             Action::Answer { status, headers, body } => {
                 scripted(status.as_u16(), headers.get(header::RETRY_AFTER), body)
             }
@@ -56,18 +59,31 @@ impl ClientGets {
                     response.body(),
                 )
             }
-            Action::DropBefore => none("connection closed, request not handled", false, End::Closed),
-            Action::DropAfter => none("request handled, then connection closed", true, End::Closed),
-            Action::Stall => none("connection left open, request not handled", false, End::Never),
+            Action::Reply { code, text } => {
+                let text = text.chars().take(MAX_TEXT).collect::<String>();
+                Self { status: Some(*code), ..none(String::new(), false, End::Complete) }
+                    .with_summary(format!("{code} {text}"))
+            }
+            Action::DropBefore => none(format!("connection closed, {asked} not handled"), false, End::Closed),
+            Action::DropAfter => none(format!("{asked} handled, then connection closed"), true, End::Closed),
+            Action::Stall => none(format!("connection left open, {asked} not handled"), false, End::Never),
             Action::Truncate(bytes) => Self {
                 body_bytes: Some(*bytes),
-                ..own(&format!(", cut off after {bytes} bytes of the body"), End::Cut)
+                ..own(
+                    &format!("the service's own {answer}, cut off after {bytes} bytes of the body"),
+                    End::Cut,
+                )
             },
             Action::Delay(by) => {
                 let delay_ms = milliseconds(*by);
-                Self { delay_ms, ..own(&format!(", {delay_ms} ms late"), End::Complete) }
+                let summary = format!("the service's own {answer}, {delay_ms} ms late");
+                Self { delay_ms, ..own(&summary, End::Complete) }
             }
         }
+    }
+
+    fn with_summary(self, summary: String) -> Self {
+        Self { summary, ..self }
     }
 }
 
@@ -97,13 +113,13 @@ fn scripted(status: u16, retry_after: Option<&http::HeaderValue>, body: &[u8]) -
 }
 
 /// The service's own response, truncated or delayed.
-fn own(how: &str, end: End) -> ClientGets {
-    let summary = format!("the service's own response{how}");
+fn own(summary: &str, end: End) -> ClientGets {
+    let summary = summary.to_owned();
     ClientGets { summary, handled: true, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
 }
 
-fn none(why: &str, handled: bool, end: End) -> ClientGets {
-    let summary = format!("no response: {why}");
+fn none(summary: &str, handled: bool, end: End) -> ClientGets {
+    let summary = summary.to_owned();
     ClientGets { summary, handled, status: None, name: None, end, body_bytes: None, delay_ms: 0 }
 }
 

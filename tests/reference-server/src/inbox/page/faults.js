@@ -15,13 +15,26 @@ const FAULTS = [
   ["lose", "handle it, then drop the connection", { action: "lose" }],
   ["truncate", "truncate the response", { action: "truncate", bytes: 20 }],
 ];
-const REQUESTS = [["send", "the next email sent", { method: "POST", path: "/emails" }], ["any", "any request", {}], ["batch", "a batch", { method: "POST", path: "/emails/batch" }], ["get", "any GET request", { method: "GET" }]];
+const SMTP_FAULTS = [
+  ["451", "reply with 451, try again later", { action: "answer", code: 451 }],
+  ["550", "reply with 550, rejected", { action: "answer", code: 550 }],
+  ["421", "reply with 421 and close", { action: "answer", code: 421 }],
+  ["slow", "delay the reply by 5 s", { action: "slow", delay_ms: 5000 }],
+  ["stall", "never reply", { action: "stall" }],
+  ["drop", "close the connection before handling", { action: "drop" }],
+  ["lose", "handle it, then close the connection", { action: "lose" }],
+];
+const STAGES = ["CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "DATA", "END-OF-DATA"];
+const REQUESTS = [["send", "the next email sent", { method: "POST", path: "/emails" }], ["any", "any request", {}], ["batch", "a batch", { method: "POST", path: "/emails/batch" }], ["get", "any GET request", { method: "GET" }],
+  ...STAGES.map((stage) => [stage, `SMTP ${stage}`, { smtp: stage }])];
 
 let rules = [];
 
 export function faultsTool() {
   const dialog = byId("faults");
-  const select = (id, label, options) => h("label", null, label, h("select", { id, autofocus: id === "fault-which" }, options.map(([name, text]) => h("option", { value: name }, text))));
+  const choices = (options) => options.map(([name, text]) => h("option", { value: name }, text));
+  const select = (id, label, options, onchange) => h("label", null, label, h("select", { id, autofocus: id === "fault-which", onchange }, choices(options)));
+  const faultsOf = (which) => (STAGES.includes(which) ? SMTP_FAULTS : FAULTS);
   const waiting = h("div");
   const draw = () => {
     const count = byId("fault-count");
@@ -30,7 +43,7 @@ export function faultsTool() {
     byId("open-faults").classList.toggle("lit", rules.length > 0);
     byId("open-faults").setAttribute("aria-label", rules.length ? `Fail next: ${rules.length} active` : "Fail next");
     fill(waiting, rules.length > 0 && [h("h3", null, "Active rules"), h("ul.rules", null, rules.map((rule) => h("li", null,
-      h("code", null, `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span.gets", { title: "The response that the client gets" }, foreign(rule.client_gets.summary)), h("span.soft", null, left(rule)),
+      h("code", null, rule.smtp ? `SMTP ${rule.smtp}` : `${rule.method ?? "any"} ${rule.path ?? ""}`), h("span.gets", { title: "The response that the client gets" }, foreign(rule.client_gets.summary)), h("span.soft", null, left(rule)),
       h("button.small", { type: "button", onclick: () => change(() => remove(`/_/faults/${rule.id}`)) }, "Remove"))))]);
   };
   const refresh = async () => {
@@ -47,9 +60,9 @@ export function faultsTool() {
       event.preventDefault();
       const chosen = (list, id) => list.find(([name]) => name === byId(id).value)[2];
       const times = Number(byId("fault-times").value) || 1;
-      change(() => post("/_/faults", { ...chosen(REQUESTS, "fault-which"), ...chosen(FAULTS, "fault-what"), times }));
+      change(() => post("/_/faults", { ...chosen(REQUESTS, "fault-which"), ...chosen(faultsOf(byId("fault-which").value), "fault-what"), times }));
     } },
-    select("fault-which", "Which request", REQUESTS), select("fault-what", "Fault", FAULTS),
+    select("fault-which", "Which request", REQUESTS, ({ currentTarget: which }) => fill(byId("fault-what"), choices(faultsOf(which.value)))), select("fault-what", "Fault", FAULTS),
     h("label", null, "Times", h("input", { id: "fault-times", type: "number", min: 1, max: 1000, value: 1 })),
     h("button.first", null, "Add fault")),
     waiting,

@@ -5,6 +5,7 @@ mod tests;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use smtp_proto::request::receiver::MAX_LINE_LENGTH;
@@ -16,7 +17,8 @@ use crate::mount::smtp::reply::Reply;
 use crate::mount::smtp::{http, submission};
 use crate::resources::received::{NotReceived, may_receive};
 use crate::service::Service;
-use crate::state::faults::Wire;
+use crate::state::event_bus::BusEventKind;
+use crate::state::faults::{Action, SmtpStage, Wire};
 use crate::state::keys;
 
 /// The maximum number of recipients per message (RFC 5321, 4.5.3.1.8 requires at least 100).
@@ -34,6 +36,10 @@ pub(super) enum Step {
     Mail(Mail),
     /// Send the pending output, start TLS, and continue with [`Session::secured`]. Input that was read already is discarded.
     StartTls,
+    /// Send the pending output after this time, and continue.
+    Delay(Duration),
+    /// Send the pending output, and respond to nothing until the client gives up.
+    Stall,
     /// Send the pending output, and close the connection.
     Bye,
 }
@@ -67,6 +73,8 @@ pub(super) struct Mail {
     key: Arc<str>,
     recipients: Vec<String>,
     raw: Vec<u8>,
+    /// How a scripted fault changes the transmission of the reply.
+    wire: Wire,
 }
 
 /// The state of a session.
@@ -112,9 +120,53 @@ impl Session {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "the greeting is the session's first word")]
-    pub(super) fn greet(&self, out: &mut Vec<u8>) {
-        Reply::GREETING.write(out);
+    /// The start of the session. A fault in place of the greeting ends it.
+    pub(super) fn greet(&mut self, out: &mut Vec<u8>) -> Step {
+        let step = self.meet_fault(SmtpStage::Connect, out, |_, out| {
+            Reply::GREETING.write(out);
+            Step::Go
+        });
+        if out.starts_with(b"220 ") { step } else { end(step) }
+    }
+
+    /// Runs a stage of the session, or applies the scripted fault in its place.
+    fn meet_fault(
+        &mut self,
+        stage: SmtpStage,
+        out: &mut Vec<u8>,
+        run: impl FnOnce(&mut Self, &mut Vec<u8>) -> Step,
+    ) -> Step {
+        let (fault, delay) = self.service.faults().apply_smtp(stage);
+        if fault.is_some() || !delay.is_zero() {
+            // A page that shows the faults reloads them.
+            self.service.state().event_bus.publish_to_all(BusEventKind::Request);
+        }
+        let step = match fault {
+            Some(Action::DropBefore) => return Step::Bye,
+            Some(Action::Stall) => return Step::Stall,
+            Some(Action::DropAfter) => {
+                let before = out.len();
+                return match run(self, out) {
+                    Step::Mail(mail) => Step::Mail(mail.with(Wire { cut: Some(None), ..Wire::default() })),
+                    _ => {
+                        out.truncate(before);
+                        Step::Bye
+                    }
+                };
+            }
+            Some(Action::Reply { code, text }) => {
+                Reply { code, text }.write(out);
+                if code == 421 { Step::Bye } else { Step::Go }
+            }
+            // Other faults are those of HTTP.
+            _ => run(self, out),
+        };
+        match step {
+            step if delay.is_zero() => step,
+            Step::Mail(mail) => Step::Mail(mail.with(Wire { delay, ..Wire::default() })),
+            Step::Go => Step::Delay(delay),
+            step => step,
+        }
     }
 
     /// The session after the TLS handshake: the client starts over, and an earlier `AUTH` is discarded (RFC 3207, 4.2).
@@ -188,7 +240,15 @@ impl Session {
     }
 
     fn command(&mut self, line: &[u8], out: &mut Vec<u8>) -> Step {
-        let reply = match Request::parse(&mut line.iter()) {
+        let request = Request::parse(&mut line.iter());
+        match request.as_ref().ok().and_then(stage_of) {
+            Some(stage) => self.meet_fault(stage, out, |session, out| session.execute(request, out)),
+            None => self.execute(request, out),
+        }
+    }
+
+    fn execute(&mut self, request: Result<Request<Cow<'_, str>>, Error>, out: &mut Vec<u8>) -> Step {
+        let reply = match request {
             Ok(Request::Quit) => {
                 Reply::BYE.write(out);
                 return Step::Bye;
@@ -352,8 +412,12 @@ impl Session {
             self.delivered(&Reply::BARE_LINE_END, out);
             return Step::Go;
         }
-        let (service, key) = (Arc::clone(&self.service), Arc::clone(&self.key));
-        Step::Mail(Mail { service, purpose: self.purpose, key, recipients, raw })
+        // A message that meets a fault ends its transaction too: its envelope is taken already.
+        self.meet_fault(SmtpStage::EndOfData, out, |session, _| {
+            let (service, key) = (Arc::clone(&session.service), Arc::clone(&session.key));
+            let wire = Wire::default();
+            Step::Mail(Mail { service, purpose: session.purpose, key, recipients, raw, wire })
+        })
     }
 
     fn reply_with(&mut self, reply: &Reply, out: &mut Vec<u8>) {
@@ -367,12 +431,19 @@ impl Mail {
         self.raw.len()
     }
 
+    fn with(self, wire: Wire) -> Self {
+        Self { wire, ..self }
+    }
+
     /// Sends or receives the message. A scripted fault may change how the reply is transmitted.
     pub(super) fn deliver(self) -> (Reply, Wire) {
-        match self.purpose {
+        let own = self.wire;
+        let (reply, wire) = match self.purpose {
             Purpose::Receive => (self.receive(), Wire::default()),
             Purpose::Send => self.submit(),
-        }
+        };
+        let delay = own.delay.saturating_add(wire.delay);
+        (reply, Wire { delay, cut: own.cut.or(wire.cut), stalled: wire.stalled })
     }
 
     fn submit(self) -> (Reply, Wire) {
@@ -403,6 +474,23 @@ impl Mail {
             }
         }
     }
+}
+
+/// The stage that begins with a command.
+fn stage_of<T>(request: &Request<T>) -> Option<SmtpStage> {
+    Some(match request {
+        Request::Ehlo { .. } | Request::Helo { .. } => SmtpStage::Ehlo,
+        Request::Auth { .. } => SmtpStage::Auth,
+        Request::Mail { .. } => SmtpStage::Mail,
+        Request::Rcpt { .. } => SmtpStage::Rcpt,
+        Request::Data => SmtpStage::Data,
+        _ => return None,
+    })
+}
+
+/// The step that ends the session instead of continuing it.
+fn end(step: Step) -> Step {
+    if matches!(step, Step::Stall) { step } else { Step::Bye }
 }
 
 fn check_address(address: &str, utf8: bool) -> Result<(), Reply> {

@@ -24,7 +24,8 @@ fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String,
                     session.delivered(&mail.deliver().0, &mut out);
                 }
                 Step::StartTls => unreachable!("it is not offered"),
-                Step::Bye => return (String::from_utf8(out).unwrap(), mails),
+                Step::Delay(_) => {}
+                Step::Stall | Step::Bye => return (String::from_utf8(out).unwrap(), mails),
             }
         }
     }
