@@ -205,6 +205,7 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
         state.tenants.resize_mail(email.id, email.size() + mail.held());
         state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
+        state.arrivals.publish(&tenant.name);
     }
     state.queue_captured(mail);
 }

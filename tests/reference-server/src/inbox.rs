@@ -14,6 +14,7 @@
 //! | `live` | server-sent events |
 //! | `mail`, `mail/sanitized` | the details of an email; its HTML as an isolated document |
 //! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
+//! | `wait` | responses that wait for an email |
 //! | `unsent` | emails that are waiting, failed or canceled |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
 //! | `shared`, `unsubscribe` | the pages of links |
@@ -39,6 +40,7 @@ mod trigger;
 mod unsent;
 mod unsubscribe;
 mod view;
+pub(crate) mod wait;
 
 use std::sync::{Arc, Mutex};
 

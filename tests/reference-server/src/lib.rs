@@ -58,6 +58,7 @@ mod store;
 mod wire;
 
 pub use clock::{Clock, ClockStart};
+pub use content::links::Link;
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use model::email::tags::Tag;
 pub use model::mail::lazy::Lazy;

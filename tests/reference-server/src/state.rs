@@ -1,5 +1,6 @@
 //! The state of one service: its settings, clock, tenants, logins and queues.
 
+pub(crate) mod arrivals;
 pub(crate) mod event_bus;
 pub mod faults;
 pub(crate) mod fetches;
@@ -26,6 +27,7 @@ use std::sync::{Arc, Mutex};
 use http::HeaderMap;
 use uuid::Uuid;
 
+use self::arrivals::Arrivals;
 use self::event_bus::{BusEventKind, EventBus};
 use self::faults::Faults;
 use self::fetches::FetchQueue;
@@ -61,6 +63,7 @@ pub(crate) struct State {
     pub(crate) outbox: Outbox,
     pub(crate) http_clients: HttpClients,
     pub(crate) event_bus: EventBus,
+    pub(crate) arrivals: Arrivals,
     /// Captured emails that the listeners have not received yet.
     for_listeners: Mutex<VecDeque<Arc<Mail>>>,
     /// Entered by every thread that changes something.
@@ -92,6 +95,7 @@ impl State {
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             event_bus: EventBus::new(),
+            arrivals: Arrivals::default(),
             for_listeners: Mutex::default(),
             snapshot_lock: SnapshotLock::default(),
             persistent: AtomicBool::new(false),

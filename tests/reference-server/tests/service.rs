@@ -111,6 +111,8 @@ mod usage;
 mod validation;
 #[path = "service/values.rs"]
 mod values;
+#[path = "service/waiting.rs"]
+mod waiting;
 #[path = "service/webhook_deliveries.rs"]
 mod webhook_deliveries;
 #[path = "service/webhook_endpoints.rs"]

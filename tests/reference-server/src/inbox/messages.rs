@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::content::codes::Extracted;
 use crate::inbox::filter::{self, Filter};
 use crate::inbox::unsent::{self, Selection};
 use crate::lock::lock;
@@ -37,24 +38,24 @@ pub(super) fn index(tenant: &Tenant, query: Option<&str>, canceled: &Cancellatio
 }
 
 pub(super) fn show(tenant: &Tenant, id: &str) -> Answer {
-    let mail = find(tenant, id)?;
-    Ok(problem::json(StatusCode::OK, &detail(tenant, &mail)))
+    Ok(details(tenant, &*find(tenant, id)?))
 }
 
 /// All details of an email.
-fn detail<'a>(tenant: &Tenant, mail: &'a Mail) -> Detail<'a> {
+pub(super) fn details(tenant: &Tenant, mail: &Mail) -> Response<Bytes> {
     let bodies = mail.bodies();
     let raw = mail.render(&bodies);
-    detail_of(tenant, mail, bodies, &raw)
+    problem::json(StatusCode::OK, &detail_of(tenant, mail, bodies, &raw))
 }
 
-/// Like [`detail`], for a caller that has the bodies and the source.
+/// The same, for a caller that has the bodies and the source.
 pub(super) fn detail_of<'a>(tenant: &Tenant, mail: &'a Mail, bodies: MailBodies, raw: &[u8]) -> Detail<'a> {
     let parsed = mime::headers(raw);
     let headers = parsed.iter().flat_map(mail_parser::Message::headers_raw);
     let headers =
         headers.map(|(name, value)| Header { name: name.to_owned(), value: unfolded(value) }).collect();
-    Detail { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers }
+    let extracted = mail.extracted(bodies.html.as_deref());
+    Detail { item: Item::of(tenant, mail), html: bodies.html, text: bodies.text, headers, extracted }
 }
 
 /// Unfolds a header's value (RFC 5322, 2.2.3).
@@ -132,6 +133,8 @@ pub(super) struct Detail<'a> {
     html: Option<Arc<str>>,
     text: Option<Arc<str>>,
     headers: Vec<Header>,
+    #[serde(flatten)]
+    extracted: Extracted,
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail::{self, Folder};
 use crate::inbox::{
     clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, shared,
-    templates, tenant, timeline, trigger, unsubscribe, view,
+    templates, tenant, timeline, trigger, unsubscribe, view, wait,
 };
 use crate::oauth::consent;
 use crate::resources::emails::attachments as sent_attachments;
@@ -81,6 +81,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/latest.html|latest.txt|latest.json|latest.eml", Viewer(|call, tenant| view::latest(tenant, call.segment(0), call.query(), &call.canceled()))),
     route(GET, "/_/messages", Viewer(|call, tenant| messages::index(tenant, call.query(), &call.canceled()))),
     route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.state, tenant)))),
+    route(GET, "/_/messages/wait", Viewer(|call, tenant| wait::answer(call.state, tenant, call.query(), &call.canceled()))),
     route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
     route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
     route(GET, "/_/messages/{id}/request", MailView(|call, tenant, mail| requests::of_email(call.state, &tenant.name, mail.email_id()))),

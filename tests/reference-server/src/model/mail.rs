@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::tracking::Tracking;
+use crate::content::codes::{Extracted, extract};
 use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
@@ -173,6 +174,11 @@ impl Mail {
 
     pub(crate) fn text(&self) -> Option<Arc<str>> {
         self.draft.bodies.text()
+    }
+
+    /// Its one-time codes and links; the HTML is this mail's.
+    pub(crate) fn extracted(&self, html: Option<&str>) -> Extracted {
+        extract(self.subject(), html, self.draft.bodies.given_text().as_deref())
     }
 
     pub(crate) fn bodies(&self) -> MailBodies {

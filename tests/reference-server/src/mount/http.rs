@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use self::live::StreamBody;
 use crate::inbox;
 use crate::inbox::live::Live;
+use crate::inbox::wait::Waiting;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
 use crate::wire::cancel::Cancellation;
@@ -177,6 +178,14 @@ async fn answer(
     }
     if !wire.delay.is_zero() {
         tokio::time::sleep(wire.delay).await;
+    }
+    if let Some(waiting) = response.extensions_mut().remove::<Waiting>() {
+        let found = tokio::select! {
+            found = waiting.response(service.state()) => found,
+            _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
+        };
+        *response.status_mut() = found.status();
+        *response.body_mut() = found.into_body();
     }
     if let Some(live) = response.extensions_mut().remove::<Live>() {
         return Ok(

@@ -142,6 +142,16 @@ impl<T> Ledger<T> {
         }
     }
 
+    /// The position of the next item.
+    pub(crate) fn next_position(&self) -> u64 {
+        self.next
+    }
+
+    /// The items in a range of positions, newest first, with their positions.
+    pub(crate) fn entries(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
+        self.items.range(range).rev().map(|(position, (_, item))| (*position, item))
+    }
+
     pub(crate) fn ids(&self) -> impl Iterator<Item = Uuid> + '_ {
         self.items.values().map(|(id, _)| *id)
     }

@@ -98,6 +98,11 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", message)
     }
 
+    /// 503: the sandbox stops while a request waits.
+    pub(crate) fn stopping() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", "The sandbox is stopping.")
+    }
+
     pub(crate) fn rate_limited() -> Self {
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,

@@ -47,6 +47,14 @@ impl Bodies {
         }
     }
 
+    /// The text, unless it is derived from the HTML.
+    pub(crate) fn given_text(&self) -> Option<Arc<str>> {
+        match self {
+            Self::HtmlAndText(written) => written.given_text().cloned(),
+            Self::Personalized(personal) => personal.given_text().map(Arc::from),
+        }
+    }
+
     /// The number of bytes that this email holds for them. A text that isn't derived yet counts as large as its HTML.
     pub(crate) fn size(&self) -> usize {
         match self {

@@ -83,6 +83,14 @@ impl HtmlAndText {
         Some(text)
     }
 
+    /// The text, unless it is derived from the HTML.
+    pub(crate) fn given_text(&self) -> Option<&Arc<str>> {
+        match &self.text {
+            Text::Given(text) => text.as_ref(),
+            Text::Derived(..) => None,
+        }
+    }
+
     pub(crate) fn size(&self) -> usize {
         let html = self.html.as_ref().map_or(0, |html| html.len());
         match &self.text {

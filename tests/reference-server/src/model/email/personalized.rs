@@ -123,10 +123,16 @@ impl Personalized {
         })
     }
 
+    /// The text, unless it is derived from the HTML.
+    pub(crate) fn given_text(&self) -> Option<String> {
+        let text = self.shared.message().text.as_deref()?;
+        Some(self.filled(text)).filter(|text| !text.is_empty())
+    }
+
     pub(crate) fn text(&self) -> Option<String> {
         let message = self.shared.message();
-        if let Some(text) = &message.text {
-            return Some(self.filled(text)).filter(|text| !text.is_empty());
+        if message.text.is_some() {
+            return self.given_text();
         }
         let html = message.html.as_deref()?;
         if let Some(text) = self.shared.text(html) {

@@ -1,0 +1,302 @@
+//! The visible text of an HTML body, line by line, with what a layout as text loses: where a table has cells, which text is prominent, and
+//! the links. It takes time and memory linear in the size of the HTML.
+
+use std::ops::Range;
+
+use html5gum::{StartTag, Token, Tokenizer};
+
+use crate::content::links::Link;
+
+/// The maximum number of enclosing elements that a closing tag is compared with.
+const MAX_ENCLOSING: usize = 64;
+/// From this size on, in CSS pixels, text is prominent. The text of a mail usually has 14 to 16.
+const LARGE: f64 = 20.0;
+
+/// The visible text of an HTML body.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Visible {
+    /// Cells end with a tab, lines with a line feed, and blocks with an empty line. Other white space is collapsed.
+    pub(crate) text: String,
+    /// The prominent parts of the text, in order: large, bold, spaced or monospaced.
+    pub(crate) prominent: Vec<Range<usize>>,
+    /// Every link with a target, in order, with its text or that of its images.
+    pub(crate) links: Vec<Link>,
+    /// The parts of the text that are links, in order.
+    pub(crate) linked: Vec<Range<usize>>,
+}
+
+/// What separates two texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    #[default]
+    None,
+    Space,
+    Cell,
+    Line,
+    Block,
+}
+
+/// An open element.
+struct Element {
+    name: Vec<u8>,
+    gap: Gap,
+    prominent: bool,
+}
+
+/// A link whose end hasn't been read.
+struct OpenLink {
+    url: String,
+    /// The start of its text.
+    start: usize,
+    /// The texts of its images.
+    images: String,
+}
+
+#[derive(Default)]
+struct Reader {
+    visible: Visible,
+    gap: Gap,
+    open: Vec<Element>,
+    /// The number of open elements that are prominent.
+    prominent: usize,
+    link: Option<OpenLink>,
+    /// The number of open `pre` elements.
+    preformatted: usize,
+}
+
+impl Visible {
+    /// Reads an HTML body. Hidden text counts as visible: most of it is the preview that mail clients show in lists.
+    pub(crate) fn of(html: &str) -> Self {
+        let mut reader = Reader::default();
+        let mut skipped: Option<Vec<u8>> = None;
+        let mut emitter = html5gum::emitters::default::DefaultEmitter::default();
+        emitter.naively_switch_states(true);
+        for token in Tokenizer::new_with_emitter(html, emitter) {
+            // Reading from memory can't fail.
+            let Ok(token) = token;
+            match (&skipped, token) {
+                (None, Token::StartTag(tag)) => {
+                    if matches!(&**tag.name, b"script" | b"style" | b"title") && !tag.self_closing {
+                        skipped = Some(tag.name.into());
+                    } else {
+                        reader.start(&tag);
+                    }
+                }
+                (None, Token::EndTag(tag)) => reader.end(&tag.name),
+                (None, Token::String(text)) => reader.text(&String::from_utf8_lossy(&text)),
+                (Some(name), Token::EndTag(tag)) if **name == **tag.name => skipped = None,
+                _ => {}
+            }
+        }
+        reader.end_link();
+        reader.visible
+    }
+}
+
+impl Reader {
+    fn start(&mut self, tag: &StartTag<()>) {
+        let attribute = |name: &[u8]| tag.attributes.get(name).map(|value| String::from_utf8_lossy(value));
+        let style = attribute(b"style").unwrap_or_default().to_ascii_lowercase();
+        let gap = gap_of(&tag.name, &style);
+        self.separate(gap);
+        match &**tag.name {
+            b"a" => {
+                self.end_link();
+                if let Some(url) = attribute(b"href") {
+                    let start = self.visible.text.len();
+                    self.link = Some(OpenLink { url: url.into_owned(), start, images: String::new() });
+                }
+                return;
+            }
+            b"img" => {
+                if let (Some(link), Some(text)) = (&mut self.link, attribute(b"alt")) {
+                    link.images.push(' ');
+                    link.images.push_str(&text);
+                }
+                return;
+            }
+            b"br" | b"hr" | b"input" | b"wbr" | b"meta" | b"link" | b"base" | b"col" => return,
+            b"pre" => self.preformatted += 1,
+            _ => {}
+        }
+        let prominent = is_prominent(&tag.name, &style, attribute(b"class").as_deref());
+        self.prominent += usize::from(prominent);
+        self.open.push(Element { name: tag.name.to_vec(), gap, prominent });
+    }
+
+    fn end(&mut self, name: &[u8]) {
+        if name == b"a" {
+            self.end_link();
+        }
+        let enclosing = self.open.iter().rev().take(MAX_ENCLOSING).position(|element| element.name == name);
+        let Some(above) = enclosing else {
+            self.separate(gap_of(name, ""));
+            return;
+        };
+        for element in self.open.split_off(self.open.len() - 1 - above) {
+            self.separate(element.gap);
+            self.prominent -= usize::from(element.prominent);
+            if element.name == b"pre" {
+                self.preformatted -= 1;
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        for char in text.chars() {
+            match char {
+                '\n' if self.preformatted > 0 => {
+                    // Two of them are an empty line.
+                    self.gap = if self.gap >= Gap::Line { Gap::Block } else { Gap::Line };
+                }
+                // Soft hyphens and joiners, which fill the rest of a preview, and hidden separators.
+                '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {}
+                _ if char.is_whitespace() => self.separate(Gap::Space),
+                _ => self.push(char),
+            }
+        }
+    }
+
+    fn push(&mut self, char: char) {
+        let text = &mut self.visible.text;
+        let gap = std::mem::take(&mut self.gap);
+        if !text.is_empty() {
+            text.push_str(match gap {
+                Gap::None => "",
+                Gap::Space => " ",
+                Gap::Cell => "\t",
+                Gap::Line => "\n",
+                Gap::Block => "\n\n",
+            });
+        }
+        let start = text.len();
+        text.push(char);
+        if self.prominent > 0 {
+            match self.visible.prominent.last_mut() {
+                Some(last) if last.end == start => last.end = text.len(),
+                _ => self.visible.prominent.push(start..text.len()),
+            }
+        }
+    }
+
+    fn separate(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    fn end_link(&mut self) {
+        let Some(link) = self.link.take() else { return };
+        let text = &self.visible.text[link.start..];
+        let text = if text.trim().is_empty() { &link.images } else { text };
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.visible.linked.push(link.start..self.visible.text.len());
+        self.visible.links.push(Link { text, url: link.url });
+    }
+}
+
+/// What an element separates its text from.
+fn gap_of(name: &[u8], style: &str) -> Gap {
+    let inline = style.contains("inline") || style.contains("float:");
+    match name {
+        b"td" | b"th" => Gap::Cell,
+        b"br" | b"tr" | b"li" | b"dt" | b"dd" => Gap::Line,
+        b"div" if inline => Gap::Cell,
+        b"p" | b"div" | b"table" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"ul" | b"ol" | b"dl"
+        | b"blockquote" | b"section" | b"header" | b"footer" | b"article" | b"main" | b"center" | b"pre"
+        | b"hr" | b"form" | b"fieldset" | b"address" | b"body" => Gap::Block,
+        _ => Gap::None,
+    }
+}
+
+fn is_prominent(name: &[u8], style: &str, class: Option<&str>) -> bool {
+    let named = class.is_some_and(|class| {
+        class.split(|char: char| !char.is_alphanumeric()).any(|word| matches!(word, "code" | "otp" | "pin"))
+    });
+    let tag = matches!(
+        name,
+        b"h1"
+            | b"h2"
+            | b"h3"
+            | b"h4"
+            | b"b"
+            | b"strong"
+            | b"code"
+            | b"kbd"
+            | b"samp"
+            | b"tt"
+            | b"pre"
+            | b"big"
+    );
+    tag || named
+        || style.split(';').filter_map(|rule| rule.split_once(':')).any(|(name, value)| {
+            let value = value.trim();
+            match name.trim() {
+                "font-size" => pixels(value).is_some_and(|size| size >= LARGE),
+                "letter-spacing" => pixels(value).is_some_and(|space| space >= 1.0),
+                "font-weight" => {
+                    value.starts_with("bold")
+                        || value[..value.len().min(3)].parse().is_ok_and(|weight: u16| weight >= 600)
+                }
+                "font-family" => {
+                    value.contains("mono") || value.contains("courier") || value.contains("consolas")
+                }
+                _ => false,
+            }
+        })
+}
+
+/// A CSS length in pixels, if it has a number.
+fn pixels(value: &str) -> Option<f64> {
+    let end = value.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(value.len());
+    let number: f64 = value[..end].parse().ok()?;
+    Some(match value[end..].trim_start().as_bytes() {
+        [b'p', b't', ..] => number * 4.0 / 3.0,
+        [b'e', b'm', ..] | [b'r', b'e', b'm', ..] => number * 16.0,
+        [b'%', ..] => number * 0.16,
+        _ => number,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prominent(html: &str) -> Vec<String> {
+        let visible = Visible::of(html);
+        visible.prominent.iter().map(|range| visible.text[range.clone()].to_owned()).collect()
+    }
+
+    #[test]
+    fn text_is_divided_into_cells_lines_and_blocks() {
+        for (html, text) in [
+            ("<p>One\n two<br>three</p><p>four", "One two\nthree\n\nfour"),
+            ("<table><tr><td>4</td><td> 8 </td></tr><tr><td>1</td></tr></table>", "4\t8\n1"),
+            ("<style>p{}</style><title>No</title><script>'<p>'</script>Yes", "Yes"),
+            ("<!-- 1 --><!--[if mso]><p>2</p><![endif]-->3 &amp; 4&nbsp;5", "3 & 4 5"),
+            ("<pre>a\nb\n\nc</pre>", "a\nb\n\nc"),
+            ("a&zwnj;&nbsp;&#8203;b", "a b"),
+            ("<div style='display: inline-block'>1</div><div style='float:left'>2</div>", "1\t2"),
+            ("", ""),
+            ("<", "<"),
+        ] {
+            assert_eq!(Visible::of(html).text, text, "{html}");
+        }
+    }
+
+    #[test]
+    fn large_bold_and_monospaced_text_is_prominent() {
+        assert_eq!(prominent("a <b>b c</b> d<h1>e</h1>"), ["b", "c", "e"]);
+        assert_eq!(prominent("<p style='Font-Size: 32px'>a</p><p style='font-size:14px'>b"), ["a"]);
+        assert_eq!(prominent("<p style='font-size:18pt'>a</p><p style='font-size:1.2em'>b"), ["a"]);
+        assert_eq!(
+            prominent("<p style='letter-spacing:6px;color:red'>a</p><p class='otp-code'>b"),
+            ["a", "b"]
+        );
+        assert_eq!(prominent("<p style='font-weight:700'>a</p><p style='font-weight:ünormal'>b"), ["a"]);
+    }
+
+    #[test]
+    fn missing_and_unknown_closing_tags_do_no_harm() {
+        let html = format!("{}1{}2</b>3", "<div>".repeat(1_000), "</span></p></table>".repeat(1_000));
+        assert_eq!(Visible::of(&html).text.split_whitespace().collect::<String>(), "123");
+    }
+}

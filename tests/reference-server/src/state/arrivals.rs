@@ -1,0 +1,74 @@
+//! Wakes those who wait for an email to be captured.
+//!
+//! Unlike the [event bus](super::event_bus), it wakes only the waiters of one tenant, tells them nothing but to look, and loses nothing: many
+//! emails that are captured before a waiter looks wake it once.
+
+use std::sync::{Arc, Mutex};
+
+use foldhash::HashMap;
+use tokio::sync::{Semaphore, watch};
+
+use crate::lock::lock;
+
+/// The maximum number of waiters that look at the same time: each needs a blocking thread meanwhile.
+const MAX_LOOKING: usize = 4;
+
+/// The waiters, by the name of their tenant, which needn't exist yet.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    waiting: Mutex<HashMap<Arc<str>, watch::Sender<()>>>,
+    /// The permits to look.
+    pub(crate) looking: Arc<Semaphore>,
+}
+
+impl Default for Arrivals {
+    fn default() -> Self {
+        Self { waiting: Mutex::default(), looking: Arc::new(Semaphore::new(MAX_LOOKING)) }
+    }
+}
+
+impl Arrivals {
+    /// Wakes the waiters of a tenant.
+    pub(crate) fn publish(&self, tenant: &str) {
+        if let Some(waiting) = lock(&self.waiting).get(tenant) {
+            waiting.send_replace(());
+        }
+    }
+
+    /// Subscribes to all captures of a tenant from now on, until it is dropped.
+    pub(crate) fn subscribe(&self, tenant: &str) -> Subscription<'_> {
+        let mut waiting = lock(&self.waiting);
+        let sender = waiting.entry(tenant.into()).or_insert_with(|| watch::channel(()).0);
+        Subscription { arrivals: self, tenant: tenant.into(), receiver: sender.subscribe() }
+    }
+
+    /// The number of waiters of all tenants.
+    #[cfg(test)]
+    pub(crate) fn waiters(&self) -> usize {
+        lock(&self.waiting).values().map(watch::Sender::receiver_count).sum()
+    }
+}
+
+/// A waiter.
+pub(crate) struct Subscription<'a> {
+    arrivals: &'a Arrivals,
+    tenant: Arc<str>,
+    receiver: watch::Receiver<()>,
+}
+
+impl Subscription<'_> {
+    /// Waits for an email that was captured after the last call.
+    pub(crate) async fn captured(&mut self) {
+        // The sender lives as long as its receivers.
+        let _ = self.receiver.changed().await;
+    }
+}
+
+impl Drop for Subscription<'_> {
+    fn drop(&mut self) {
+        let mut waiting = lock(&self.arrivals.waiting);
+        if waiting.get(&self.tenant).is_some_and(|sender| sender.receiver_count() == 1) {
+            waiting.remove(&self.tenant);
+        }
+    }
+}
