@@ -1,9 +1,9 @@
 //! `--html-command`: HTML from the output of the user's command, such as a renderer.
 
 use super::shell::Shell;
-use crate::context::Context;
 use crate::input::bodies::{Args, Bodies};
 use crate::input::flags::Flags;
+use crate::input::source::StdinReaders;
 
 /// The maximum size of the HTML, in bytes.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -14,8 +14,8 @@ pub(crate) async fn output(command: &str) -> Result<String, String> {
 }
 
 /// Reads the bodies from flags, files and the command.
-pub(crate) async fn bodies(args: &Args, flags: &mut Flags, context: &Context) -> Bodies {
-    let mut bodies = args.read(flags, context.stdin());
+pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: StdinReaders) -> Bodies {
+    let mut bodies = args.read_files(flags, stdin);
     let Some(command) = &args.html_command else { return bodies };
     let output = if args.has_html() {
         Err(("exclusive", "--html-command can't be used with --html or --html-file".to_owned()))

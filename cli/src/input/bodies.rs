@@ -43,8 +43,8 @@ impl Args {
         self.html.is_some() || self.html_file.is_some()
     }
 
-    /// Reads the files.
-    pub(crate) fn read(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
+    /// Reads the files. Commands call `html_command::bodies`, which also runs the command.
+    pub(crate) fn read_files(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
         let mut unread = false;
         let mut body = |flag, text: &Option<String>, file_flag, file: &Option<String>| {
             let read = body(flags, &mut stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));

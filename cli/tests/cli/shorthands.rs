@@ -286,6 +286,10 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
         &["broadcasts", "update", segment],
         &["templates", "create", "Welcome"],
         &["templates", "update", "welcome"],
+        &["inboxes", "reply", "support@acme.test", "t1", "e1"],
+        &["inboxes", "forward", "support@acme.test", "t1", "e1", "--to", "ada@example.com"],
+        &["inboxes", "create-draft", "support@acme.test"],
+        &["inboxes", "update-draft", "support@acme.test", "d1"],
     ] {
         let render = |renderer: &'static str, more: &[&'static str]| {
             [command, &["--html-command", renderer], more].concat()
@@ -299,6 +303,16 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
             let stderr = Posthaste::new().run(&render(renderer, more)).fails(2);
             assert!(stderr.contains(part) && stderr.contains("--html-command"), "{command:?}: {stderr}");
         }
+    }
+
+    for command in [
+        &["received", "reply", "e1", "--from", "hi@acme.test", "--text", "x"][..],
+        &["received", "forward", "e1", "--from", "hi@acme.test", "--to", "ada@example.com", "--wrap"],
+        &["bulk", "plan", "-", "--from", "hi@acme.test", "--subject", "s"],
+    ] {
+        let failing = [command, &["--html-command", "echo broken >&2; exit 7"]].concat();
+        let stderr = Posthaste::new().run_with(&failing, "to\nada@example.com\n").fails(2);
+        assert!(stderr.contains("broken") && stderr.contains("--html-command"), "{command:?}: {stderr}");
     }
 
     let one = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s"});

@@ -2,6 +2,7 @@
 
 use posthaste_bulk::Message;
 
+use crate::actions::html_command;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::bodies;
@@ -60,7 +61,7 @@ impl MessageArgs {
     }
 
     /// Builds and validates the message.
-    pub(super) fn read(
+    pub(super) async fn read(
         self,
         flags: &mut Flags,
         stdin: StdinReaders,
@@ -103,7 +104,7 @@ impl MessageArgs {
             flags.field(pointer, flag, value.as_deref());
             message = value.into_iter().fold(message, set);
         }
-        let bodies = bodies.read(flags, stdin);
+        let bodies = html_command::bodies(&bodies, flags, stdin).await;
         message = bodies.html.into_iter().fold(message, Message::html);
         message = bodies.text.into_iter().fold(message, Message::text);
         let lists: [(&str, &'static str, Vec<String>, Set); 3] = [

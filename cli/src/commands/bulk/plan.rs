@@ -28,7 +28,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let max_rps = running::max_rps(args.max_rps.as_deref(), &mut flags);
     let skip_invalid = args.plan.skip_invalid;
-    let described = args.plan.read(flags, context)?;
+    let described = args.plan.read(flags, context).await?;
     let client = context.client_for_preview()?;
     let unkept = context.settings()?.base_url.is_none();
     let jobs = Jobs::open(unkept, context)?;

@@ -68,7 +68,7 @@ pub(super) struct Described {
 
 impl PlanArgs {
     /// Validates the flags, and fails with all problems, those in `flags` included.
-    pub(super) fn read(self, mut flags: Flags, context: &Context) -> Result<Described, Fail> {
+    pub(super) async fn read(self, mut flags: Flags, context: &Context) -> Result<Described, Fail> {
         let Self {
             file,
             message,
@@ -104,7 +104,7 @@ impl PlanArgs {
         });
         let profile = context.settings()?.profile.as_ref().map(|profile| profile.value.clone());
         let has_message = !message.is_empty();
-        let message = message.read(&mut flags, stdin, context)?;
+        let message = message.read(&mut flags, stdin, context).await?;
         flags.finish()?;
         let ignored = ignore_column;
         Ok(Described {

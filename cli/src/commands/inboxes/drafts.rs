@@ -4,6 +4,7 @@ use posthaste::{Client, InboxDraftPatch, NewInboxDraft};
 
 use super::change;
 use super::messages::{self, SendFlags};
+use crate::actions::html_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -124,7 +125,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     let mut flags = Flags::default();
     content.declare("--to, --cc, --bcc, --subject, --text or --html", &mut flags);
     let Content { to, cc, bcc, subject, bodies } = content;
-    let bodies = bodies.read(&mut flags, context.stdin());
+    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
     let mut draft = NewInboxDraft::new().to(to).cc(cc).bcc(bcc);
     if let Some(subject) = subject {
         draft = draft.subject(subject);
@@ -176,7 +177,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let mut flags = Flags::default();
     content.declare("a field to change", &mut flags);
     let Content { to, cc, bcc, subject, bodies } = content;
-    let bodies = bodies.read(&mut flags, context.stdin());
+    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
     let given = [
         ("to", !to.is_empty()),
         ("cc", !cc.is_empty()),

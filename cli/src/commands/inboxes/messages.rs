@@ -4,6 +4,7 @@ use posthaste::{Call, Client, IdempotencyKey, InboxForward, InboxReply, Problems
 use serde::de::DeserializeOwned;
 
 use super::{EmailArg, ThreadArg};
+use crate::actions::html_command;
 use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -90,7 +91,7 @@ pub(super) async fn reply(args: ReplyArgs, context: &Context) -> Result<(), Fail
         send: flags_of_send,
     } = args;
     let mut flags = Flags::default();
-    let bodies = bodies.read(&mut flags, context.stdin());
+    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
     flags.field("", "--text or --html", None);
     flags.list("/cc", "--cc", &cc);
     flags.list("/bcc", "--bcc", &bcc);
@@ -151,7 +152,7 @@ pub(super) async fn forward(args: ForwardArgs, context: &Context) -> Result<(), 
         send: flags_of_send,
     } = args;
     let mut flags = Flags::default();
-    let bodies = bodies.read(&mut flags, context.stdin());
+    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
     flags.list("/to", "--to", &to);
     flags.list("/cc", "--cc", &cc);
     flags.list("/bcc", "--bcc", &bcc);

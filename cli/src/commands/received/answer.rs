@@ -3,6 +3,7 @@
 use posthaste::{Accepted, Client, Email, IdempotencyKey};
 
 use crate::actions::dry_run::Content;
+use crate::actions::html_command;
 use crate::actions::mutation::{self, Mutation};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -50,7 +51,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Reads and validates the flags. `to` are the recipients, if the command takes them.
-    pub(super) fn read(
+    pub(super) async fn read(
         args: Args,
         to: Option<&[String]>,
         flags: &mut Flags,
@@ -66,7 +67,7 @@ impl Plan {
         {
             flags.list(pointer, flag, list);
         }
-        let bodies = bodies.read(flags, context.stdin());
+        let bodies = html_command::bodies(&bodies, flags, context.stdin()).await;
         // The received email provides the rest; placeholders stand for it.
         let to = to.map_or_else(|| vec!["ada@example.com".to_owned()], <[String]>::to_vec);
         let email =

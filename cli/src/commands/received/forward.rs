@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, to, wrap, answer } = args;
     let mut flags = Flags::default();
     flags.help("posthaste received forward ID --from 'You <you@yours.test>' --to ada@example.com");
-    let plan = Plan::read(answer, Some(&to), &mut flags, context)?;
+    let plan = Plan::read(answer, Some(&to), &mut flags, context).await?;
     match (wrap, plan.has_body()) {
         (true, false) => flags.missing("--text or --html, with --wrap"),
         (false, true) => {

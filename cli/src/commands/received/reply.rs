@@ -31,7 +31,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, all, answer } = args;
     let mut flags = Flags::default();
     flags.help("posthaste received reply ID --from 'You <you@yours.test>' --text '…'");
-    let plan = Plan::read(answer, None, &mut flags, context)?;
+    let plan = Plan::read(answer, None, &mut flags, context).await?;
     if !plan.has_body() {
         flags.missing("--text or --html");
     }
