@@ -3,6 +3,7 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
 //! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
+use percent_encoding::percent_decode_str;
 use posthaste::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -126,12 +127,20 @@ pub(crate) async fn confirm_delete<T: DeserializeOwned + Send + 'static>(
         return Ok(());
     }
     let path = make(&context.client_for_preview()?).preview()?.path_and_query();
-    let mut parts = path.trim_start_matches('/').splitn(2, '/');
-    let (noun, id) = (parts.next().unwrap_or_default().replace('-', " "), parts.next().unwrap_or_default());
-    let noun = noun
-        .strip_suffix("ies")
-        .map_or_else(|| noun.trim_end_matches('s').to_owned(), |stem| format!("{stem}y"));
-    confirm::confirm(&format!("Delete {noun} {id}?"), context).await
+    confirm::confirm(&delete_question(&path), context).await
+}
+
+/// The question for the path of a deletion, which ends with a noun and an ID.
+fn delete_question(path: &str) -> String {
+    let mut segments = path.rsplit('/');
+    let id = percent_decode_str(segments.next().unwrap_or_default()).decode_utf8_lossy();
+    let noun = segments.next().unwrap_or_default().replace('-', " ");
+    let noun = match (noun.strip_suffix("ies"), noun.strip_suffix("xes")) {
+        (Some(stem), _) => format!("{stem}y"),
+        (_, Some(stem)) => format!("{stem}x"),
+        _ => noun.trim_end_matches('s').to_owned(),
+    };
+    format!("Delete {noun} {id}?")
 }
 
 /// Asks for confirmation at a terminal before an irreversible change.
@@ -181,4 +190,22 @@ fn ids(document: &Value) -> Vec<String> {
         .chain(items)
         .filter_map(|item| Some(item.get("id")?.as_str()?.to_owned()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_is_confirmed_by_its_noun_and_id() {
+        for (path, question) in [
+            ("/segments/s1", "Delete segment s1?"),
+            ("/contact-properties/p1", "Delete contact property p1?"),
+            ("/contacts/ada%40example.com", "Delete contact ada@example.com?"),
+            ("/inboxes/support%40acme.test", "Delete inbox support@acme.test?"),
+            ("/inboxes/support%40acme.test/drafts/d1", "Delete draft d1?"),
+        ] {
+            assert_eq!(delete_question(path), question);
+        }
+    }
 }
