@@ -2,16 +2,15 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek as _};
+use std::io::{self, Read, Seek as _, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use csv_core::ReadFieldResult;
 use futures_util::stream;
 use posthaste::NewContactImport;
-use tokio::io::AsyncReadExt as _;
 
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::flags::Flags;
@@ -65,11 +64,12 @@ impl Csv {
             return Ok(NewContactImport::from_file(argument).await?);
         }
         let unreadable = |error| Fail::local(format!("couldn't read {}", self.name), error);
-        let file = Arc::new(self.file.try_clone().map_err(unreadable)?);
+        let file = self.file.try_clone().map_err(unreadable)?;
         let length = file.metadata().map_err(unreadable)?.len();
+        let file = Arc::new(Mutex::new(file));
         let open = move || {
             let file = Arc::clone(&file);
-            stream::try_unfold(None, move |open| next_piece(Arc::clone(&file), open))
+            stream::try_unfold(0, move |offset| piece(Arc::clone(&file), offset))
         };
         Ok(NewContactImport::from_stream(length, open))
     }
@@ -92,21 +92,17 @@ impl Csv {
     }
 }
 
-/// Reads the next piece of a file, from its beginning if it isn't open yet.
-async fn next_piece(
-    file: Arc<File>,
-    open: Option<tokio::fs::File>,
-) -> io::Result<Option<(Bytes, Option<tokio::fs::File>)>> {
-    let mut open = if let Some(open) = open {
-        open
-    } else {
-        let mut file = file.try_clone()?;
-        file.rewind()?;
-        tokio::fs::File::from_std(file)
+/// Reads a piece of a file, and returns it with the offset of the next one. A read that an abandoned attempt left running can't move the
+/// position of another attempt.
+async fn piece(file: Arc<Mutex<File>>, offset: u64) -> io::Result<Option<(Bytes, u64)>> {
+    let read = move || {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut piece = Vec::with_capacity(PIECE);
+        file.seek(SeekFrom::Start(offset))?;
+        let read = (&mut *file).take(PIECE as u64).read_to_end(&mut piece)?;
+        Ok((read > 0).then(|| (piece.into(), offset + read as u64)))
     };
-    let mut piece = BytesMut::with_capacity(PIECE);
-    let read = open.read_buf(&mut piece).await?;
-    Ok((read > 0).then(|| (piece.freeze(), Some(open))))
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 fn open(path: &str, max_size: u64) -> io::Result<File> {
