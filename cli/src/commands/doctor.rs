@@ -40,7 +40,7 @@ struct Check {
     hint: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ok,
     Warning,
@@ -236,15 +236,21 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
     let shown: Vec<_> =
         quotas.iter().map(|(period, quota)| format!("{period} {}", of(quota.used, quota.limit))).collect();
     let message = format!("emails: {}", shown.join("; "));
-    let least = quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).min();
-    let (state, hint) = match least {
-        Some((0, _)) => (State::Error, Some("no email can be sent until the quota resets: posthaste usage")),
-        Some((left, limit)) if left <= limit / 10 => {
-            (State::Warning, Some("less than a tenth of a quota is left: posthaste usage"))
-        }
-        _ => (State::Ok, None),
-    };
+    let left =
+        quotas.iter().filter_map(|(_, quota)| Some((quota.remaining()?, quota.limit?))).collect::<Vec<_>>();
+    let (state, hint) = quota_state(&left);
     checks.push(check("usage", state, message, hint));
+}
+
+/// The state of the quota of which the least is left; the items are what is left, and the limit.
+fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
+    if quotas.iter().any(|(left, _)| *left == 0) {
+        return (State::Error, Some("no email can be sent until the quota resets: posthaste usage"));
+    }
+    if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
+        return (State::Warning, Some("a tenth or less of a quota is left: posthaste usage"));
+    }
+    (State::Ok, None)
 }
 
 fn skew(headers: &HeaderMap, now: Timestamp, checks: &mut Vec<Check>) {
@@ -282,4 +288,21 @@ fn show(checks: &[Check], context: &Context) -> Result<(), Fail> {
         return context.out.document(&json!({ "checks": document }));
     }
     context.out.line(&lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_quota_counts() {
+        for (quotas, expected) in [
+            (&[(50, 100), (60, 3_000)][..], State::Warning),
+            (&[(50, 100), (0, 3_000)], State::Error),
+            (&[(11, 100), (301, 3_000)], State::Ok),
+            (&[], State::Ok),
+        ] {
+            assert_eq!(quota_state(quotas).0, expected, "{quotas:?}");
+        }
+    }
 }
