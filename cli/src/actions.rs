@@ -6,6 +6,7 @@ pub(crate) mod confirm;
 pub(crate) mod dry_run;
 pub(crate) mod export;
 pub(crate) mod html_command;
+pub(crate) mod metrics;
 pub(crate) mod mutation;
 pub(crate) mod outage;
 pub(crate) mod pages;

@@ -15,6 +15,8 @@ use super::{color, time};
 const GAP: &str = "  ";
 /// Minimum width of a shortened column.
 const MIN_WIDTH: usize = 8;
+/// Maximum length of a bar.
+const BAR: usize = 24;
 /// Longer than any legitimate grapheme cluster, in bytes; floods of combining marks are longer.
 const CLUSTER_BYTES: usize = 64;
 
@@ -57,6 +59,11 @@ impl Column {
         Self { text: Text::Of(text), ..self }
     }
 
+    /// The same values as bars; for the last column.
+    pub(crate) const fn bars(self) -> Self {
+        Self { header: "", kind: Kind::Bar, ..self }
+    }
+
     /// The complete text.
     fn text(&self, row: &Value) -> String {
         match self.text {
@@ -80,6 +87,8 @@ pub(crate) enum Kind {
     Time,
     /// A state, colored.
     State,
+    /// A number as a bar, in proportion to the largest. Other columns aren't shortened for it.
+    Bar,
 }
 
 /// The columns of a list, all or the requested ones.
@@ -116,7 +125,7 @@ impl Columns {
 
     /// Heading and rows for a terminal of this width, one line each.
     pub(crate) fn human(&self, rows: &[Value], width: usize, now: Timestamp, colored: bool) -> String {
-        let cells: Vec<Vec<String>> = rows
+        let mut cells: Vec<Vec<String>> = rows
             .iter()
             .map(|row| {
                 let cell = |column: &Column| {
@@ -129,6 +138,7 @@ impl Columns {
             })
             .collect();
         let widths = self.widths(&cells, width);
+        self.draw_bars(&mut cells, &widths);
         let heading = self.0.iter().map(|column| column.header.to_owned()).collect::<Vec<_>>();
         let mut text = self.line(&heading, &widths, |_, _| Some(color::HEADING), colored);
         for row in &cells {
@@ -153,6 +163,13 @@ impl Columns {
             (widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1))
                 .saturating_sub(terminal)
         };
+        if self.0.last().is_some_and(|column| column.kind == Kind::Bar) {
+            widths.pop();
+            let free = terminal.saturating_sub(widths.iter().map(|width| width + GAP.len()).sum());
+            if free >= MIN_WIDTH {
+                widths.push(free.min(BAR));
+            }
+        }
         for kind in [Kind::Shrinks, Kind::Text] {
             let wide = |widths: &[usize]| {
                 let columns = widths
@@ -171,6 +188,20 @@ impl Columns {
             widths.pop();
         }
         widths
+    }
+
+    /// Replaces the numbers in a column of bars, if there is space for them.
+    fn draw_bars(&self, cells: &mut [Vec<String>], widths: &[usize]) {
+        for (index, (column, &width)) in self.0.iter().zip(widths).enumerate() {
+            if column.kind != Kind::Bar {
+                continue;
+            }
+            let value = |row: &Vec<String>| row[index].parse().unwrap_or_default();
+            let max = cells.iter().map(value).fold(0.0, f64::max);
+            for row in &mut *cells {
+                row[index] = bar(value(row), max, width);
+            }
+        }
     }
 
     fn line(
@@ -196,6 +227,22 @@ impl Columns {
         line.truncate(line.trim_end().len());
         line
     }
+}
+
+/// A bar of up to `width` characters, exact to an eighth of one.
+fn bar(value: f64, max: f64, width: usize) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if max <= 0.0 {
+        return String::new();
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "the result is at most 8 * width"
+    )]
+    let eighths = (value / max * (8 * width) as f64).round() as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// Shortens the text to a number of columns, at a grapheme boundary, with `…` at the end.
@@ -329,6 +376,27 @@ mod tests {
         let columns = Columns::named(COLUMNS, &names).unwrap();
         assert_eq!(columns.tsv(&email("Hi")), "Hi\t49a3999c-0ce1-4ea6-ab68-afcd6dc2e794");
         assert_eq!(Columns::named(COLUMNS, &["sbject".to_owned()]).unwrap_err(), "sbject");
+    }
+
+    #[test]
+    fn bars_are_proportional_to_the_largest_value_at_every_width() {
+        assert_eq!(bar(10.0, 10.0, BAR), "█".repeat(BAR));
+        assert_eq!(bar(5.0, 10.0, BAR), "█".repeat(BAR / 2));
+        assert_eq!(bar(0.1, 10.0, BAR), "▎");
+        assert_eq!((bar(0.0, 10.0, BAR), bar(0.0, 0.0, BAR)), (String::new(), String::new()));
+
+        let sent = Column::new("sent", "SENT", Kind::Text);
+        let columns = Columns::all(&[sent, Column::new("delivered", "DELIVERED", Kind::Text), sent.bars()]);
+        let rows = [json!({"sent": 100, "delivered": 9}), json!({"sent": 50, "delivered": 5}), json!({})];
+        let shown = |width| columns.human(&rows, width, Timestamp::UNIX_EPOCH, false);
+        for (width, bar) in [(80, BAR), (41, BAR), (31, 14), (25, 8)] {
+            let (full, half) = ("█".repeat(bar), "█".repeat(bar / 2));
+            assert_eq!(
+                shown(width),
+                format!("SENT  DELIVERED\n100   9          {full}\n50    5          {half}\n")
+            );
+        }
+        assert_eq!(shown(24), "SENT  DELIVERED\n100   9\n50    5\n");
     }
 
     #[test]

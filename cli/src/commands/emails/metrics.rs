@@ -3,9 +3,8 @@
 use posthaste::{
     BroadcastId, DomainId, EmailId, EmailMetric, EmailMetricsQuery, MetricsDimension, MetricsGranularity,
 };
-use serde_json::{Value, json};
 
-use crate::actions::{mutation, trace};
+use crate::actions::metrics;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
@@ -18,8 +17,6 @@ const GRANULARITIES: Choices = Choices(MetricsGranularity::KNOWN);
 /// The columns of a table if no metrics are named.
 const DEFAULT: [&str; 7] =
     ["sent", "delivered", "bounced", "opened", "clicked", "complained", "delivery_rate"];
-/// The length of the longest bar, in characters.
-const BAR: usize = 24;
 
 /// Show how many emails were sent, delivered, opened and so on
 ///
@@ -97,10 +94,6 @@ const COLUMNS: &[Column] = &[
     Column::new("unsubscribe_rate", "UNSUBSCRIBE %", Kind::Text),
 ];
 
-/// The columns of the totals.
-const TOTALS: &[Column] =
-    &[Column::new("metric", "METRIC", Kind::Text), Column::new("value", "VALUE", Kind::Text)];
-
 impl Args {
     /// Validates the flags.
     fn plan(&self) -> Result<EmailMetricsQuery, Fail> {
@@ -162,91 +155,29 @@ impl Args {
             other => other,
         });
         let names = dimensions.chain(self.shown());
-        names.filter_map(|name| COLUMNS.iter().find(|column| column.name == name)).copied().collect()
+        names.filter_map(column).collect()
     }
+}
+
+fn column(name: &str) -> Option<Column> {
+    COLUMNS.iter().find(|column| column.name == name).copied()
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let query = args.plan()?;
     let by_default = context.global.columns.is_empty();
     let out = &context.out;
-    let totals_only = args.dimensions.is_empty();
-    let mut columns = match (totals_only, by_default) {
-        (true, _) => TOTALS.to_vec(),
-        (false, true) => args.columns(),
-        (false, false) => COLUMNS.to_vec(),
-    };
-    // Fails on an unknown column before the request.
-    let mut shown = out.columns(&columns)?;
-    let client = context.client()?;
-    let response = trace::execute(context, || client.emails().metrics(&query)).await?;
-    let document = mutation::document(&response);
-    if out.form() == Form::Json {
-        return out.document(&document);
+    let mut columns = if by_default { args.columns() } else { COLUMNS.to_vec() };
+    if out.form() == Form::Human && out.terminal.stdout && by_default {
+        columns.extend(args.shown().first().and_then(|name| column(name)).map(Column::bars));
     }
-    let mut rows = if totals_only { totals(&document) } else { data(&document) };
-    if out.form() == Form::Human && out.terminal.stdout && by_default && !totals_only {
-        add_bars(&mut rows, args.shown().first().copied().unwrap_or_default());
-        columns.push(Column::new("bar", "", Kind::Text));
-        shown = out.columns(&columns)?;
-    }
-    let is_empty = rows.is_empty();
-    out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &shown)?;
-    if is_empty && !out.is_json() {
-        out.note("no emails in this range");
-    }
-    Ok(())
-}
-
-/// One row per metric.
-fn totals(document: &Value) -> Vec<Value> {
-    let totals = document.get("totals").and_then(Value::as_object).into_iter().flatten();
-    totals.map(|(metric, value)| json!({ "metric": metric, "value": value })).collect()
-}
-
-fn data(document: &Value) -> Vec<Value> {
-    document.get("data").and_then(Value::as_array).cloned().unwrap_or_default()
-}
-
-/// Adds a bar for the values of this metric to each row.
-fn add_bars(rows: &mut [Value], metric: &str) {
-    let value = |row: &Value| row.get(metric).and_then(Value::as_f64).unwrap_or_default();
-    let max = rows.iter().map(value).fold(0.0, f64::max);
-    for row in rows {
-        let bar = bar(value(row), max);
-        if let Some(row) = row.as_object_mut() {
-            row.insert("bar".to_owned(), bar.into());
-        }
-    }
-}
-
-/// A bar of up to [`BAR`] characters, exact to an eighth of one.
-fn bar(value: f64, max: f64) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    if max <= 0.0 {
-        return String::new();
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "the result is at most 8 * BAR"
-    )]
-    let eighths = (value / max * (8 * BAR) as f64).round() as usize;
-    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+    let columns = Some(columns.as_slice()).filter(|_| !args.dimensions.is_empty());
+    metrics::show(columns, "no emails in this range", context, |client| client.emails().metrics(&query)).await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bars_are_proportional_to_the_largest_value() {
-        assert_eq!(bar(10.0, 10.0), "█".repeat(BAR));
-        assert_eq!(bar(5.0, 10.0), "█".repeat(BAR / 2));
-        assert_eq!(bar(0.1, 10.0), "▎");
-        assert_eq!((bar(0.0, 10.0), bar(0.0, 0.0)), (String::new(), String::new()));
-    }
 
     #[test]
     fn every_metric_has_a_column() {

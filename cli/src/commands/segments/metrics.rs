@@ -1,14 +1,12 @@
 //! `segments metrics`: how many contacts there are, in total and by segment.
 
 use posthaste::{SegmentMetric, SegmentMetricsQuery};
-use serde_json::{Value, json};
 
-use crate::actions::{mutation, trace};
+use crate::actions::metrics;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
 use crate::output::table::{Column, Kind};
-use crate::settings::Form;
 
 const METRICS: Choices = Choices(SegmentMetric::KNOWN);
 const DIMENSIONS: Choices = Choices(&["segment"]);
@@ -41,10 +39,6 @@ const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Id),
 ];
 
-/// The columns of the totals.
-const TOTALS: &[Column] =
-    &[Column::new("metric", "METRIC", Kind::Text), Column::new("value", "VALUE", Kind::Text)];
-
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     flags.list("/segment_id", "--segment-id", &args.segment_id);
@@ -67,26 +61,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
             || args.metrics.iter().any(|name| name == column.name)
             || matches!(column.name, "id" | "name")
     };
-    let all = match (by_segment, context.global.columns.is_empty()) {
-        (false, _) => TOTALS.to_vec(),
-        (true, true) => COLUMNS.iter().filter(requested).copied().collect(),
-        (true, false) => COLUMNS.to_vec(),
-    };
-    let columns = context.out.columns(&all)?;
-    let client = context.client()?;
-    let response = trace::execute(context, || client.segments().metrics(&query)).await?;
-    let document = mutation::document(&response);
-    if context.out.form() == Form::Json {
-        return context.out.document(&document);
-    }
-    let rows: Vec<Value> = if by_segment {
-        document.get("data").and_then(Value::as_array).cloned().unwrap_or_default()
-    } else {
-        let totals = document.get("totals").and_then(Value::as_object).into_iter().flatten();
-        totals.map(|(metric, value)| json!({ "metric": metric, "value": value })).collect()
-    };
-    if rows.is_empty() && !context.out.is_json() {
-        context.out.note("no segments");
-    }
-    context.out.list(&json!({ "object": "list", "data": rows, "has_more": false }), &columns)
+    let by_default = context.global.columns.is_empty();
+    let columns: Vec<_> = COLUMNS.iter().filter(|column| !by_default || requested(column)).copied().collect();
+    let columns = Some(columns.as_slice()).filter(|_| by_segment);
+    metrics::show(columns, "no segments", context, |client| client.segments().metrics(&query)).await
 }
