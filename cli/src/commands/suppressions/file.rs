@@ -13,6 +13,29 @@ use crate::input::source::Source;
 /// The name of the column and of the field.
 const EMAIL: &str = "email";
 
+/// Maximum number of problems shown; more than that usually have one cause.
+pub(super) const MAX_PROBLEMS: usize = 50;
+
+/// Problems with a file, at most [`MAX_PROBLEMS`], and the number of the others.
+#[derive(Debug, Default)]
+pub(super) struct Rejected {
+    pub(super) found: Vec<Diagnostic>,
+    pub(super) omitted: usize,
+}
+
+impl Rejected {
+    fn of(found: Vec<Diagnostic>) -> Self {
+        Self::default().and(found)
+    }
+
+    fn and(mut self, found: Vec<Diagnostic>) -> Self {
+        self.omitted += (self.found.len() + found.len()).saturating_sub(MAX_PROBLEMS);
+        self.found.extend(found);
+        self.found.truncate(MAX_PROBLEMS);
+        self
+    }
+}
+
 /// The addresses, and where each is in the file.
 #[derive(Debug)]
 pub(super) struct Addresses {
@@ -29,8 +52,8 @@ enum Places {
 }
 
 impl Addresses {
-    /// Reads the addresses, without validating them. Reports all rows and documents without one.
-    pub(super) fn read(source: Source, text: &Arc<str>) -> Result<Self, Vec<Diagnostic>> {
+    /// Reads the addresses, without validating them. Reports the rows and documents without one.
+    pub(super) fn read(source: Source, text: &Arc<str>) -> Result<Self, Rejected> {
         match text.trim_start().chars().next() {
             Some('{' | '[' | '"') if !is_quoted_header(text) => json(source, text),
             _ => csv(source, text),
@@ -68,8 +91,9 @@ fn row(code: &'static str, rule: impl Into<String>, origin: Option<Origin>) -> D
     Diagnostic { problem: Problem::new("", code, rule), origin, hint: None }
 }
 
-fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
-    let (documents, mut found) = Documents::read(source, Arc::clone(text))?;
+fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
+    let (documents, repeated) = Documents::read(source, Arc::clone(text)).map_err(Rejected::of)?;
+    let mut count = 0;
     let (mut emails, mut pointers, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (index, item) in documents.items.iter().enumerate() {
         let (pointer, email) = match item {
@@ -81,29 +105,35 @@ fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
                 emails.push(email.trim().to_owned());
                 pointers.push(pointer);
             }
-            None if email.is_none() => {
-                problems.push(Problem::new(format!("/{index}"), "required", "`email` is required"));
+            None => {
+                count += 1;
+                if problems.len() < MAX_PROBLEMS {
+                    problems.push(match email {
+                        None => Problem::new(format!("/{index}"), "required", "`email` is required"),
+                        Some(_) => Problem::new(pointer, "type", "an address must be a string"),
+                    });
+                }
             }
-            None => problems.push(Problem::new(pointer, "type", "an address must be a string")),
         }
     }
-    found.extend(documents.found(problems));
-    if !found.is_empty() {
-        return Err(found);
+    let omitted = documents.omitted + count - problems.len();
+    let rejected = Rejected { found: Vec::new(), omitted }.and(repeated).and(documents.found(problems));
+    if !rejected.found.is_empty() {
+        return Err(rejected);
     }
     Ok(Addresses { emails, places: Places::Json { documents, pointers } })
 }
 
-fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
+fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
-    let (mut emails, mut spans, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut emails, mut spans, mut rejected) = (Vec::new(), Vec::new(), Rejected::default());
     let (mut column, mut record) = (None, ByteRecord::new());
     loop {
         let start = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) => return Err(vec![row("csv", error.to_string(), None)]),
+            Err(error) => return Err(Rejected::of(vec![row("csv", error.to_string(), None)])),
         }
         let end = usize::try_from(reader.position().byte()).unwrap_or(usize::MAX);
         let span = line(text, start, end);
@@ -116,7 +146,7 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
                 // Without a header, each line is an address.
                 if record.len() != 1 || !cell(0).is_some_and(|cell| cell.contains('@')) {
                     let rule = "the first row must name a column `email`, or each line must be one address";
-                    return Err(vec![row("columns", rule, Some(source.origin(text, span)))]);
+                    return Err(Rejected::of(vec![row("columns", rule, Some(source.origin(text, span)))]));
                 }
                 column = Some(0);
                 emails.extend(cell(0));
@@ -127,13 +157,15 @@ fn csv(source: Source, text: &Arc<str>) -> Result<Addresses, Vec<Diagnostic>> {
         if let Some(email) = cell(index) {
             emails.push(email);
             spans.push(span);
+        } else if rejected.found.len() == MAX_PROBLEMS {
+            rejected.omitted += 1;
         } else {
             let rule = format!("the row has {} cells and none in the column `email`", record.len());
-            found.push(row("row", rule, Some(source.origin(text, span))));
+            rejected.found.push(row("row", rule, Some(source.origin(text, span))));
         }
     }
-    if !found.is_empty() {
-        return Err(found);
+    if !rejected.found.is_empty() {
+        return Err(rejected);
     }
     Ok(Addresses { emails, places: Places::Rows { source, text: Arc::clone(text), spans } })
 }
@@ -151,7 +183,8 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>, Vec<String>> {
         let read = Addresses::read(Source::File("list".into()), &Arc::from(text));
-        let messages = |found: Vec<Diagnostic>| found.into_iter().map(|one| one.problem.message).collect();
+        let messages =
+            |rejected: Rejected| rejected.found.into_iter().map(|one| one.problem.message).collect();
         read.map(|addresses| addresses.emails).map_err(messages)
     }
 
@@ -180,5 +213,9 @@ mod tests {
         assert!(read("name,address\nAda,a@x.test\n").unwrap_err()[0].contains("column `email`"));
         let found = read("{\"email\":1}\n{}\n").unwrap_err();
         assert_eq!(found, ["an address must be a string", "`email` is required"]);
+        for text in ["x,email\n".to_owned() + &"1\n".repeat(1_000), "{}\n".repeat(1_000)] {
+            let rejected = Addresses::read(Source::Stdin, &Arc::from(text)).unwrap_err();
+            assert_eq!((rejected.found.len(), rejected.omitted), (MAX_PROBLEMS, 1_000 - MAX_PROBLEMS));
+        }
     }
 }

@@ -4,15 +4,12 @@ use posthaste::{Error, Problem, SuppressionOrigin};
 use serde_json::json;
 
 use super::BATCH;
-use super::file::Addresses;
+use super::file::{Addresses, MAX_PROBLEMS, Rejected};
 use crate::actions::trace;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::input::flags::Flags;
 use crate::output::rows::Rows;
-
-/// Maximum number of problems shown; more than that usually have one cause.
-const MAX_PROBLEMS: usize = 50;
 
 /// Add the addresses of a file to the suppression list
 ///
@@ -42,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         flags.wrong("file", format!("couldn't read {source}: {rule}"), "FILE", &args.file);
         flags.finish().err().unwrap_or(Fail::BrokenPipe)
     })?;
-    let addresses = Addresses::read(source, &text).map_err(|found| rejected(found, 0))?;
+    let addresses = Addresses::read(source, &text).map_err(fail)?;
     validate(&addresses, context)?;
     let total = addresses.emails.len();
     if args.dry_run {
@@ -95,12 +92,11 @@ fn validate(addresses: &Addresses, context: &Context) -> Result<(), Fail> {
         return Ok(());
     }
     let omitted = count - found.len();
-    Err(rejected(addresses.diagnostics(found), omitted))
+    Err(fail(Rejected { found: addresses.diagnostics(found), omitted }))
 }
 
-fn rejected(mut found: Vec<crate::diagnostics::Diagnostic>, omitted: usize) -> Fail {
+fn fail(Rejected { found, omitted }: Rejected) -> Fail {
     let count = found.len() + omitted;
-    found.truncate(MAX_PROBLEMS);
     let summary = (count > 1).then(|| format!("{count} problems; nothing was sent"));
-    Fail::Usage(Diagnostics { summary, omitted: count - found.len(), found, ..Diagnostics::default() })
+    Fail::Usage(Diagnostics { summary, omitted, found, ..Diagnostics::default() })
 }
