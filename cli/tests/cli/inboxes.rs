@@ -123,6 +123,17 @@ fn a_dry_run_shows_the_request() {
     assert_eq!(request["body"], json!({ "text": "x" }));
     assert_eq!(request["path"], "/inboxes/support%40acme.test/threads/t1/emails/e1/reply");
     assert!(request["headers"]["idempotency-key"].is_string(), "{shown}");
+    let addresses = ["--to", "a@x.test", "b@x.test", "--cc", "c@x.test", "d@x.test", "--dry-run"];
+    for command in
+        [&["forward", INBOX, "t1", "e1"][..], &["create-draft", INBOX], &["update-draft", INBOX, "d1"]]
+    {
+        let shown = service.posthaste().run(&[&["inboxes"], command, &addresses].concat()).json();
+        let body = &shown["dry_run"]["body"];
+        assert_eq!(
+            (&body["to"], &body["cc"]),
+            (&json!(["a@x.test", "b@x.test"]), &json!(["c@x.test", "d@x.test"]))
+        );
+    }
     assert_eq!(service.asked(), 0);
 }
 

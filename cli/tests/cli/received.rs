@@ -178,10 +178,10 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
         json!({"In-Reply-To": "<m2@example.com>", "References": "<m1@example.com> <m2@example.com>"})
     );
     assert_eq!(one["cc"], json!(null));
-    let all = body(&["--all", "--cc", "boss@acme.test", "--subject", "Done"]);
+    let all = body(&["--reply-all", "--cc", "boss@acme.test", "--subject", "Done"]);
     assert_eq!(all["to"], json!(["desk@example.com", "Bob <bob@example.com>"]));
     assert_eq!((&all["cc"], &all["subject"]), (&json!(["c@example.com", "boss@acme.test"]), &json!("Done")));
-    posthaste.run(&[&reply[..], &["--all"]].concat()).ok();
+    posthaste.run(&[&reply[..], &["--reply-all"]].concat()).ok();
     let source = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(
         (&source["to"], &source["cc"]),

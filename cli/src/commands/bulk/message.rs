@@ -31,10 +31,10 @@ pub(super) struct MessageArgs {
     /// Value of a variable in rows that have none; repeatable
     #[arg(long, value_name = "NAME=VALUE", help_heading = "Body")]
     var: Vec<String>,
-    /// Cc recipient; repeatable
+    /// Cc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", help_heading = "Message", num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
+    /// Bcc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", help_heading = "Message", num_args = 1..)]
     bcc: Vec<String>,
     /// Reply-to address; repeatable

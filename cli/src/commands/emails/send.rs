@@ -100,10 +100,10 @@ pub(crate) struct Args {
     /// URL of a file for the service to fetch and attach; repeatable
     #[arg(long, value_name = "URL", hide_short_help = true)]
     attach_url: Vec<String>,
-    /// Cc recipient; repeatable
+    /// Cc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", hide_short_help = true, num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
+    /// Bcc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", hide_short_help = true, num_args = 1..)]
     bcc: Vec<String>,
     /// Reply-to address; repeatable

@@ -72,14 +72,14 @@ pub(super) async fn show(args: DraftArg, context: &Context) -> Result<(), Fail> 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Content {
-    /// Recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     to: Vec<String>,
-    /// Cc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Cc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Bcc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     bcc: Vec<String>,
     /// Subject, at most 2,000 characters
     #[arg(long, value_name = "TEXT")]

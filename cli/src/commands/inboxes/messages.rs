@@ -67,11 +67,11 @@ pub(crate) struct ReplyArgs {
     /// Send a copy to the other recipients of the email
     #[arg(long)]
     reply_all: bool,
-    /// Cc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Cc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Bcc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     bcc: Vec<String>,
     /// Subject [default: that of the email with Re:]
     #[arg(long, value_name = "TEXT")]
@@ -123,14 +123,14 @@ pub(super) async fn reply(args: ReplyArgs, context: &Context) -> Result<(), Fail
 pub(crate) struct ForwardArgs {
     #[command(flatten)]
     email: EmailArg,
-    /// Recipient; repeatable
-    #[arg(long, value_name = "ADDRESS", required = true)]
+    /// Recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", required = true, num_args = 1..)]
     to: Vec<String>,
-    /// Cc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Cc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Bcc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     bcc: Vec<String>,
     /// Subject [default: that of the email with Fwd:]
     #[arg(long, value_name = "TEXT")]

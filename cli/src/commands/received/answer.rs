@@ -17,10 +17,10 @@ pub(super) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`; defaults to the profile's `from`
     #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
-    /// Cc recipient; repeatable
+    /// Cc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     cc: Vec<String>,
-    /// Bcc recipient; repeatable
+    /// Bcc recipients; several values or repeated flags
     #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     bcc: Vec<String>,
     /// Subject, instead of the one derived from the received email

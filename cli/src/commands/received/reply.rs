@@ -14,21 +14,21 @@ use crate::input::flags::Flags;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --text 'We are looking into it.'\n  \
-    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --all")]
+    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --reply-all")]
 pub(crate) struct Args {
     /// ID of the received email
     #[arg(value_name = "ID")]
     id: String,
     /// Reply to the other recipients too, except the sender of the reply and the addresses that received the email
     #[arg(long)]
-    all: bool,
+    reply_all: bool,
     #[command(flatten)]
     answer: answer::Args,
 }
 
 /// Sends the reply or shows the request.
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
-    let Args { id, all, answer } = args;
+    let Args { id, reply_all, answer } = args;
     let mut flags = Flags::default();
     flags.help("posthaste received reply ID --from 'You <you@yours.test>' --text '…'");
     let plan = Plan::read(answer, None, &mut flags, context).await?;
@@ -40,6 +40,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let email =
         trace::execute(context, || client.received().get(id.as_str()).html_format("cid")).await?.value;
     let from = plan.from.as_str();
-    let reply = if all { email.reply_all(from) } else { email.reply(from) };
+    let reply = if reply_all { email.reply_all(from) } else { email.reply(from) };
     plan.send(reply, context).await
 }

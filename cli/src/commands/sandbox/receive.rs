@@ -29,11 +29,11 @@ pub(crate) struct Args {
     /// Sender
     #[arg(long, value_name = "ADDRESS", add = Required)]
     from: Option<String>,
-    /// Recipient; repeatable
-    #[arg(long, value_name = "ADDRESS", add = Required)]
+    /// Recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", add = Required, num_args = 1..)]
     to: Vec<String>,
-    /// Cc recipient; repeatable
-    #[arg(long, value_name = "ADDRESS")]
+    /// Cc recipients; several values or repeated flags
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     cc: Vec<String>,
     /// Reply-to address; repeatable
     #[arg(long, value_name = "ADDRESS")]
