@@ -90,6 +90,11 @@ pub(crate) struct ServerArgs {
     /// Number of emails to retain; the oldest are evicted first
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     keep: usize,
+    /// Maximum age of captured and received emails, such as 24h, by the sandbox's clock; older ones are deleted [default: no maximum]
+    ///
+    /// Moving the clock forward deletes them too. What the API shows of a sent email remains.
+    #[arg(long, value_name = "DURATION", value_parser = keep_for, hide_short_help = true)]
+    keep_for: Option<Duration>,
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
     /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments 2/16;
@@ -127,6 +132,19 @@ fn max_memory(text: &str) -> Result<usize, String> {
     })
 }
 
+/// Parses `--keep-for`: like other durations, and in days.
+fn keep_for(text: &str) -> Result<Duration, String> {
+    let days = || {
+        let span = text.parse::<jiff::Span>().ok()?;
+        let age = span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()).ok()?;
+        age.try_into().ok().filter(|age: &Duration| !age.is_zero())
+    };
+    keys::duration(text)
+        .ok()
+        .or_else(days)
+        .ok_or_else(|| "must be a duration above zero, such as 24h or 7 days".to_owned())
+}
+
 impl ServerArgs {
     fn settings(&self) -> Settings {
         Settings {
@@ -138,6 +156,7 @@ impl ServerArgs {
             beta: self.beta,
             fetch_attachments: !self.no_fetch,
             keep_mails: self.keep,
+            keep_for: self.keep_for,
             max_memory: self.max_memory,
             public_url: self.public_url.clone(),
             ..Settings::default()

@@ -2,6 +2,7 @@
 
 mod cross_origin;
 mod everyday;
+mod handling;
 mod hostile;
 mod metrics;
 mod password;

@@ -50,6 +50,7 @@ mod received;
 mod received_watch;
 mod sandbox;
 mod sandbox_control;
+mod sandbox_mails;
 mod sandbox_reach;
 mod segment_metrics;
 mod send;

@@ -34,6 +34,7 @@ use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::fetches::{FetchError, FetchJob, Fetched};
 use crate::state::job::Job;
+use crate::state::mails;
 use crate::state::tenant::Tenant;
 use crate::store::size::Size;
 use crate::wire::problem::Problem;
@@ -203,6 +204,7 @@ fn deliver(state: &State, tenant: &Arc<Tenant>, email: &Arc<Email>, draft: Box<D
         email.set_captured(id);
         lock(&tenant.emails).mark_changed(email.id);
         lock(&tenant.captured).insert(id, Arc::clone(&mail));
+        mails::schedule_expiry(state, tenant, at);
         state.tenants.resize_mail(email.id, email.size() + mail.held());
         state.event_bus.publish(&tenant.name, BusEventKind::Mail { id, email: email.id });
         state.arrivals.publish(&tenant.name);

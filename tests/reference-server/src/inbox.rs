@@ -14,6 +14,7 @@
 //! | `live` | server-sent events |
 //! | `mail`, `mail/sanitized` | the details of an email; its HTML as an isolated document |
 //! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
+//! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
 //! | `unsent` | emails that are waiting, failed or canceled |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
@@ -29,6 +30,7 @@ mod filter;
 pub(crate) mod live;
 mod mail;
 mod messages;
+mod mutations;
 pub(crate) mod page;
 mod received;
 mod requests;
@@ -55,7 +57,7 @@ use crate::routes::{no_such_route, wrong_method};
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
-use crate::store::ledger::Ledger;
+use crate::store::mails::{Mails, StoredMail};
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Page, Window};
@@ -112,17 +114,17 @@ pub(crate) fn takes_json(path: &str) -> bool {
     !routes::at(path).any(|route| route.is(Flag::AnyContentType))
 }
 
-/// One page of a ledger's matching items. A search runs without the ledger's lock and stops when the client disconnects.
-fn filtered<T: filter::Mail>(
-    ledger: &Mutex<Ledger<Arc<T>>>,
+/// One page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
+fn filtered<T: StoredMail + filter::Mail>(
+    mails: &Mutex<Mails<T>>,
     window: &Window,
     filter: &Filter,
     canceled: &Cancellation,
 ) -> Result<Page<Arc<T>>, Problem> {
     if filter.is_open() {
-        return window.page_where(&lock(ledger), |_| true);
+        return window.page_where(&lock(mails), |_| true);
     }
-    let walk = window.walk(&*lock(ledger))?;
+    let walk = window.walk(&**lock(mails))?;
     let page = walk.page_where(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
     canceled.check().map(|()| page)
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use secrecy::SecretString;
-
 use http::Method;
+use jiff::SignedDuration;
+use secrecy::SecretString;
 
 use crate::model::contact_import;
 use crate::model::oauth::clients::OAuthClient;
@@ -55,6 +55,8 @@ pub struct Settings {
     pub keep_mails: usize,
     /// The maximum number of bytes of email over all tenants; the oldest are evicted.
     pub keep_mail_bytes: usize,
+    /// The maximum age of captured and received mails by the service's clock; older ones are deleted. `None`: no maximum age.
+    pub keep_for: Option<Duration>,
     /// The maximum number of records of each kind (templates, contacts, …) per tenant; further ones are rejected with 403.
     pub keep_records: usize,
     /// The maximum number of recorded requests, for [`Service::requests`](crate::Service::requests) and `GET /logs`.
@@ -107,6 +109,7 @@ impl Default for Settings {
             max_memory: 1 << 30,
             keep_mails: 100_000,
             keep_mail_bytes: 1 << 30,
+            keep_for: None,
             keep_records: 200_000,
             keep_requests: 10_000,
             keep_request_bytes: 64 << 20,
@@ -146,6 +149,11 @@ impl Settings {
             return (contact_import::MAX_FILE + contact_import::MAX_PARTS).min(self.record_bytes());
         }
         self.body_limit
+    }
+
+    /// The maximum age of mails.
+    pub(crate) fn max_age(&self) -> Option<SignedDuration> {
+        self.keep_for.and_then(|age| SignedDuration::try_from(age).ok())
     }
 
     /// A sixteenth of the memory.

@@ -10,6 +10,7 @@ pub(crate) mod inboxes;
 pub(crate) mod job;
 pub(crate) mod keys;
 pub(crate) mod links;
+pub(crate) mod mails;
 pub(crate) mod names;
 pub(crate) mod oauth;
 pub(crate) mod outbox;

@@ -8,6 +8,7 @@ pub(crate) mod dirty;
 pub(crate) mod expiring;
 pub(crate) mod interned;
 pub(crate) mod ledger;
+pub(crate) mod mails;
 pub(crate) mod paging;
 pub(crate) mod single;
 pub(crate) mod size;

@@ -51,6 +51,8 @@ mod inbox;
 mod inbox_guard;
 #[path = "service/inbox_live.rs"]
 mod inbox_live;
+#[path = "service/inbox_mutations.rs"]
+mod inbox_mutations;
 #[path = "service/inbox_routes.rs"]
 mod inbox_routes;
 #[path = "service/inbox_unsent.rs"]

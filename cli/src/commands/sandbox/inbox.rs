@@ -1,5 +1,7 @@
 //! `sandbox inbox`: captured emails, newest first, for people and tests.
 
+mod change;
+
 use clap::{Subcommand, ValueEnum as _};
 use http::Method;
 use posthaste::{Client, path_segment};
@@ -13,7 +15,7 @@ use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
 use crate::output::table::{Column, Kind, at};
 use crate::output::terminal::{safe, safe_lines};
 
-/// Inspect captured emails
+/// Inspect, mark and delete captured emails
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -21,6 +23,8 @@ pub(crate) enum Command {
     Get(GetArgs),
     Latest(LatestArgs),
     Wait(WaitArgs),
+    Delete(change::DeleteArgs),
+    Mark(change::MarkArgs),
 }
 
 /// Filter for captured emails; all given conditions must match.
@@ -38,6 +42,9 @@ pub(crate) struct EmailFilter {
     /// Tag, as NAME=VALUE
     #[arg(long, value_name = "NAME=VALUE")]
     tag: Option<String>,
+    /// Words in addresses, the subject, tags or the text
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
 }
 
 /// How to show an email.
@@ -177,6 +184,8 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             show(&id, args.how, &client, context).await
         }
         Command::Wait(args) => wait(&args, context).await,
+        Command::Delete(args) => change::delete(&args, context).await,
+        Command::Mark(args) => change::mark(&args, context).await,
     }
 }
 
@@ -226,8 +235,8 @@ impl EmailFilter {
             let found = vec![Diagnostic { problem, origin: Some(origin), hint: None }];
             return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
         }
-        let Self { to, from, subject, tag } = self;
-        let given = [("to", to), ("from", from), ("subject", subject), ("tag", tag)];
+        let Self { to, from, subject, tag, query } = self;
+        let given = [("to", to), ("from", from), ("subject", subject), ("tag", tag), ("query", query)];
         Ok(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect())
     }
 }

@@ -81,7 +81,8 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
         page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(150)).await;
         assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
-        assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
+        assert_eq!(title, json!("Inbox · posthaste sandbox"));
         page.keys(['j']).await;
     }
     // The document alone, outside of the page's frame, is as harmless.
@@ -122,7 +123,8 @@ async fn a_link_is_shown_and_cannot_be_followed() {
         sleep(Duration::from_millis(100)).await;
         assert_eq!(canary.visits(), 0, "link {link} was followed");
         assert_eq!(page.driver().windows().await.unwrap().len(), 1);
-        assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+        let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
+        assert_eq!(title, json!("Inbox · posthaste sandbox"));
         page.says(".mail h1", "Links").await;
     }
     page.click(".panelbar [aria-expanded]").await;

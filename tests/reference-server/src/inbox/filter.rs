@@ -5,6 +5,7 @@ use url::form_urlencoded;
 use crate::model::email::{Email, html_and_text};
 use crate::model::mail::{Mail as SentMail, Tag};
 use crate::model::received::Received;
+use crate::store::mails::StoredMail;
 use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
@@ -18,6 +19,7 @@ pub(super) trait Mail {
     fn recipients(&self) -> impl Iterator<Item = &str>;
     fn subject(&self) -> &str;
     fn tags(&self) -> &[Tag];
+    fn is_unread(&self) -> bool;
     /// Whether the text contains this word, ignoring case; the word is in lower case.
     fn has_in_text(&self, word: &str) -> bool;
 }
@@ -37,6 +39,10 @@ impl Mail for SentMail {
 
     fn tags(&self) -> &[Tag] {
         self.tags()
+    }
+
+    fn is_unread(&self) -> bool {
+        StoredMail::is_unread(self)
     }
 
     fn has_in_text(&self, word: &str) -> bool {
@@ -60,6 +66,11 @@ impl Mail for Email {
 
     fn tags(&self) -> &[Tag] {
         &self.tags
+    }
+
+    /// Only mails can be unread.
+    fn is_unread(&self) -> bool {
+        false
     }
 
     fn has_in_text(&self, word: &str) -> bool {
@@ -86,6 +97,10 @@ impl Mail for Received {
         &[]
     }
 
+    fn is_unread(&self) -> bool {
+        StoredMail::is_unread(self)
+    }
+
     fn has_in_text(&self, word: &str) -> bool {
         self.text.as_deref().is_some_and(|text| html_and_text::has_word(text, word))
     }
@@ -100,7 +115,11 @@ pub(super) struct Filter {
     tags: Vec<(String, String)>,
     /// Words that occur anywhere in the email.
     words: Vec<String>,
+    unread: Option<bool>,
 }
+
+/// The names of all filters.
+const NAMES: [&str; 6] = ["to", "from", "subject", "query", "tag", "unread"];
 
 impl Filter {
     /// `to`, `from` and `subject` match a substring, ignoring case; `tag=name=value` matches exactly; each word of `query` must occur in an
@@ -120,6 +139,14 @@ impl Filter {
                     })?;
                     filter.tags.push((name.to_owned(), value.to_owned()));
                 }
+                "unread" => {
+                    filter.unread = Some(text.parse().map_err(|_| {
+                        Problem::validation(format!(
+                            "`unread` must be `true` or `false`; found {}.",
+                            quoted(&value)
+                        ))
+                    })?);
+                }
                 _ => {}
             }
         }
@@ -134,6 +161,21 @@ impl Filter {
         Ok(filter)
     }
 
+    /// Reads the filter of a change, where an ignored parameter or an empty value would change more mails than intended.
+    pub(super) fn of_change(query: &str) -> Result<Self, Problem> {
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            if !NAMES.contains(&&*name) {
+                let names: Vec<_> = NAMES.iter().map(|name| format!("`{name}`")).collect();
+                let rule = format!("is not a filter here; these are: {}", names.join(", "));
+                return Err(Problem::validation(format!("{} {rule}.", quoted(&name))));
+            }
+            if value.trim().is_empty() {
+                return Err(Problem::validation(format!("`{name}` must not be empty.")));
+            }
+        }
+        Self::read(query)
+    }
+
     /// Whether it matches all emails.
     pub(super) fn is_open(&self) -> bool {
         *self == Self::default()
@@ -146,7 +188,8 @@ impl Filter {
         let tagged = |(name, value): &(String, String)| {
             mail.tags().iter().any(|tag| tag.name == *name && tag.value == *value)
         };
-        (self.to.is_none() || mail.recipients().any(|one| holds(&self.to, one)))
+        self.unread.is_none_or(|unread| unread == mail.is_unread())
+            && (self.to.is_none() || mail.recipients().any(|one| holds(&self.to, one)))
             && holds(&self.from, mail.from())
             && holds(&self.subject, mail.subject())
             && self.tags.iter().all(tagged)

@@ -23,6 +23,8 @@ use crate::lock::lock;
 use crate::model::email::Email;
 use crate::state::State;
 use crate::state::event_bus::{BusEvent, BusEventKind};
+use crate::state::tenant::Tenant;
+use crate::store::mails::{Mails, StoredMail};
 use crate::wire::timestamp::database;
 
 /// The minimum delay between two messages: a sandbox that captures thousands of emails per second reports them in batches.
@@ -109,6 +111,8 @@ impl Live {
 struct Collected {
     mails: Vec<Uuid>,
     received: Vec<Uuid>,
+    deleted: Vec<Uuid>,
+    marked: HashSet<Uuid>,
     emails: HashSet<Uuid>,
     deliveries: Vec<(Uuid, Uuid)>,
     requests: bool,
@@ -128,6 +132,8 @@ impl Collected {
                 self.emails.insert(email);
             }
             BusEventKind::Received { id } => self.received.push(id),
+            BusEventKind::Deleted { id } => self.deleted.push(id),
+            BusEventKind::Marked { id } => drop(self.marked.insert(id)),
             BusEventKind::EmailEvent { email, .. } => drop(self.emails.insert(email)),
             BusEventKind::WebhookEvent { webhook, event } => self.deliveries.push((webhook, event)),
             BusEventKind::Request => self.requests = true,
@@ -137,14 +143,15 @@ impl Collected {
     }
 
     fn has_anything(&self) -> bool {
-        let lists = self.mails.len() + self.received.len() + self.emails.len() + self.deliveries.len();
-        lists > 0 || self.requests || self.clock
+        let mails = self.mails.len() + self.received.len() + self.deleted.len() + self.marked.len();
+        mails + self.emails.len() + self.deliveries.len() > 0 || self.requests || self.clock
     }
 
     /// The message to the page. `unsent` contains the unsent emails of the previous message, and is updated.
     fn message(self, state: &State, name: &str, unsent: &mut HashSet<Uuid>) -> Option<Bytes> {
         if self.reload
             || self.mails.len() + self.received.len() > MAX_MAILS
+            || self.deleted.len() + self.marked.len() > 4 * MAX_MAILS
             || self.emails.len() > 4 * MAX_MAILS
         {
             let (hello, all) = hello(state, name);
@@ -166,6 +173,12 @@ impl Collected {
             let found = found.as_deref();
             self.received.iter().filter_map(|id| found?.get(*id).cloned()).collect()
         };
+        let marked = self.marked.iter().filter_map(|id| {
+            let (sent, received) =
+                (lock(&tenant?.captured).get(*id).cloned(), lock(&tenant?.received).get(*id).cloned());
+            let unread = sent.map(|mail| mail.is_unread()).or_else(|| Some(received?.is_unread()))?;
+            Some(json!({"id": id.to_string(), "unread": unread}))
+        });
         let changed = self
             .deliveries
             .iter()
@@ -197,6 +210,9 @@ impl Collected {
             now: database(state.clock.now()),
             mails: mails.iter().filter_map(|mail| Some(messages::Item::of(tenant?, mail))).collect(),
             received: received.iter().map(|mail| ReceivedItem::of(mail)).collect(),
+            deleted: self.deleted.iter().map(Uuid::to_string).collect(),
+            marked: marked.collect(),
+            counts: Counts::of(tenant),
             emails: emails.collect(),
             unsent: waiting.map(unsent::Item::of).collect(),
             unsent_count: unsent.len(),
@@ -213,6 +229,11 @@ struct Message<'a> {
     /// Oldest first, in the order of their capture.
     mails: Vec<messages::Item<'a>>,
     received: Vec<ReceivedItem<'a>>,
+    /// The IDs of deleted mails.
+    deleted: Vec<String>,
+    /// Those that were marked as read or unread.
+    marked: Vec<Value>,
+    counts: Counts,
     /// Those with new events or delivery attempts.
     emails: Vec<Value>,
     /// Those of them that are unsent, in the order of their acceptance.
@@ -223,20 +244,56 @@ struct Message<'a> {
     clock: bool,
 }
 
+/// The numbers of mails.
+#[derive(Default, Serialize)]
+struct Counts {
+    sent: usize,
+    received: usize,
+    unread: Unread,
+}
+
+#[derive(Default, Serialize)]
+struct Unread {
+    sent: usize,
+    received: usize,
+}
+
+impl Counts {
+    fn of(tenant: Option<&Tenant>) -> Self {
+        let Some(tenant) = tenant else { return Self::default() };
+        let (sent, unread_sent) = counted(&lock(&tenant.captured));
+        let (received, unread_received) = counted(&lock(&tenant.received));
+        Self { sent, received, unread: Unread { sent: unread_sent, received: unread_received } }
+    }
+}
+
+/// The number of mails, and of the unread ones.
+fn counted<T: StoredMail>(mails: &Mails<T>) -> (usize, usize) {
+    (mails.len(), mails.unread())
+}
+
+/// The first message.
+#[derive(Serialize)]
+struct Hello {
+    account: String,
+    now: String,
+    #[serde(flatten)]
+    counts: Counts,
+    unsent: usize,
+}
+
 /// The current state, and the unsent emails.
 fn hello(state: &State, name: &str) -> (Bytes, HashSet<Uuid>) {
     let tenant = state.tenants.find(name);
-    let count = |count: fn(&crate::state::tenant::Tenant) -> usize| tenant.as_deref().map_or(0, count);
     let unsent: HashSet<_> = tenant.as_deref().map(unsent::ids).into_iter().flatten().collect();
-    let stand = json!({
-        "account": account::label(name),
-        "now": database(state.clock.now()),
-        "sent": count(|tenant| lock(&tenant.captured).len()),
-        "received": count(|tenant| lock(&tenant.received).len()),
-        "unsent": unsent.len(),
-    });
+    let hello = Hello {
+        account: account::label(name),
+        now: database(state.clock.now()),
+        counts: Counts::of(tenant.as_deref()),
+        unsent: unsent.len(),
+    };
     let mut bytes = b"retry: 1000\n".to_vec();
-    bytes.extend_from_slice(&event("hello", &stand));
+    bytes.extend_from_slice(&event("hello", &hello));
     (bytes.into(), unsent)
 }
 

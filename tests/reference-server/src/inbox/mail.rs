@@ -18,20 +18,13 @@ use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
 use crate::model::received::{Attachment, Received, attachments, content_of, pictures};
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
+use crate::store::mails::StoredMail as _;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
-
-/// The folder of an email.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Folder {
-    /// `/_/messages/…`
-    Sent,
-    /// `/_/received/…`
-    Received,
-}
 
 /// An email on the page.
 pub(super) enum MailView {
@@ -62,6 +55,14 @@ impl MailView {
             Self::Unsent(email) => email.id.to_string(),
             Self::Received(mail) => mail.id.to_string(),
         }
+    }
+
+    /// The ID of the email of a mail, also of a captured mail that was deleted: then by the email's ID.
+    pub(super) fn find_email(tenant: &Tenant, folder: Folder, id: &str) -> Result<Uuid, Problem> {
+        Self::find(tenant, folder, id).map(|mail| mail.email_id()).or_else(|missing| {
+            let email = Uuid::try_parse(id).ok().filter(|id| lock(&tenant.emails).contains(*id));
+            email.filter(|_| folder == Folder::Sent).ok_or(missing)
+        })
     }
 
     /// The ID of its email; that of a received email is its own.
@@ -262,6 +263,7 @@ pub(super) struct ReceivedItem<'a> {
     subject: &'a str,
     created_at: String,
     size: usize,
+    unread: bool,
     message_id: &'a str,
     attachments: Vec<File<'a>>,
 }
@@ -279,6 +281,7 @@ impl<'a> ReceivedItem<'a> {
             subject: &mail.subject,
             created_at: database(mail.created_at),
             size: mail.raw.len(),
+            unread: mail.is_unread(),
             message_id: &mail.message_id,
             attachments: mail.attachments.iter().map(File::of).collect(),
         }
@@ -288,6 +291,7 @@ impl<'a> ReceivedItem<'a> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicBool;
 
     use http::Request;
     use serde_json::Value;
@@ -317,6 +321,7 @@ mod tests {
             headers: BTreeMap::new(),
             attachments: Vec::new(),
             authentication: None,
+            unread: AtomicBool::new(false),
             raw: raw.into(),
         };
         lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));

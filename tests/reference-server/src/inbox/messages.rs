@@ -1,12 +1,11 @@
-//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`, `DELETE /_/messages`. With `state` the
-//! list contains unsent emails (see [`unsent`]).
+//! Captured emails as JSON: `GET /_/messages`, `GET /_/messages/{id}`, `GET /_/messages/{id}/raw`. With `state` the list
+//! contains unsent emails (see [`unsent`]).
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
-use serde_json::json;
 use uuid::Uuid;
 
 use crate::content::codes::Extracted;
@@ -15,9 +14,8 @@ use crate::inbox::unsent::{self, Selection};
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
-use crate::state::State;
-use crate::state::event_bus::BusEventKind;
 use crate::state::tenant::Tenant;
+use crate::store::mails::StoredMail as _;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::paging::{Mode, Window, list};
@@ -70,22 +68,17 @@ pub(super) fn raw(tenant: &Tenant, id: &str) -> Answer {
     Ok(response)
 }
 
-pub(super) fn forget(state: &State, tenant: &Tenant) -> Response<Bytes> {
-    let mut captured = lock(&tenant.captured);
-    let deleted = captured.len();
-    captured.clear();
-    drop(captured);
-    state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
-    problem::json(StatusCode::OK, &json!({"deleted": deleted}))
-}
-
 /// Finds an email by its ID or by its sent email's ID.
 pub(super) fn find(tenant: &Tenant, id: &str) -> Result<Arc<Mail>, Problem> {
-    let id = Uuid::try_parse(id).ok();
-    let of_email = |id| lock(&tenant.emails).get(id).and_then(|email| email.captured());
-    let by_id = |id| lock(&tenant.captured).get(id).cloned();
-    id.and_then(|id| by_id(id).or_else(|| by_id(of_email(id)?)))
-        .ok_or_else(|| Problem::not_found("Message not found."))
+    let found = Uuid::try_parse(id).ok().and_then(|id| by_id(tenant, id));
+    found.ok_or_else(|| Problem::not_found("Message not found."))
+}
+
+/// The same for a UUID.
+pub(super) fn by_id(tenant: &Tenant, id: Uuid) -> Option<Arc<Mail>> {
+    let of_email = || lock(&tenant.emails).get(id).and_then(|email| email.captured());
+    let captured = |id| lock(&tenant.captured).get(id).cloned();
+    captured(id).or_else(|| captured(of_email()?))
 }
 
 /// A captured email in a list.
@@ -102,6 +95,7 @@ pub(super) struct Item<'a> {
     /// The size of the complete message, in bytes.
     size: usize,
     last_event: Option<&'static str>,
+    unread: bool,
     tags: &'a [Tag],
     attachments: Vec<CapturedAttachment>,
 }
@@ -120,6 +114,7 @@ impl<'a> Item<'a> {
             created_at: database(mail.captured_at),
             size: mail.size(),
             last_event: email.map(|email| email.last_event().as_str()),
+            unread: mail.is_unread(),
             tags: mail.tags(),
             attachments: mail.attachments(),
         }

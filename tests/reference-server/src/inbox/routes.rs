@@ -6,16 +6,17 @@ use uuid::Uuid;
 
 use self::Flag::{AnyContentType, Link, MovesClock, Public};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
-use crate::inbox::mail::{self, Folder};
+use crate::inbox::mail;
 use crate::inbox::{
-    clock, export, faults, live, messages, name_of, page, ready, received, requests, reset, shared,
-    templates, tenant, timeline, trigger, unsubscribe, view, wait,
+    clock, export, faults, live, messages, mutations, name_of, page, ready, received, requests, reset,
+    shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
 };
 use crate::oauth::consent;
 use crate::resources::emails::attachments as sent_attachments;
 use crate::resources::emails::metrics;
 use crate::resources::received::attachments as received_attachments;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
@@ -67,6 +68,7 @@ const fn route(method: Method, path: &'static str, handler: Handler) -> Route {
 
 const GET: Method = Method::GET;
 const POST: Method = Method::POST;
+const PATCH: Method = Method::PATCH;
 const DELETE: Method = Method::DELETE;
 
 #[rustfmt::skip] // A line a route.
@@ -80,16 +82,23 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/export", Viewer(|call, tenant| export::answer(tenant, call.query(), &call.canceled()))),
     route(GET, "/_/latest.html|latest.txt|latest.json|latest.eml", Viewer(|call, tenant| view::latest(tenant, call.segment(0), call.query(), &call.canceled()))),
     route(GET, "/_/messages", Viewer(|call, tenant| messages::index(tenant, call.query(), &call.canceled()))),
-    route(DELETE, "/_/messages", Account(|call, tenant| Ok(messages::forget(call.state, tenant)))),
+    route(PATCH, "/_/messages", Account(|call, tenant| mutations::mark(call.state, tenant, call.folder(), call.request))),
+    route(DELETE, "/_/messages", Account(|call, tenant| mutations::delete(call.state, tenant, call.folder(), call.request))),
     route(GET, "/_/messages/wait", Viewer(|call, tenant| wait::answer(call.state, tenant, call.query(), &call.canceled()))),
     route(GET, "/_/messages/{id}", Viewer(|call, tenant| messages::show(tenant, call.segment(1)))),
+    route(PATCH, "/_/messages/{id}", Account(|call, tenant| mutations::mark_one(call.state, tenant, call.folder(), call.segment(1), call.request.body()))),
+    route(DELETE, "/_/messages/{id}", Account(|call, tenant| mutations::delete_one(call.state, tenant, call.folder(), call.segment(1)))),
     route(GET, "/_/messages/{id}/raw", Viewer(|call, tenant| messages::raw(tenant, call.segment(1)))),
-    route(GET, "/_/messages/{id}/request", MailView(|call, tenant, mail| requests::of_email(call.state, &tenant.name, mail.email_id()))),
+    route(GET, "/_/messages/{id}/request", Viewer(|call, tenant| requests::of_email(call.state, &tenant.name, mail::MailView::find_email(tenant, call.folder(), call.segment(1))?))),
     route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::record(call.state, tenant, call.segment(1), call.request))),
     // Received emails
     route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyContentType]),
+    route(PATCH, "/_/received", Account(|call, tenant| mutations::mark(call.state, tenant, call.folder(), call.request))),
+    route(DELETE, "/_/received", Account(|call, tenant| mutations::delete(call.state, tenant, call.folder(), call.request))),
     route(GET, "/_/received/{uuid}", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
+    route(PATCH, "/_/received/{uuid}", Account(|call, tenant| mutations::mark_one(call.state, tenant, call.folder(), call.segment(1), call.request.body()))),
+    route(DELETE, "/_/received/{uuid}", Account(|call, tenant| mutations::delete_one(call.state, tenant, call.folder(), call.segment(1)))),
     route(GET, "/_/received/{token}", Open(|call| received::download(received_attachments::open(call.state, call.segment(1))))).with(&[Link]),
     route(GET, "/_/files/{token}", Open(|call| received::download(sent_attachments::open(call.state, call.segment(1))))).with(&[Link]),
     // Details of both
@@ -98,7 +107,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3)))),
-    route(GET, "/_/messages|received/{id}/timeline", MailView(|_, tenant, mail| Ok(timeline::of(tenant, mail)))),
+    route(GET, "/_/messages|received/{id}/timeline", Viewer(|call, tenant| timeline::answer(tenant, call.folder(), call.segment(1)))),
     // Metrics, recorded requests, and templates
     route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.state.clock.now()))),
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
@@ -146,8 +155,7 @@ impl Route {
             Account(handler) => handler(call, &tenant(state, request)?),
             MailView(handler) => {
                 let viewer = view::viewer(state, request)?;
-                let folder = if call.segment(0) == "messages" { Folder::Sent } else { Folder::Received };
-                handler(call, &viewer, &mail::MailView::find(&viewer, folder, call.segment(1))?)
+                handler(call, &viewer, &mail::MailView::find(&viewer, call.folder(), call.segment(1))?)
             }
         }
     }
@@ -157,6 +165,11 @@ impl<'a> Call<'a> {
     /// A segment of the path after `/_`, by index; empty if there are fewer.
     fn segment(self, index: usize) -> &'a str {
         segments(self.request.uri().path()).nth(index).unwrap_or_default()
+    }
+
+    /// The folder of a path of mails.
+    fn folder(self) -> Folder {
+        if self.segment(0) == "messages" { Folder::Sent } else { Folder::Received }
     }
 
     fn query(self) -> Option<&'a str> {

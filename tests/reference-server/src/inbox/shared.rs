@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 
-use crate::inbox::mail::{Folder, MailView};
+use crate::inbox::mail::MailView;
 use crate::resources::emails::share;
 use crate::state::State;
+use crate::state::mails::Folder;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
 use crate::wire::escape::escaped;

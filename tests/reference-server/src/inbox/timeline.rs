@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::StatusCode;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -11,7 +10,9 @@ use crate::inbox::mail::MailView;
 use crate::lock::lock;
 use crate::model::email::Event::Failed;
 use crate::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
+use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
 use crate::wire::problem::json;
 use crate::wire::timestamp::database;
 
@@ -52,17 +53,18 @@ struct Try {
     response: String,
 }
 
-/// The timeline of an email.
-pub(super) fn of(tenant: &Tenant, mail: &MailView) -> Response<Bytes> {
-    let (email, events) = match mail {
-        MailView::Sent(mail) => (mail.email_id, of_email(tenant, mail.email_id)),
-        MailView::Unsent(email) => (email.id, of_email(tenant, email.id)),
-        MailView::Received(mail) => {
-            (mail.id, vec![Entry { at: database(mail.created_at), event: "received", reason: None }])
+/// The timeline of an email; that of a sent one remains when its mail was deleted.
+pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
+    let email = MailView::find_email(tenant, folder, id)?;
+    let events = match folder {
+        Folder::Sent => of_email(tenant, email),
+        Folder::Received => {
+            let received = lock(&tenant.received).get(email).map(|mail| database(mail.created_at));
+            received.into_iter().map(|at| Entry { at, event: "received", reason: None }).collect()
         }
     };
     let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
-    json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks })
+    Ok(json(StatusCode::OK, &Timeline { object: "timeline", events, webhooks }))
 }
 
 fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {

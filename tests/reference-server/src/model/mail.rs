@@ -7,6 +7,7 @@ pub(crate) mod mime;
 pub(crate) mod simulation;
 pub(crate) mod tracking;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
 use crate::model::email::recipients::Mailbox;
+use crate::store::mails::StoredMail;
 use crate::store::size::Size;
 
 pub(crate) use crate::model::email::tags::Tag;
@@ -85,6 +87,9 @@ pub(crate) struct Mail {
     enforced: bool,
     /// Boxed, since few emails have it.
     tracking: Option<Box<Tracking>>,
+    /// False for an email that an earlier version stored.
+    #[serde(default)]
+    unread: AtomicBool,
     /// The size of the rendered message in bytes, once it has been rendered.
     #[serde(skip)]
     size: OnceLock<usize>,
@@ -115,6 +120,7 @@ impl Mail {
             draft,
             enforced,
             tracking: tracking.map(Box::new),
+            unread: AtomicBool::new(true),
             size: OnceLock::new(),
         }
     }
@@ -227,6 +233,20 @@ impl Mail {
             text: Lazy::new(move || text.text()),
             held_bytes: self.held() + self.draft.bodies.size(),
         }
+    }
+}
+
+impl StoredMail for Mail {
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn stored_at(&self) -> Timestamp {
+        self.captured_at
+    }
+
+    fn unread(&self) -> &AtomicBool {
+        &self.unread
     }
 }
 

@@ -3,6 +3,7 @@
 //! The raw message is stored, and its attachments are extracted on each request: storing them decoded as well would double the memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use uuid::Uuid;
 
 use crate::content::inline_images::Pictures;
 use crate::mime::{self, NotParsed};
+use crate::store::mails::StoredMail;
 use crate::store::size::Size;
 use crate::wire::timestamp::iso;
 use crate::wire::view::view;
@@ -42,6 +44,9 @@ pub(crate) struct Received {
     /// `None` for an email that an earlier version stored.
     #[serde(default)]
     pub(crate) authentication: Option<Authentication>,
+    /// False for an email that an earlier version stored.
+    #[serde(default)]
+    pub(crate) unread: AtomicBool,
     /// The raw message.
     pub(crate) raw: Bytes,
 }
@@ -129,6 +134,7 @@ impl Received {
             headers: headers(&message),
             attachments,
             authentication: Some(authentication),
+            unread: AtomicBool::new(true),
             raw: Bytes::new(),
         };
         drop(message);
@@ -138,6 +144,20 @@ impl Received {
     /// Extracts the content of an attachment.
     pub(crate) fn content(&self, attachment: &Attachment) -> Result<Bytes, NotParsed> {
         content_of(&self.raw, attachment)
+    }
+}
+
+impl StoredMail for Received {
+    fn id(&self) -> Uuid {
+        self.id
+    }
+
+    fn stored_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    fn unread(&self) -> &AtomicBool {
+        &self.unread
     }
 }
 

@@ -31,8 +31,8 @@ enum StoredJobKind {
 }
 
 impl StoredJob {
-    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), and for contact imports,
-    /// whose files aren't persisted.
+    /// `None` for jobs whose tenant or email was evicted, for webhook deliveries (the event itself has its due time), for contact imports,
+    /// whose files aren't persisted, and for mails that reach the maximum age, which may be another one after a restart.
     pub(super) fn of(job: &Job) -> Option<Self> {
         let (tenant, what) = match job {
             Job::SendEmail { tenant, email } => {
@@ -41,7 +41,7 @@ impl StoredJob {
             Job::RecordEvent { tenant, email, event } => {
                 (tenant.upgrade(), StoredJobKind::RecordEvent { email: email.upgrade()?.id, event: *event })
             }
-            Job::RetryDelivery { .. } | Job::ContinueImport(_) => return None,
+            Job::RetryDelivery { .. } | Job::ContinueImport(_) | Job::DeleteExpired { .. } => return None,
             Job::ResumeRun { tenant, run, number } => {
                 (tenant.upgrade(), StoredJobKind::ResumeRun { run: *run, number: *number })
             }

@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::state::idempotency;
 use crate::state::job::Job;
 use crate::state::links::Links;
+use crate::state::mails;
 use crate::state::oauth::OAuthStore;
 use crate::state::outbox::PendingAttempt;
 use crate::state::tenant::Tenant;
@@ -189,4 +190,5 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
         delivery::fail(service.state(), tenant, &email, now, "attachment_unreachable");
     }
     imports::fail_unfinished(tenant, now);
+    mails::schedule_oldest(service.state(), tenant);
 }

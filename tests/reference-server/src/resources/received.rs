@@ -24,8 +24,8 @@ use crate::model::received::{Authentication, Received, pictures};
 use crate::model::usage::Counted;
 use crate::state::State;
 use crate::state::event_bus::BusEventKind;
-use crate::state::quota;
 use crate::state::tenant::Tenant;
+use crate::state::{mails, quota};
 use crate::store::size::Size;
 use crate::wire::answers::Answer;
 use crate::wire::paging::{Mode, list, quoted};
@@ -77,6 +77,7 @@ pub(crate) fn arrive(
     quota::count(tenant, Counted::Received, received.created_at);
     let received = Arc::new(received);
     lock(&tenant.received).insert(id, Arc::clone(&received));
+    mails::schedule_expiry(state, tenant, received.created_at);
     state.tenants.count_mail(tenant, id, size);
     state.event_bus.publish(&tenant.name, BusEventKind::Received { id });
     notify(state, tenant, received.created_at, "email.received", Some(id), || payload::received(&received));

@@ -15,6 +15,7 @@ use crate::resources::domains::{self, claims};
 use crate::service::Service;
 use crate::state::State;
 use crate::state::job::Job;
+use crate::state::mails;
 
 /// The duration of a batch, not counting its last job.
 const BATCH: Duration = Duration::from_millis(1);
@@ -170,6 +171,11 @@ fn run(state: &State, due: Timestamp, job: Job) -> Option<Job> {
             if let Some(tenant) = tenant.upgrade() {
                 inboxes::delete_expired(&tenant, thread, due);
             }
+        }
+        Job::DeleteExpired { tenant: owner } => {
+            let tenant = owner.upgrade()?;
+            return mails::delete_expired(state, &tenant, due)
+                .then_some(Job::DeleteExpired { tenant: owner });
         }
         Job::CheckDomain { tenant: owner, domain, number } => {
             let tenant = owner.upgrade()?;

@@ -328,7 +328,10 @@ impl World {
             record["origin"]["broadcast"] = json!(id(n % 10));
         });
         tenant.index_emails();
-        fill_ledger(&mut lock(&tenant.received), many, |_, _| {});
+        let received: Vec<_> = copies(&lock(&tenant.received), many, |_, _| {});
+        for (n, mail) in received.into_iter().enumerate() {
+            lock(&tenant.received).insert(id(n), mail);
+        }
         self.log_in(KEY);
         for n in 0..many {
             self.log_in(&format!("sb_other_{}", n % 100));
@@ -422,10 +425,19 @@ fn fill_ledger<T: Serialize + DeserializeOwned>(
     many: usize,
     change: impl Fn(usize, &mut Value),
 ) {
-    let pattern = serde_json::to_value(&**ledger.oldest_first().next().unwrap()).unwrap();
-    for n in 0..many {
-        ledger.insert(id(n), Arc::new(copy(&pattern, n, &change)));
+    for (n, record) in copies(ledger, many, change).into_iter().enumerate() {
+        ledger.insert(id(n), record);
     }
+}
+
+/// Changed copies of the oldest record.
+fn copies<T: Serialize + DeserializeOwned>(
+    ledger: &Ledger<Arc<T>>,
+    many: usize,
+    change: impl Fn(usize, &mut Value),
+) -> Vec<Arc<T>> {
+    let pattern = serde_json::to_value(&**ledger.oldest_first().next().unwrap()).unwrap();
+    (0..many).map(|n| Arc::new(copy(&pattern, n, &change))).collect()
 }
 
 /// Measures an operation up to three times: noise only adds, and seldom each time.

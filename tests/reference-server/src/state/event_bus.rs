@@ -27,11 +27,15 @@ pub(crate) enum BusEventKind {
     EmailEvent { email: Uuid, event: &'static str },
     /// An email was received.
     Received { id: Uuid },
+    /// A mail was deleted.
+    Deleted { id: Uuid },
+    /// A mail was marked as read or unread.
+    Marked { id: Uuid },
     /// A webhook event was created, or an attempt to deliver it ended.
     WebhookEvent { webhook: Uuid, event: Uuid },
     /// A request was answered.
     Request,
-    /// Emails were deleted, or the service was reset.
+    /// Many mails were deleted or marked, or the service was reset.
     Forgotten,
     /// The clock was moved, stopped or resumed.
     Clock,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::lock::lock;
 use crate::model::contact::Subscription;
 use crate::model::contact_import::rows::{Columns, Rows};
 use crate::model::email::personalized::SharedContent;
@@ -33,6 +34,8 @@ pub(crate) enum Job {
     AdvanceClaim { tenant: Weak<Tenant>, claim: Uuid, step: ClaimStep },
     /// Deletes a thread of an inbox that was in the trash for 30 days.
     DeleteThread { tenant: Weak<Tenant>, thread: Uuid },
+    /// Deletes the mails that have reached the maximum age.
+    DeleteExpired { tenant: Weak<Tenant> },
     /// Sends a scheduled broadcast.
     SendBroadcast { tenant: Weak<Tenant>, broadcast: Uuid },
     /// Sends the next emails of a broadcast.
@@ -58,6 +61,9 @@ impl Job {
             Self::DeleteThread { tenant, thread } => {
                 let thread = tenant.upgrade().and_then(|tenant| tenant.inboxes.threads.get(*thread));
                 thread.is_some_and(|thread| thread.expires_at() == Some(due))
+            }
+            Self::DeleteExpired { tenant } => {
+                tenant.upgrade().is_some_and(|tenant| *lock(&tenant.expiry) == Some(due))
             }
             Self::CheckDomain { tenant, .. } | Self::SendBroadcast { tenant, .. } => {
                 tenant.strong_count() > 0

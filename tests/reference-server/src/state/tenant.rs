@@ -38,6 +38,7 @@ use crate::state::inboxes::InboxTables;
 use crate::state::ratelimit::Meter;
 use crate::store::budget::Budget;
 use crate::store::ledger::Ledger;
+use crate::store::mails::Mails;
 use crate::store::single::Single;
 use crate::store::table::Table;
 
@@ -51,9 +52,11 @@ pub(crate) struct Tenant {
     pub(crate) emails: Mutex<Ledger<Arc<Email>>>,
     /// Taken only under the lock of the emails.
     pub(crate) email_index: Mutex<EmailIndex>,
-    pub(crate) captured: Mutex<Ledger<Arc<Mail>>>,
+    pub(crate) captured: Mutex<Mails<Mail>>,
     pub(crate) logs: Mutex<Ledger<Arc<Entry>>>,
-    pub(crate) received: Mutex<Ledger<Arc<Received>>>,
+    pub(crate) received: Mutex<Mails<Received>>,
+    /// When the oldest mail will be deleted, if mails have a maximum age.
+    pub(crate) expiry: Mutex<Option<Timestamp>>,
     pub(crate) api_keys: Table<ApiKey>,
     pub(crate) automations: Table<Automation>,
     pub(crate) runs: Table<Run>,
@@ -92,9 +95,10 @@ impl Tenant {
             name: name.to_owned(),
             emails: Mutex::new(Ledger::new()),
             email_index: Mutex::default(),
-            captured: Mutex::new(Ledger::new()),
+            captured: Mutex::new(Mails::new()),
             logs: Mutex::new(Ledger::new()),
-            received: Mutex::new(Ledger::new()),
+            received: Mutex::new(Mails::new()),
+            expiry: Mutex::default(),
             api_keys: Table::new(max_records, budget),
             automations: Table::new(max_records, budget),
             runs: Table::new(max_records, budget),

@@ -165,11 +165,7 @@ impl Tenants {
         }
         let mut mails: Vec<_> = lock(&tenant.emails).ids().collect();
         mails.extend(lock(&tenant.received).ids());
-        let mut retention = lock(&self.mails);
-        for id in mails {
-            retention.remove(id);
-        }
-        drop(retention);
+        self.forget_mails(&mails);
         let events: Vec<_> = tenant.deliveries.lock().oldest_first().map(|delivery| delivery.id).collect();
         self.forget_events(&events);
         let entries: Vec<_> = lock(&tenant.logs).ids().collect();
@@ -184,6 +180,14 @@ impl Tenants {
         changes::count(bytes);
         let evicted = lock(&self.mails).insert(id, bytes, Arc::downgrade(tenant));
         remove_mails(evicted);
+    }
+
+    /// Removes emails that no longer exist.
+    pub(crate) fn forget_mails(&self, ids: &[Uuid]) {
+        let mut retention = lock(&self.mails);
+        for id in ids {
+            retention.remove(*id);
+        }
     }
 
     /// Finds the tenant of an email, sent or received.

@@ -105,14 +105,6 @@ impl<T> Ledger<T> {
         self.items.len()
     }
 
-    pub(crate) fn clear(&mut self) {
-        if let Some(changed) = &mut self.changed {
-            changed.extend(self.items.keys());
-        }
-        self.items.clear();
-        self.positions.clear();
-    }
-
     /// Returns the positions that changed since the last call; `None` on the first call, which starts the tracking.
     pub(crate) fn take_changed(&mut self) -> Option<Vec<u64>> {
         self.changed.replace(Vec::new())

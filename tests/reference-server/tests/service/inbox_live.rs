@@ -94,6 +94,41 @@ async fn events_are_streamed_as_they_happen() {
 }
 
 #[tokio::test]
+async fn marked_and_deleted_mails_are_streamed_with_the_new_counts() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let mut stream = Stream::connect(&server).await;
+    let hello = stream.next("hello").await.unwrap();
+    assert_eq!(hello["unread"], json!({"sent": 0, "received": 0}));
+    post(&server, "/emails", &email()).await;
+    let news = stream.next("news").await.unwrap();
+    assert_eq!((&news["mails"][0]["unread"], &news["counts"]["unread"]["sent"]), (&json!(true), &json!(1)));
+    let id = news["mails"][0]["id"].as_str().unwrap().to_owned();
+
+    let change = |method: http::Method, body: &'static str| {
+        let request = http::Request::builder().method(method).uri(format!("/_/messages/{id}"));
+        let request = request.header("authorization", format!("Bearer {}", server.api_key()));
+        assert_eq!(server.service().handle(request.body(body.into()).unwrap()).status(), 200);
+    };
+    change(http::Method::PATCH, r#"{"unread": false}"#);
+    let marked = loop {
+        let news = stream.next("news").await.unwrap();
+        if news["marked"] != json!([]) {
+            break news;
+        }
+    };
+    assert_eq!(marked["marked"], json!([{"id": id, "unread": false}]));
+    assert_eq!(marked["counts"]["unread"]["sent"], 0);
+    change(http::Method::DELETE, "");
+    let deleted = loop {
+        let news = stream.next("news").await.unwrap();
+        if news["deleted"] != json!([]) {
+            break news;
+        }
+    };
+    assert_eq!((&deleted["deleted"], &deleted["counts"]["sent"]), (&json!([id]), &json!(0)));
+}
+
+#[tokio::test]
 async fn the_stream_is_isolated_per_tenant() {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let mut stream = Stream::connect(&server).await;

@@ -46,7 +46,8 @@ export const get = async (path, parameters) => {
   return (await ask("GET", path + query)).json();
 };
 export const post = async (path, body) => (await ask("POST", path, body)).json();
-export const remove = async (path) => (await ask("DELETE", path)).json();
+export const patch = async (path, body) => (await ask("PATCH", path, body)).json();
+export const remove = async (path, body) => (await ask("DELETE", path, body)).json();
 
 /** The beginning of a text: reads at most `max` bytes. */
 export async function beginning(path, max) {

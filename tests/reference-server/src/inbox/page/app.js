@@ -5,8 +5,9 @@ import { byId } from "./dom.js";
 import { faultsTool } from "./faults.js";
 import { keysTool, nameIt } from "./keys.js";
 import { listen } from "./live.js";
-import { mails } from "./list.js";
+import { mailKeys, mails } from "./list.js";
 import { metrics } from "./metrics.js";
+import { notifyTool } from "./notify.js";
 import { requests } from "./requests.js";
 import { templates } from "./templates.js";
 
@@ -67,7 +68,7 @@ let going = 0;
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const field = event.target.closest?.("input, textarea, select");
+  const field = event.target.closest?.("input:not([type=checkbox]), textarea, select");
   if (event.key === "Escape") {
     if (field && list.contains(field) && field.value) { field.value = ""; field.dispatchEvent(new Event("input", { bubbles: true })); }
     else if (field) field.blur();
@@ -80,6 +81,7 @@ addEventListener("keydown", (event) => {
     "/": () => list.querySelector("input[type=search]")?.focus(),
     "?": () => byId("help").showModal(),
     g: () => { going = Date.now(); },
+    ...mailKeys,
   }[event.key];
   const go = Date.now() - going < 1500 ? GO[event.key] : undefined;
   if (go) { going = 0; location.hash = go; }
@@ -101,5 +103,6 @@ document.querySelector(".skip").addEventListener("click", (event) => { event.pre
 keysTool();
 clockTool();
 faultsTool();
+notifyTool();
 route();
 listen();

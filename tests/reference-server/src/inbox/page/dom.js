@@ -78,6 +78,9 @@ export function foreign(text, breaks = false) {
   return element;
 }
 
+/** Untrusted text without its invisible characters, where no element is possible. */
+export const plain = (text) => String(text ?? "").replace(UNSEEN_ALL, "").replace(/\s+/g, " ").trim();
+
 /** A short message in the corner that disappears by itself. */
 export function toast(text, bad = false) {
   const one = h(bad ? "p.toast.bad" : "p.toast", null, text);

@@ -2,10 +2,12 @@
 
 import { get, label } from "./api.js";
 import { badge, badgeOf } from "./badge.js";
+import { deleteOne, mark, onDeleted } from "./changes.js";
 import { byId, fill, foreign, glyph, h, toast } from "./dom.js";
 import { nameOf, short } from "./format.js";
 import { on } from "./live.js";
-import { mailChanged, reloadUnsent, showMail } from "./mail.js";
+import { mailChanged, mailDeleted, mailMarked, reloadUnsent, showMail } from "./mail.js";
+import { Selection } from "./selection.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 50;
@@ -18,21 +20,31 @@ const TRAYS = {
 };
 const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of the subject"], ["tag", "Tag", "name=value"]];
 
-const counts = { sent: 0, unsent: 0, received: 0 };
+const counts = { sent: 0, unsent: 0, received: 0, unread: { sent: 0, received: 0 } };
 let current = null;
 
 on("hello", (hello) => {
-  Object.assign(counts, { sent: hello.sent, unsent: hello.unsent, received: hello.received });
+  Object.assign(counts, { sent: hello.sent, unsent: hello.unsent, received: hello.received, unread: hello.unread });
   current?.reload();
   if (current) reloadUnsent();
+  mailDeleted();
 });
 on("news", (news) => {
-  counts.sent += news.mails.length;
-  counts.received += news.received.length;
-  counts.unsent = news.unsent_count;
+  Object.assign(counts, news.counts, { unsent: news.unsent_count });
   current?.take(news);
+  for (const { id, unread } of news.marked) mailMarked(id, unread);
+  if (news.deleted.length) mailDeleted(news.deleted);
   for (const email of news.emails) mailChanged(email.id, email.last_event);
 });
+
+onDeleted((ids) => current?.drop(ids));
+
+/** Shortcuts: they act on the selected mails, else on the focused or open one. */
+export const mailKeys = {
+  n: () => current?.stepUnread(1), N: () => current?.stepUnread(-1),
+  m: () => current?.markHere(), x: () => current?.pickHere(),
+  Delete: () => current?.deleteHere(), "#": () => current?.deleteHere(),
+};
 
 export function mails(tray) {
   return {
@@ -40,7 +52,7 @@ export function mails(tray) {
     enter(pane, detail) { current = new List(tray, pane, detail); },
     leave() { current = null; },
     show(id, detail) {
-      if (id) showMail(tray, id, detail);
+      if (id) showMail(tray, id, detail, (mail) => current?.delete(mail));
       else current.nothingOpen();
     },
   };
@@ -70,9 +82,10 @@ class List {
       this.toggle.setAttribute("aria-expanded", !this.filters.hidden);
       if (!this.filters.hidden) this.filters.querySelector("input").focus();
     } }, glyph("M3 5h14M6 10h8M8.500 15h3"));
+    this.selection = new Selection(this);
     this.trays = h("div.trays", { role: "group", "aria-label": "Sent, unsent or received" }, Object.entries(TRAYS).map(([name, { label }]) =>
-      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"))));
-    fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.toggle), this.filters, this.trays), this.scroll);
+      h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }))));
+    fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.toggle), this.filters, this.trays), tray !== "unsent" && this.selection.bar, this.scroll);
     new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
     this.count();
     this.reload();
@@ -81,9 +94,16 @@ class List {
   count() {
     for (const tray of this.trays.children) {
       const count = counts[tray.dataset.tray];
-      tray.lastElementChild.textContent = count ? count.toLocaleString() : "";
+      tray.querySelector(".count").textContent = count ? count.toLocaleString() : "";
+      const unread = counts.unread[tray.dataset.tray] ?? 0, mark = tray.querySelector(".unread");
+      mark.hidden = !unread;
+      mark.textContent = `${unread.toLocaleString()} unread`;
     }
+    if (this.loaded) this.selection.draw();
   }
+
+  /** The number of unread mails in the folder. */
+  get unread() { return counts.unread[this.tray] ?? 0; }
 
   changed() {
     clearTimeout(this.wait);
@@ -165,14 +185,80 @@ class List {
     if (this.tray === "unsent") { this.takeUnsent(news); return; }
     const fresh = news[this.tray === "sent" ? "mails" : "received"];
     if (this.loaded && !this.items.length) this.empty();
-    if (this.filtered && fresh.length) this.reload();
+    if (this.filtered && (fresh.length || ("query" in this.filter && news.marked.length))) this.reload();
     else if (fresh.length) this.put(fresh);
+    this.drop(news.deleted);
+    for (const { id, unread } of news.marked) this.mark(id, unread);
     for (const { id, last_event: event } of news.emails) {
       const item = this.items.find((item) => item.email_id === id);
       if (!item || !event || item.last_event === event) continue;
       item.last_event = event;
       this.rowOf(item.id)?.querySelector(".event")?.replaceWith(badge(event));
     }
+  }
+
+  /** Removes deleted mails. */
+  drop(ids) {
+    const gone = new Set(ids);
+    if (!gone.size || this.tray === "unsent") return;
+    for (const id of gone) this.rowOf(id)?.parentElement.remove();
+    const left = (item) => !gone.has(item.id);
+    [this.items, this.arrived] = [this.items.filter(left), this.arrived.filter(left)];
+    if (this.loaded) this.empty();
+    if (!this.items.length && this.more) this.reload();
+    else this.goOn();
+  }
+
+  mark(id, unread) {
+    for (const item of [...this.items, ...this.arrived]) if (item.id === id) item.unread = unread;
+    const row = this.rowOf(id);
+    row?.classList.toggle("unread", unread);
+    row?.querySelector(".state")?.replaceWith(state(unread));
+  }
+
+  /** The item of the focused row, else of the open mail. */
+  get here() {
+    const id = document.activeElement?.closest?.("li")?.querySelector(".row")?.dataset.id ?? location.hash.split("/")[2];
+    return this.tray === "unsent" ? undefined : this.items.find((item) => item.id === id);
+  }
+
+  /** Opens the next unread mail, or the previous one. */
+  stepUnread(by) {
+    const at = this.items.indexOf(this.here);
+    const next = by > 0 ? this.items.slice(at + 1).find((item) => item.unread) : this.items.slice(0, Math.max(0, at)).findLast((item) => item.unread);
+    if (!next) { toast("No more unread mails in the list"); return; }
+    this.rowOf(next.id)?.scrollIntoView({ block: "nearest" });
+    location.hash = `#/${this.tray}/${next.id}`;
+  }
+
+  markHere() {
+    const item = this.here;
+    if (this.selection.ids.size) {
+      const unread = !this.items.some((one) => one.unread && this.selection.ids.has(one.id));
+      mark(this.tray, { ids: [...this.selection.ids] }, unread);
+    } else if (item) mark(this.tray, { ids: [item.id] }, !item.unread);
+  }
+
+  pickHere() { if (this.here) this.selection.toggle(this.here.id); }
+
+  deleteHere() {
+    if (this.selection.ids.size) this.selection.delete();
+    else if (this.here) this.delete(this.here);
+  }
+
+  /** Deletes a mail, then goes on to the next one. */
+  async delete(item) {
+    const focused = this.rows.contains(document.activeElement);
+    const next = this.after(item.id);
+    if (!await deleteOne(this.tray, item)) return;
+    if (location.hash === `#/${this.tray}/${item.id}`) location.replace(next ? `#/${this.tray}/${next.id}` : `#/${this.tray}`);
+    if (focused && next) this.rowOf(next.id)?.focus();
+  }
+
+  /** The item after this one, else the one before. */
+  after(id) {
+    const at = this.items.findIndex((item) => item.id === id);
+    return at < 0 ? undefined : this.items[at + 1] ?? this.items[at - 1];
   }
 
   /** Applies an update of unsent emails: new, changed and sent ones. */
@@ -196,7 +282,7 @@ class List {
     if (!fresh.length || !this.loaded) return;
     this.items.unshift(...fresh);
     const rows = fresh.map((item) => this.row(item));
-    for (const row of rows) row.firstElementChild.classList.add("fresh");
+    for (const row of rows) row.querySelector(".row").classList.add("fresh");
     // Keeps the scroll position below the top.
     const top = this.scroll.scrollTop, height = this.scroll.scrollHeight;
     this.rows.prepend(...rows);
@@ -232,8 +318,8 @@ class List {
     const sent = this.tray !== "received";
     const people = sent ? [...item.to, ...item.cc, ...item.bcc] : [item.from];
     const open = location.hash === `#/${this.tray}/${item.id}`;
-    return h("li", null, h("a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
-      h("span.who", null, foreign(nameOf(people[0] ?? "no recipient")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
+    return h("li", null, this.tray !== "unsent" && this.selection.box(item), h(item.unread ? "a.row.unread" : "a.row", { href: `#/${this.tray}/${item.id}`, "data-id": item.id, "aria-current": open ? "true" : null },
+      h("span.who", null, state(item.unread), foreign(nameOf(people[0] ?? "no recipient")), people.length > 1 && h("span.soft", null, ` +${people.length - 1}`)),
       h("time", { datetime: item.created_at, title: item.created_at }, short(item.created_at)),
       h("span.subject", null, item.subject ? foreign(item.subject) : h("i", null, "no subject")),
       h("span.foot", null, sent && badgeOf(item),
@@ -252,6 +338,7 @@ class List {
         this.tray === "sent" && counts.unsent > 0 && h("a.button.small", { href: "#/unsent" }, `${counts.unsent.toLocaleString()} unsent`)]);
     if (document.body.dataset.open === "list") this.nothingOpen();
     this.scroll.classList.toggle("bare", !some);
+    this.selection.draw();
   }
 
   nothingOpen() {
@@ -263,6 +350,9 @@ class List {
       h("p.soft.hints", null, h("kbd", null, "j"), h("kbd", null, "k"), " to move, ", h("kbd", null, "Enter"), " to open, ", h("kbd", null, "?"), " for more")));
   }
 }
+
+/** What a row says of its state where bold type isn't seen. */
+const state = (unread) => h("span.state.only-heard", null, unread ? "unread, " : "");
 
 // Updates relative times such as "3 min".
 setInterval(() => {

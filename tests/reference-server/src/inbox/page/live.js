@@ -33,7 +33,7 @@ export function listen() {
 
 // Browsers limit the connections per server: a page that was hidden for minutes closes its own until it is visible again.
 const MAX_HIDDEN = 300_000;
-let hideTimer, unseen = 0;
+let hideTimer;
 const title = document.title;
 addEventListener("pagehide", () => leave?.());
 addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
@@ -42,15 +42,15 @@ document.addEventListener("visibilitychange", () => {
   if (document.hidden) hideTimer = setTimeout(() => { leave?.(); leave = null; }, MAX_HIDDEN);
   else {
     if (!leave) listen();
-    unseen = 0;
-    document.title = title;
   }
 });
-// Shows the number of new emails in the title of a hidden tab.
-on("news", (news) => {
-  unseen += document.hidden ? news.mails.length + news.received.length : 0;
-  if (unseen) document.title = `(${unseen}) ${title}`;
-});
+// Shows the number of unread mails in the title.
+function count({ sent, received }) {
+  const unread = sent + received;
+  document.title = unread ? `(${unread > 999 ? "999+" : unread}) ${title}` : title;
+}
+on("hello", (hello) => count(hello.unread));
+on("news", (news) => count(news.counts.unread));
 
 function show(state, word) {
   const live = byId("live");

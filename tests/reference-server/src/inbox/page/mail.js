@@ -2,6 +2,7 @@
 
 import { get, address } from "./api.js";
 import { actions } from "./actions.js";
+import { mark, onDeleted } from "./changes.js";
 import { badge, badgeOf } from "./badge.js";
 import { files, headers, html, source, text } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
@@ -15,9 +16,10 @@ let tab = null;
 /** The open email. */
 let open = null;
 
-export async function showMail(tray, id, pane) {
+/** `drop` deletes the mail. */
+export async function showMail(tray, id, pane, drop) {
   const path = `${PATHS[tray]}/${encodeURIComponent(id)}`;
-  const asked = (open = { path, tray, id, pane, mail: open?.id === id && open.mail?.state ? open.mail : null });
+  const asked = (open = { path, tray, id, pane, drop, mail: open?.id === id && open.mail?.state ? open.mail : null });
   let mail;
   try {
     mail = await get(`${path}/about`);
@@ -56,17 +58,39 @@ export async function showMail(tray, id, pane) {
         row(tray !== "received" ? "Email" : "ID", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
       !mail.state && h("div.acts", null,
         tray === "sent" && actions(path, mail),
-        h("a.small.button", { href: address(`${path}/download`), download: "" }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), ".eml"))),
+        h("div.group", null, (asked.mark = h("button.small", { type: "button", "data-act": "mark", onclick: () => mark(tray, { ids: [mail.id] }, !mail.unread) }, wordOf(false))),
+          h("button.small.danger", { type: "button", "data-act": "delete", title: "Delete this mail. It can't be restored.", onclick: () => drop(mail) }, "Delete"),
+          h("a.small.button", { href: address(`${path}/download`), download: "" }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), ".eml")))),
     bar, panel));
   pane.scrollTop = 0;
+  // A person reads it now.
+  if (mail.unread) mark(tray, { ids: [mail.id] }, false);
 }
+
+const wordOf = (unread) => (unread ? "Mark read" : "Mark unread");
+
+/** Updates the open mail after it was marked. */
+export function mailMarked(id, unread) {
+  if (open?.mail?.id !== id || !open.mark) return;
+  open.mail.unread = unread;
+  open.mark.textContent = wordOf(unread);
+}
+
+/** Closes the open mail if it was deleted; without IDs, asks whether it was. */
+export async function mailDeleted(ids) {
+  const asked = open;
+  if (!asked?.mail || asked.mail.state || !isShown(asked)) return;
+  const gone = ids ? ids.includes(asked.mail.id) : await get(`${asked.path}/about`).then(() => false, (error) => error.status === 404);
+  if (gone && open === asked && isShown(asked)) fill(asked.pane, h("div.idle", null, back(asked.tray), h("p", null, "This email was deleted.")));
+}
+onDeleted((ids) => mailDeleted(ids));
 
 /** Whether the email is still the one in the location. */
 const isShown = ({ tray, id }) => location.hash === `#/${tray}/${id}`;
 
 /** Reloads an open unsent email, which may have been sent. */
 export function reloadUnsent() {
-  if (open?.mail?.state && isShown(open)) showMail(open.tray, open.id, open.pane);
+  if (open?.mail?.state && isShown(open)) showMail(open.tray, open.id, open.pane, open.drop);
 }
 
 /** Updates the open email after an event. */

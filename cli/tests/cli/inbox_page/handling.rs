@@ -1,0 +1,220 @@
+//! Unread mails, selection, deletion and notifications on the page.
+
+use http::Request;
+use posthaste_needs::needs;
+use posthaste_reference_server::Settings;
+use serde_json::{Value, json};
+
+use super::{InboxPage, KEY, email};
+
+impl InboxPage {
+    /// Sends a request without a socket.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+        let request =
+            Request::builder().method(method).uri(path).header("authorization", format!("Bearer {KEY}"));
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        serde_json::from_slice(self.server.service().handle(request.body(body.into()).unwrap()).body())
+            .unwrap()
+    }
+
+    /// Waits until exactly these subjects are unread, from the top.
+    async fn waits_for_unread(&self, subjects: &[&str]) {
+        let wanted = json!(serde_json::to_string(subjects).unwrap());
+        self.holds(&format!(
+            "JSON.stringify([...document.querySelectorAll('.row.unread .subject')].map((one) => one.textContent)) === {wanted}"
+        ))
+        .await;
+    }
+
+    /// Clicks a button of a dialog, once it is open.
+    async fn confirm(&self, question: &str) {
+        self.says("#confirm h2", question).await;
+        self.click("[data-confirm]").await;
+    }
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_is_unread_until_a_person_opens_it() {
+    let page = InboxPage::new().await;
+    for subject in ["one", "two", "three"] {
+        page.send(&email(subject));
+    }
+    page.look().await;
+    page.waits_for_unread(&["three", "two", "one"]).await;
+    page.says(".tray[data-tray=sent] .unread", "3 unread").await;
+    page.holds("document.title.startsWith('(3) ')").await;
+    let weight = "getComputedStyle(document.querySelector('.row .who')).fontWeight";
+    assert_eq!(page.eval(weight).await, "700");
+    assert_eq!(page.eval("document.querySelector('.row .state').textContent").await, "unread, ");
+
+    page.click(".row[data-id]").await;
+    page.says(".mail h1", "three").await;
+    page.waits_for_unread(&["two", "one"]).await;
+    page.says(".tray[data-tray=sent] .unread", "2 unread").await;
+    assert_ne!(page.eval(weight).await, "700");
+    // The next unread mail, and back again by the button.
+    page.keys(['n']).await;
+    page.says(".mail h1", "two").await;
+    page.waits_for_unread(&["one"]).await;
+    page.says("[data-act=mark]", "Mark unread").await;
+    page.click("[data-act=mark]").await;
+    page.waits_for_unread(&["two", "one"]).await;
+    page.keys(['m']).await;
+    page.waits_for_unread(&["one"]).await;
+    page.click("[data-bulk=read]").await;
+    page.waits_for_unread(&[]).await;
+    page.holds("document.title.startsWith('Inbox')").await;
+
+    // Another program marks mails: the page follows.
+    page.ask("PATCH", "/_/messages?subject=t", &json!({"unread": true}));
+    page.waits_for_unread(&["three", "two"]).await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_mail_is_deleted_without_a_question_and_the_next_one_opens() {
+    let page = InboxPage::new().await;
+    for subject in ["one", "two", "three", "<b>\u{202e}four"] {
+        page.send(&email(subject));
+    }
+    page.look().await;
+    page.waits_for_subjects(&["<b>U+202Efour", "three", "two", "one"]).await;
+    page.click(".row[data-id]").await;
+    page.click("[data-act=delete]").await;
+    page.says(".toast", "Deleted: <b>four").await;
+    page.says(".mail h1", "three").await;
+    page.waits_for_subjects(&["three", "two", "one"]).await;
+    page.keys(['\u{E017}']).await;
+    page.says(".mail h1", "two").await;
+    page.waits_for_subjects(&["two", "one"]).await;
+    page.says(".tray[data-tray=sent] .count", "2").await;
+    // Another program deletes the open mail.
+    page.ask("DELETE", "/_/messages?subject=two", &Value::Null);
+    page.waits_for_subjects(&["one"]).await;
+    page.holds("document.querySelector('#detail').textContent.includes('This email was deleted.')").await;
+    page.keys(['\u{E00C}', 'j', '#']).await;
+    page.waits_for_subjects(&[]).await;
+    assert_eq!(page.ask("GET", "/_/messages", &Value::Null)["data"], json!([]));
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn selected_and_found_mails_are_deleted_after_a_question() {
+    let page = InboxPage::new().await;
+    let names: Vec<_> = (0..8).map(|number| format!("mail {number}")).collect();
+    for subject in &names {
+        page.send(&email(subject));
+    }
+    page.look().await;
+    page.holds("document.querySelectorAll('.rows .pick').length === 8").await;
+    // A range: the second to the fourth mail.
+    page.eval(
+        "(() => {
+           const boxes = [...document.querySelectorAll('.rows .pick')];
+           boxes[1].click();
+           boxes[3].dispatchEvent(new MouseEvent('click', { shiftKey: true, bubbles: true, cancelable: true }));
+           return true;
+         })()",
+    )
+    .await;
+    page.says(".bulk .soft", "3 selected").await;
+    page.click("[data-bulk=read]").await;
+    page.waits_for_unread(&["mail 7", "mail 3", "mail 2", "mail 1", "mail 0"]).await;
+    page.click("[data-bulk=delete]").await;
+    page.says("#confirm h2", "Delete 3 selected mails?").await;
+    page.keys(['\u{E00C}']).await;
+    page.holds("!document.getElementById('confirm').open && document.querySelectorAll('.row').length === 8")
+        .await;
+    page.click("[data-bulk=delete]").await;
+    page.confirm("Delete 3 selected mails?").await;
+    page.waits_for_subjects(&["mail 7", "mail 3", "mail 2", "mail 1", "mail 0"]).await;
+
+    // By the keyboard.
+    page.eval("(document.querySelector('.row').focus(), true)").await;
+    page.keys(['x', 'j', 'x']).await;
+    page.says(".bulk .soft", "2 selected").await;
+    page.keys(['#']).await;
+    page.confirm("Delete 2 selected mails?").await;
+    page.waits_for_subjects(&["mail 2", "mail 1", "mail 0"]).await;
+
+    // Those that a search finds.
+    page.find("input[type=search]").await.send_keys("1").await.unwrap();
+    page.waits_for_subjects(&["mail 1"]).await;
+    page.click("[data-bulk=delete]").await;
+    page.confirm("Delete all mails that match the search?").await;
+    page.holds("document.querySelector('.note').textContent.includes('No emails match.')").await;
+    page.click(".note button").await;
+    page.waits_for_subjects(&["mail 2", "mail 0"]).await;
+    page.click("[data-bulk=delete]").await;
+    page.confirm("Delete all sent mails?").await;
+    page.waits_for_subjects(&[]).await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn received_mails_are_read_and_deleted_on_the_page_too() {
+    let page = InboxPage::with(Settings { beta: true, ..Settings::default() }).await;
+    for subject in ["in one", "in two"] {
+        page.post(
+            "/_/received",
+            &json!({"from": "a@example.com", "to": "b@acme.test", "subject": subject, "text": "x"}),
+        );
+    }
+    page.look().await;
+    page.click(".tray[data-tray=received]").await;
+    page.waits_for_unread(&["in two", "in one"]).await;
+    page.click(".row[data-id]").await;
+    page.says(".mail h1", "in two").await;
+    page.waits_for_unread(&["in one"]).await;
+    page.click("[data-act=delete]").await;
+    page.says(".mail h1", "in one").await;
+    page.waits_for_subjects(&["in one"]).await;
+    page.click(".tray[data-tray=unsent]").await;
+    page.holds("document.querySelector('.note').textContent.includes('No scheduled')").await;
+    assert_eq!(page.eval("document.querySelectorAll('.pick, .bulk').length").await, 0);
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notifications_are_shown_after_the_user_asked_for_them_and_only_in_the_background() {
+    let page = InboxPage::new().await;
+    page.command(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({"source": "
+            window.shown = [], window.asked = 0, window.inFront = false;
+            document.hasFocus = () => window.inFront;
+            window.Notification = class {
+              static permission = 'default';
+              static async requestPermission() { window.asked += 1; return (Notification.permission = 'granted'); }
+              constructor(title, options) { window.shown.push([title, options.body]); }
+            };"}),
+    )
+    .await;
+    page.look().await;
+    page.send(&email("Before"));
+    page.waits_for_subjects(&["Before"]).await;
+    assert_eq!(page.eval("[window.asked, window.shown.length]").await, json!([0, 0]), "off by default");
+
+    page.click("#notify[aria-pressed=false]").await;
+    page.find("#notify[aria-pressed=true]").await;
+    page.send(&email("<img src=x onerror=alert(1)>\u{202e}gnp.exe"));
+    page.holds("window.shown.length === 1").await;
+    assert_eq!(page.eval("window.shown[0]").await, json!(["<img src=x onerror=alert(1)>gnp.exe", "To Ada"]));
+    page.eval("(window.inFront = true)").await;
+    page.send(&email("In front"));
+    page.holds("document.querySelectorAll('.row').length === 3").await;
+    assert_eq!(page.eval("window.shown.length").await, 1);
+
+    page.click("#notify").await;
+    page.find("#notify[aria-pressed=false]").await;
+    page.eval("(window.inFront = false, true)").await;
+    page.send(&email("After"));
+    page.holds("document.querySelectorAll('.row').length === 4").await;
+    assert_eq!(page.eval("[window.asked, window.shown.length]").await, json!([1, 1]));
+    page.end().await;
+}

@@ -1,0 +1,141 @@
+//! Captured and received mails as the inbox page handles them: unread or read, deleted, and deleted by age.
+//!
+//! A deleted captured mail leaves its email, which clients can still request; a deleted received mail is the received email itself.
+
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::lock::lock;
+use crate::state::State;
+use crate::state::event_bus::BusEventKind;
+use crate::state::job::Job;
+use crate::state::tenant::Tenant;
+use crate::store::mails::{Mails, StoredMail};
+use crate::store::size::Size as _;
+
+/// The number of mails that are changed under one hold of a lock, and that a job deletes in one step.
+const STEP: usize = 128;
+/// The number of changed mails that are reported one by one; after more, pages reload.
+const MAX_REPORTED: usize = 60;
+
+/// A folder of mails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Folder {
+    /// Captured mails.
+    Sent,
+    Received,
+}
+
+/// Deletes mails, skipping those that don't exist. Returns the number of deleted ones.
+pub(crate) fn delete(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid]) -> usize {
+    let deleted: Vec<Uuid> = match folder {
+        Folder::Sent => {
+            let mails = remove(&tenant.captured, ids);
+            for mail in &mails {
+                let email = lock(&tenant.emails).get(mail.email_id).cloned();
+                if let Some(email) = email {
+                    state.tenants.resize_mail(email.id, email.size());
+                }
+            }
+            mails.iter().map(|mail| mail.id).collect()
+        }
+        Folder::Received => {
+            let mails = remove(&tenant.received, ids);
+            let ids: Vec<_> = mails.iter().map(|mail| mail.id).collect();
+            state.tenants.forget_mails(&ids);
+            ids
+        }
+    };
+    report(state, tenant, &deleted, |id| BusEventKind::Deleted { id });
+    deleted.len()
+}
+
+/// Removes mails from a folder. They are dropped outside of its lock.
+fn remove<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid]) -> Vec<Arc<T>> {
+    let mut removed = Vec::new();
+    for ids in ids.chunks(STEP) {
+        let mut mails = lock(mails);
+        removed.extend(ids.iter().filter_map(|id| mails.remove(*id)));
+    }
+    removed
+}
+
+/// Marks mails as read or unread, skipping those that don't exist. Returns the number of changed ones.
+pub(crate) fn mark(state: &State, tenant: &Tenant, folder: Folder, ids: &[Uuid], unread: bool) -> usize {
+    let changed = match folder {
+        Folder::Sent => mark_in(&tenant.captured, ids, unread),
+        Folder::Received => mark_in(&tenant.received, ids, unread),
+    };
+    report(state, tenant, &changed, |id| BusEventKind::Marked { id });
+    changed.len()
+}
+
+fn mark_in<T: StoredMail>(mails: &Mutex<Mails<T>>, ids: &[Uuid], unread: bool) -> Vec<Uuid> {
+    let mut changed = Vec::new();
+    for ids in ids.chunks(STEP) {
+        let mut mails = lock(mails);
+        changed.extend(ids.iter().copied().filter(|id| mails.mark(*id, unread)));
+    }
+    changed
+}
+
+fn report(state: &State, tenant: &Tenant, changed: &[Uuid], kind: impl Fn(Uuid) -> BusEventKind) {
+    if changed.len() > MAX_REPORTED {
+        state.event_bus.publish(&tenant.name, BusEventKind::Forgotten);
+        return;
+    }
+    for id in changed {
+        state.event_bus.publish(&tenant.name, kind(*id));
+    }
+}
+
+/// Schedules the deletion of the tenant's oldest mail, if mails have a maximum age. At most one job per tenant is needed: one that comes too
+/// late is replaced.
+pub(crate) fn schedule_expiry(state: &State, tenant: &Arc<Tenant>, oldest: Timestamp) {
+    let Some(age) = state.settings.max_age() else { return };
+    // A mail that would be deleted after the last timestamp stays.
+    let Ok(due) = oldest.checked_add(age) else { return };
+    let is_next = {
+        let mut expiry = lock(&tenant.expiry);
+        let is_next = expiry.is_none_or(|planned| due < planned);
+        if is_next {
+            *expiry = Some(due);
+        }
+        is_next
+    };
+    // Without the lock: the scheduler asks waiting jobs whether they are needed.
+    if is_next {
+        state.scheduler.schedule(due, Job::DeleteExpired { tenant: Arc::downgrade(tenant) });
+    }
+}
+
+/// Deletes mails that have reached the maximum age at `due`, at most a step's worth; returns whether there are more. After the last one,
+/// schedules the next deletion.
+pub(crate) fn delete_expired(state: &State, tenant: &Arc<Tenant>, due: Timestamp) -> bool {
+    let Some(age) = state.settings.max_age() else { return false };
+    if *lock(&tenant.expiry) != Some(due) {
+        return false;
+    }
+    let Ok(until) = due.checked_sub(age) else { return false };
+    let sent = lock(&tenant.captured).stored_until(until, STEP);
+    let received = lock(&tenant.received).stored_until(until, STEP);
+    let is_more = sent.len() == STEP || received.len() == STEP;
+    delete(state, tenant, Folder::Sent, &sent);
+    delete(state, tenant, Folder::Received, &received);
+    if is_more {
+        return true;
+    }
+    *lock(&tenant.expiry) = None;
+    schedule_oldest(state, tenant);
+    false
+}
+
+/// Schedules the deletion of the oldest mail, if there is one.
+pub(crate) fn schedule_oldest(state: &State, tenant: &Arc<Tenant>) {
+    let oldest = [lock(&tenant.captured).oldest_at(), lock(&tenant.received).oldest_at()];
+    if let Some(oldest) = oldest.into_iter().flatten().min() {
+        schedule_expiry(state, tenant, oldest);
+    }
+}
