@@ -51,10 +51,56 @@ async fn metrics_follow_what_happens_and_the_keyboard_reads_the_chart() {
     page.click(".row[data-id=delivery_rate]").await;
     page.says(".metrics h1", "Delivery rate").await;
     page.eval("(document.querySelector('select').value = 'year', document.querySelector('select').dispatchEvent(new Event('change')), true)").await;
-    page.holds("document.querySelectorAll('.chart .point').length >= 11").await;
+    page.holds("document.querySelectorAll('.chart .point').length === 12").await;
     page.holds(
         "document.querySelector('.chart').getAttribute('aria-label').startsWith('Delivery rate by month')",
     )
     .await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chart_has_complete_periods_fits_a_phone_and_keeps_what_is_open_over_live_updates() {
+    let page = InboxPage::new().await;
+    let emails = [0; 3].map(|_| page.send(&email("Early")));
+    page.post("/_/clock", &json!({"advance": "24h"}));
+    page.send(&email("Late"));
+    page.post("/_/clock", &json!({"advance": "10s"}));
+    for id in &emails {
+        page.post(&format!("/_/messages/{id}/events"), &json!({"type": "opened"}));
+    }
+    let phone = json!({"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": true});
+    page.command("Emulation.setDeviceMetricsOverride", phone).await;
+    page.look().await;
+    page.click("nav [data-view=metrics]").await;
+    page.click(".row[data-id=open_rate]").await;
+    // Three emails were opened on the day after their delivery, and one was delivered on it.
+    page.holds(
+        "document.querySelector('.point:last-child').getAttribute('aria-label').endsWith(': 300.0 %')",
+    )
+    .await;
+    page.holds("[...document.querySelectorAll('.filled')].every((bar) => bar.getAttribute('y') >= 0)").await;
+    page.holds("document.querySelector('.tick').getBoundingClientRect().height >= 10").await;
+    page.holds("document.documentElement.scrollWidth <= innerWidth").await;
+
+    page.eval("(document.querySelector('summary').focus(), document.querySelector('summary').click(), true)")
+        .await;
+    page.post(&format!("/_/messages/{}/events", emails[0]), &json!({"type": "clicked"}));
+    page.send(&email("Live"));
+    page.post("/_/clock", &json!({"advance": "10s"}));
+    page.holds(
+        "document.querySelector('.point:last-child').getAttribute('aria-label').endsWith(': 150.0 %')",
+    )
+    .await;
+    page.holds(
+        "document.querySelector('.metrics details').open && document.activeElement.tagName === 'SUMMARY'",
+    )
+    .await;
+
+    for (range, bars) in [("day", 24), ("week", 7), ("month", 30), ("year", 12)] {
+        page.eval(&format!("(document.querySelector('select').value = '{range}', document.querySelector('select').dispatchEvent(new Event('change')), true)")).await;
+        page.holds(&format!("document.querySelectorAll('.chart .point').length === {bars}")).await;
+    }
     page.end().await;
 }

@@ -15,16 +15,22 @@ const METRICS = [
   ["bounced_undetermined", "Undetermined bounces", "bad"], ["bounce_rate", "Bounce rate", "bad"],
   ["complained", "Complaints", "bad"], ["complaint_rate", "Complaint rate", "bad"], ["failed", "Failed", "bad"],
 ];
-const HOUR = 3_600_000, DAY = 24 * HOUR;
-/** Label, granularity, and milliseconds before now. */
+/** The beginning of a day of the month that many months before. Ranges begin with a period, so that their first bar is complete. */
+const startOf = (date, months, day) => new Date(date.getFullYear(), date.getMonth() - months, day);
+/** Label, granularity, and the start of the range that ends at a time. */
 const RANGES = {
-  day: ["Last 24 hours", "hourly", 23 * HOUR], week: ["Last 7 days", "daily", 6 * DAY],
-  month: ["Last 30 days", "daily", 29 * DAY], year: ["Last 12 months", "monthly", 335 * DAY],
+  day: ["Last 24 hours", "hourly", (end) => new Date(new Date(end - 23 * 3_600_000).setMinutes(0, 0, 0))],
+  week: ["Last 7 days", "daily", (end) => startOf(end, 0, end.getDate() - 6)],
+  month: ["Last 30 days", "daily", (end) => startOf(end, 0, end.getDate() - 29)],
+  year: ["Last 12 months", "monthly", (end) => startOf(end, 11, 1)],
 };
+/** The number of rows of a table by domain or broadcast. */
+const MAX_ROWS = 20;
 
 let current = null;
 on("hello", () => current?.load());
 on("news", () => current?.later());
+addEventListener("resize", () => current?.draw());
 
 export const metrics = {
   name: "metrics",
@@ -50,16 +56,25 @@ class Overview {
     this.draw();
   }
 
-  /** Many events are one update. */
-  later() { this.wait ??= setTimeout(() => { this.wait = null; if (current === this) this.load(); }, 400); }
+  /** Many events are one update, which begins when the previous one is complete. */
+  later() {
+    this.stale = true;
+    this.wait ??= setTimeout(async () => {
+      this.stale = false;
+      if (current === this) await this.load();
+      this.wait = null;
+      if (this.stale) this.later();
+    }, 400);
+  }
 
   async load() {
     const asked = (this.asked = {});
-    const [, granularity, before] = RANGES[this.range.value];
-    const query = (dimensions) => ({ dimensions, granularity, start_date: new Date(now() - before).toISOString(), timezone: ZONE });
+    const [, granularity, start] = RANGES[this.range.value];
     try {
       // The range ends at the sandbox's time.
       itIs((await get("/_/clock")).now);
+      const start_date = start(new Date(now())).toISOString();
+      const query = (dimensions) => ({ dimensions, granularity, start_date, timezone: ZONE });
       const found = await Promise.all(["period", "domain", "broadcast"].map((dimension) => get("/_/metrics", query(dimension))));
       if (asked !== this.asked) return;
       this.found = { granularity, totals: found[0].totals, periods: found[0].data, domains: found[1].data, broadcasts: found[2].data };
@@ -75,9 +90,10 @@ class Overview {
     fill(this.rows, METRICS.map(([name, label, tone]) => h("li", null, h("a.row.metric", { href: `#/metrics/${name}`, "data-id": name, "aria-current": location.hash === `#/metrics/${name}` ? "true" : null },
       h("span.who", null, label), h(`b.${totals[name] ? tone : "soft"}`, null, shown(name, totals[name]))))));
     if (focused) this.rows.querySelector(`[data-id="${focused}"]`)?.focus();
-    const bar = this.detail.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
-    fill(this.detail, report(this.metric, this.found, RANGES[this.range.value][0]));
-    if (bar !== undefined) this.detail.querySelector(`[data-at="${bar}"]`)?.focus();
+    const at = this.detail.contains(document.activeElement) ? document.activeElement.dataset.at : undefined;
+    const open = this.detail.querySelector("details")?.open ?? false;
+    fill(this.detail, report(this.metric, this.found, RANGES[this.range.value][0], { open, width: this.detail.clientWidth || MAX_WIDTH }));
+    if (at !== undefined) this.detail.querySelector(`[data-at="${at}"]`)?.focus();
   }
 }
 
@@ -89,23 +105,25 @@ const ZONE = (() => {
 const isRate = (name) => name.endsWith("_rate");
 const shown = (name, value) => (isRate(name) ? `${value.toFixed(1)} %` : value.toLocaleString());
 
-function report([name, label, tone], { granularity, totals, periods, domains, broadcasts }, range) {
+function report([name, label, tone], { granularity, totals, periods, domains, broadcasts }, range, { open, width }) {
   return h("article.mail.metrics", null,
-    h("header", null, h("div.line", null, h("a.back.button", { href: "#/metrics", "aria-label": "Back to the list" }, glyph("M12 4.500 6.500 10l5.500 5.500")), h("h1", null, label), h("span.soft", null, range)),
+    h("header", null, h("div.line", null, h("a.back.button", { href: "#/metrics", "aria-label": "Back to the list", "data-at": "back" }, glyph("M12 4.500 6.500 10l5.500 5.500")), h("h1", null, label), h("span.soft", null, range)),
       h("p.total", null, h(`b.${tone}`, null, shown(name, totals[name])))),
     h("div.sheet", null,
-      chart(name, tone, `${label} by ${{ hourly: "hour", daily: "day", monthly: "month" }[granularity]}, ${ZONE}`, periods.map((row) => [tick(granularity, row.period), row.period, row[name]])),
+      chart(name, tone, `${label} by ${{ hourly: "hour", daily: "day", monthly: "month" }[granularity]}, ${ZONE}`, periods.map((row) => [tick(granularity, row.period), row.period, row[name]]), width),
       table("By domain", name, tone, domains.map((row) => [foreign(row.domain_name), row[name]]), "Domain"),
       table("By broadcast", name, tone, broadcasts.map((row) => [row.broadcast_id ? foreign(row.broadcast_name || row.broadcast_id) : h("i", null, "outside of broadcasts"), row[name]]), "Broadcast"),
-      h("details", null, h("summary", null, "Values"), rowsOf(name, periods.map((row) => [row.period, row[name]]), "Period"))));
+      h("details", { open }, h("summary", { "data-at": "values" }, "Values"), rowsOf(name, periods.map((row) => [row.period, row[name]]), "Period"))));
 }
 
 const tick = (granularity, period) => (granularity === "hourly" ? period.slice(11, 16) : granularity === "monthly" ? period.slice(0, 7) : period.slice(5));
 
 function table(title, name, tone, rows, head) {
   if (!rows.length) return null;
-  const max = Math.max(...rows.map(([, value]) => value));
-  return [h("h2", null, title), rowsOf(name, rows.map(([label, value]) => [label, value, s("svg", { class: `share ${tone}`, viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: max ? 100 * value / max : 0, height: 8 }))]), head)];
+  const most = rows.toSorted(([, one], [, other]) => other - one).slice(0, MAX_ROWS);
+  const max = Math.max(most[0][1], isRate(name) ? 100 : 1);
+  const hidden = rows.length - most.length;
+  return [h("h2", null, title), rowsOf(name, most.map(([label, value]) => [label, value, s("svg", { class: `share ${tone}`, viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, s("rect", { width: 100 * value / max, height: 8 }))]), head), hidden > 0 && h("p.soft", null, `${hidden.toLocaleString()} more with lower or equal values`)];
 }
 
 function rowsOf(name, rows, head) {
@@ -113,15 +131,16 @@ function rowsOf(name, rows, head) {
     h("tbody", null, rows.map(([label, value, share]) => h("tr", null, h("th", { scope: "row" }, label), h("td", null, shown(name, value), share)))));
 }
 
-const WIDTH = 760, HEIGHT = 260, LEFT = 46, TOP = 14, BOTTOM = 26;
+const MAX_WIDTH = 760, HEIGHT = 260, LEFT = 46, TOP = 14, BOTTOM = 26;
 
-/** Bars, each reachable by the arrow keys: `[tick, label, value]`. */
-function chart(name, tone, label, points) {
+/** Bars, each reachable by the arrow keys: `[tick, label, value]`. In a narrow pane the chart is narrower, its text isn't smaller. */
+function chart(name, tone, label, points, pane) {
+  const width = Math.min(MAX_WIDTH, Math.max(280, pane - 40));
   const max = ceiling(Math.max(...points.map(([, , value]) => value), isRate(name) ? 10 : 1), isRate(name));
-  const space = (WIDTH - LEFT) / points.length, height = HEIGHT - TOP - BOTTOM;
+  const space = (width - LEFT) / points.length, height = HEIGHT - TOP - BOTTOM;
   const y = (value) => TOP + height * (1 - value / max);
   const lines = [0, 0.25, 0.5, 0.75, 1].map((part) => max * part).filter((value) => isRate(name) || Number.isInteger(value));
-  const every = Math.ceil(points.length / 10);
+  const every = Math.ceil((7 * points[0][0].length + 6) / space);
   const readout = h("p.soft.readout", { role: "status" }, "Use the arrow keys in the chart to read its bars.");
   const bars = points.map(([, period, value], at) => {
     const text = `${period}: ${shown(name, value)}`;
@@ -140,15 +159,15 @@ function chart(name, tone, label, points) {
     bars.forEach((bar) => bar.setAttribute("tabindex", bar === next ? 0 : -1));
     next.focus();
   };
-  return [s("svg", { class: `chart ${tone}`, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "list", "aria-label": label, onkeydown: move },
-    lines.map((value) => [s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value) }), s("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", "aria-hidden": "true" }, value.toLocaleString() + (isRate(name) ? " %" : ""))]),
+  return [s("svg", { class: `chart ${tone}`, viewBox: `0 0 ${width} ${HEIGHT}`, role: "list", "aria-label": label, onkeydown: move },
+    lines.map((value) => [s("line", { class: "grid", x1: LEFT, x2: width, y1: y(value), y2: y(value) }), s("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", "aria-hidden": "true" }, value.toLocaleString() + (isRate(name) ? " %" : ""))]),
     points.map(([mark], at) => at % every === 0 && s("text", { class: "tick", x: LEFT + (at + 0.5) * space, y: HEIGHT - 6, "text-anchor": "middle", "aria-hidden": "true" }, mark)),
     bars), readout];
 }
 
-/** The end of the scale: a round number that four parts divide well. */
+/** The end of the scale: a round number that four parts divide well. A rate exceeds 100 % if the emails of its events were sent before. */
 function ceiling(value, isPercent) {
-  if (isPercent && value > 50) return 100;
+  if (isPercent && value > 50 && value <= 100) return 100;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 4, 8, 10].map((step) => step * power).find((end) => end >= value);
 }
