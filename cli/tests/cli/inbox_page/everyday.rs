@@ -507,3 +507,20 @@ async fn an_unsent_email_is_listed_with_its_state_and_becomes_a_mail_when_sent()
     );
     page.end().await;
 }
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_received_mail_has_the_results_of_the_checks_of_its_sender() {
+    let page = InboxPage::new().await;
+    let mail = json!({"from": "eve@example.com", "to": "support@acme.test", "subject": "Help", "text": "x"});
+    page.post("/_/received?spf=pass&dkim=processing_failed", &mail);
+    page.look().await;
+    page.click(".tray[data-tray=received]").await;
+    page.click("#list .row").await;
+    page.holds(
+        "[...document.querySelectorAll('.meta .event')].map((one) => `${one.className}: ${one.textContent}`).join()
+         === 'event good: SPF pass,event bad: DKIM processing failed,event calm: DMARC unknown'",
+    )
+    .await;
+    page.end().await;
+}

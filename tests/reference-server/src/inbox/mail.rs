@@ -17,7 +17,7 @@ use crate::lock::lock;
 use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
-use crate::model::received::{Attachment, Received, attachments, content_of, pictures};
+use crate::model::received::{Attachment, Authentication, Received, attachments, content_of, pictures};
 use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::store::mails::StoredMail as _;
@@ -265,6 +265,8 @@ pub(super) struct ReceivedItem<'a> {
     size: usize,
     unread: bool,
     message_id: &'a str,
+    /// The results of the checks of its sender.
+    authentication: Option<Authentication>,
     attachments: Vec<File<'a>>,
 }
 
@@ -283,6 +285,7 @@ impl<'a> ReceivedItem<'a> {
             size: mail.raw.len(),
             unread: mail.is_unread(),
             message_id: &mail.message_id,
+            authentication: mail.authentication,
             attachments: mail.attachments.iter().map(File::of).collect(),
         }
     }

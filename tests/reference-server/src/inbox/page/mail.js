@@ -53,6 +53,7 @@ export async function showMail(tray, id, pane, drop) {
       h("dl.meta", null,
         people("From", [mail.from]), people("To", mail.to), people("Cc", mail.cc), people("Bcc", mail.bcc), people("Reply to", mail.reply_to),
         people("Received for", (mail.received_for ?? []).filter((one) => !mail.to.some((to) => to.includes(one)))),
+        mail.authentication ? row("Checks", ["spf", "dkim", "dmarc"].map((check) => checked(check, mail.authentication[check]))) : null,
         row("Date", h("time", { datetime: mail.created_at }, long(mail.created_at)), !mail.state && h("span.soft", null, ` · ${bytes(mail.size)}`)),
         mail.tags?.length ? row("Tags", mail.tags.map((one) => h("span.tag", null, `${one.name}=${one.value}`))) : null,
         row(tray !== "received" ? "Email" : "ID", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
@@ -113,6 +114,13 @@ function back(tray) {
 
 function row(name, ...value) {
   return h("div", null, h("dt", null, name), h("dd", null, value));
+}
+
+const TONES = { pass: "good", fail: "bad", processing_failed: "bad", gray: "warn" };
+
+/** The result of a check of the sender. */
+function checked(check, result) {
+  return h(`span.event.${TONES[result] ?? "calm"}`, null, `${check.toUpperCase()} ${result.replace("_", " ")}`);
 }
 
 function people(name, list) {
