@@ -72,6 +72,12 @@ fn ids_come_from_the_service_and_are_cached_privately() {
     let segment = service.posthaste().run(&["segments", "create", "Readers"]).ok();
     let (_, ids) = complete(service.posthaste(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
     assert_eq!(ids, [segment.trim()]);
+    let people = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(people.path(), "email\nada@example.com\n").unwrap();
+    let path = people.path().to_str().unwrap();
+    let import = service.posthaste().run(&["contacts", "import", path, "--server"]).ok();
+    let (_, ids) = complete(service.posthaste(), &["contacts", "imports", "get", &import[..4]]);
+    assert_eq!(ids, [import.trim()]);
 }
 
 #[test]

@@ -23,12 +23,13 @@ const TIMEOUT: (&str, Duration) = ("1s", Duration::from_millis(1_500));
 /// Maximum size of the cache file in bytes.
 const MAX_CACHE: u64 = 1024 * 1024;
 
-/// Nouns whose commands take an ID first, with the column that describes it.
+/// Nouns whose commands take an ID first, with the field that describes it.
 const NOUNS: &[(&str, &str)] = &[
     ("api-keys", "name"),
     ("automations", "name"),
     ("broadcasts", "name"),
     ("contacts", "email"),
+    ("contacts imports", "status"),
     ("domains", "name"),
     ("emails", "subject"),
     ("events", "name"),
@@ -80,19 +81,30 @@ fn with_values(root: clap::Command, words: &[String], env: &Env) -> clap::Comman
         ArgValueCandidates::new(move || ids(noun, &words, &env))
     };
     root.mut_subcommands(|noun| {
-        let listed = NOUNS.iter().find(|(name, _)| *name == noun.get_name());
-        noun.mut_subcommands(|verb| {
-            let mut first = true;
-            verb.mut_args(|arg| {
-                let place = arg.is_positional() && std::mem::take(&mut first);
-                let by_id = arg.get_value_names().is_some_and(|names| names[0].contains("ID"));
-                let flag = arg.get_long().and_then(|long| FLAGS.iter().find(|(name, _)| *name == long));
-                match (listed, flag) {
-                    (Some((noun, _)), _) if place && by_id => arg.add(ids(noun)),
-                    (_, Some((_, noun))) => arg.add(ids(noun)),
-                    _ => arg,
-                }
-            })
+        let name = noun.get_name().to_owned();
+        with_ids(noun, &name, &ids)
+    })
+}
+
+/// The commands of a noun, with the IDs that their arguments name. A noun can be below another: `contacts imports`.
+fn with_ids(
+    noun: clap::Command,
+    name: &str,
+    ids: &dyn Fn(&'static str) -> ArgValueCandidates,
+) -> clap::Command {
+    let listed = NOUNS.iter().find(|(known, _)| *known == name);
+    noun.mut_subcommands(|verb| {
+        let mut first = true;
+        let name = format!("{name} {}", verb.get_name());
+        with_ids(verb, &name, ids).mut_args(|arg| {
+            let place = arg.is_positional() && std::mem::take(&mut first);
+            let by_id = arg.get_value_names().is_some_and(|names| names[0].contains("ID"));
+            let flag = arg.get_long().and_then(|long| FLAGS.iter().find(|(name, _)| *name == long));
+            match (listed, flag) {
+                (Some((noun, _)), _) if place && by_id => arg.add(ids(noun)),
+                (_, Some((_, noun))) => arg.add(ids(noun)),
+                _ => arg,
+            }
         })
     })
 }
@@ -128,13 +140,17 @@ fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
     }
     key.update(flags.join("\0"));
     let key = key.finalize().iter().take(16).fold(0_u128, |key, byte| key << 8 | u128::from(*byte));
-    let path =
-        paths::state_dir(env).ok().flatten()?.join("completions").join(format!("{noun}-{key:032x}.json"));
+    let path = paths::state_dir(env)
+        .ok()
+        .flatten()?
+        .join("completions")
+        .join(format!("{}-{key:032x}.json", noun.replace(' ', "-")));
     if let Some(cached) = cached(&path) {
         return Some(cached);
     }
     let mut child = Command::new(std::env::current_exe().ok()?);
-    child.args([noun, "list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
+    child.args(noun.split(' '));
+    child.args(["list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
     child.args(["--timeout", TIMEOUT.0]).args(flags).env_remove(VARIABLE).env_remove("POSTHASTE_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
     // A request that takes longer is left running: it may be saving the tokens of a refreshed login.
