@@ -1,5 +1,6 @@
 //! What the commands share: mutations, lists, waits and confirmations.
 
+pub(crate) mod attachments;
 pub(crate) mod browser;
 pub(crate) mod by_id;
 pub(crate) mod confirm;

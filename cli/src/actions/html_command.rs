@@ -14,7 +14,7 @@ pub(crate) async fn output(command: &str) -> Result<String, String> {
 }
 
 /// Reads the bodies from flags, files and the command.
-pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: StdinReaders) -> Bodies {
+pub(crate) async fn bodies(args: &Args, flags: &mut Flags, stdin: &mut StdinReaders) -> Bodies {
     let mut bodies = args.read_files(flags, stdin);
     let Some(command) = &args.html_command else { return bodies };
     let output = if args.has_html() {

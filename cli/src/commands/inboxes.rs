@@ -9,7 +9,8 @@ mod threads;
 use posthaste::{Call, Client, Problems};
 use serde::de::DeserializeOwned;
 
-use crate::actions::mutation::{self, DryRunFlag};
+use crate::actions::dry_run::Content;
+use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -209,19 +210,31 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// Executes a change and prints the IDs in its response.
 async fn change<T: DeserializeOwned + Send + 'static>(
-    mut flags: Flags,
+    flags: Flags,
     checked: Result<(), Problems>,
     dry_run: &DryRunFlag,
     unknown_outcome: &str,
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
+    change_with_files(flags, checked, dry_run, unknown_outcome, &[], context, make).await
+}
+
+/// The same with the contents of the attachments, for a dry run.
+async fn change_with_files<T: DeserializeOwned + Send + 'static>(
+    mut flags: Flags,
+    checked: Result<(), Problems>,
+    dry_run: &DryRunFlag,
+    unknown_outcome: &str,
+    contents: &[Content],
+    context: &Context,
+    make: impl Fn(&Client) -> Call<T>,
+) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.add_problems(checked);
     flags.finish()?;
-    let Some(response) = mutation::execute(dry_run, unknown_outcome, context, make).await? else {
-        return Ok(());
-    };
+    let mutation = Mutation { dry_run, unknown_outcome, key: None, contents };
+    let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = mutation::document(&response);
     let items = document["data"].as_array().map(Vec::as_slice).unwrap_or_default();
     let ids =

@@ -44,10 +44,10 @@ impl Args {
     }
 
     /// Reads the files. Commands call `html_command::bodies`, which also runs the command.
-    pub(crate) fn read_files(&self, flags: &mut Flags, mut stdin: StdinReaders) -> Bodies {
+    pub(crate) fn read_files(&self, flags: &mut Flags, stdin: &mut StdinReaders) -> Bodies {
         let mut unread = false;
         let mut body = |flag, text: &Option<String>, file_flag, file: &Option<String>| {
-            let read = body(flags, &mut stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));
+            let read = body(flags, stdin, (flag, text.as_deref()), (file_flag, file.as_deref()));
             unread |= read.is_err();
             read.unwrap_or_default()
         };

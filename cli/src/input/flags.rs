@@ -120,6 +120,11 @@ impl Flags {
         self.fields.push((pointer.to_owned(), flag, Some(flag_origin(flag, n, value))));
     }
 
+    /// Declares that this part of a flag's value sets the field at this pointer.
+    pub(crate) fn field_from(&mut self, pointer: String, flag: &'static str, origin: Origin) {
+        self.fields.push((pointer, flag, Some(origin)));
+    }
+
     /// Adds a problem with a flag's value.
     pub(crate) fn wrong(&mut self, code: &'static str, rule: impl Into<String>, flag: &str, value: &str) {
         self.wrong_nth(code, rule, flag, 1, value);

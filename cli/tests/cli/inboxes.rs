@@ -92,6 +92,40 @@ fn a_reply_a_forward_and_a_draft_are_sent() {
 }
 
 #[test]
+fn files_are_attached_to_replies_forwards_and_drafts() {
+    let service = with_inbox();
+    let (thread, email) = received(&service, "Question");
+    let invoice = tempfile::NamedTempFile::with_suffix(".txt").unwrap();
+    std::fs::write(invoice.path(), "Total: 7 €").unwrap();
+    let attach = format!("{};name=Rechnung März.txt", invoice.path().display());
+    let run = |arguments: &[&str]| {
+        let ran = service.posthaste().run_with(&[&["inboxes"], arguments].concat(), "a,b\n");
+        ran.ok().trim().to_owned()
+    };
+    run(&["reply", INBOX, &thread, &email, "--text", "So.", "--attach", &attach, "--attach", "-;name=a.csv"]);
+    run(&["forward", INBOX, &thread, &email, "--to", "boss@acme.test", "--attach", &attach]);
+    let draft =
+        run(&["create-draft", INBOX, "--to", "ada@example.com", "--text", "x", "--attach", "-;name=b.csv"]);
+    let cleared = &["inboxes", "update-draft", INBOX, &draft, "--attach", &attach, "--clear", "attachments"];
+    service.posthaste().run(cleared).fails(2);
+    run(&["update-draft", INBOX, &draft, "--attach", &attach]);
+    run(&["send-draft", INBOX, &draft]);
+    let mails = service.core().mails("sb_test");
+    let files: Vec<Vec<_>> =
+        mails.iter().map(|mail| mail.attachments.iter().map(|one| one.filename.as_str()).collect()).collect();
+    assert_eq!(
+        files,
+        [vec!["Rechnung März.txt"], vec!["Rechnung März.txt"], vec!["Rechnung März.txt", "a.csv"]]
+    );
+    let shown = service
+        .posthaste()
+        .run(&["inboxes", "create-draft", INBOX, "--text", "x", "--attach", &attach, "--dry-run"])
+        .json();
+    let file = &shown["dry_run"]["body"]["attachments"][0];
+    assert_eq!((&file["filename"], &file["content"]["bytes"]), (&json!("Rechnung März.txt"), &json!(12)));
+}
+
+#[test]
 fn invalid_input_sends_nothing() {
     let service = Service::start();
     let many: Vec<_> = std::iter::repeat_n("l1", 11).collect();
@@ -104,6 +138,9 @@ fn invalid_input_sends_nothing() {
         (vec!["reply", INBOX, "t1", "e1"], "--text or --html"),
         (vec!["reply", INBOX, "t1", "e1", "--text", "x", "--cc", "nobody"], "--cc"),
         (vec!["create-draft", INBOX], "--to, --cc, --bcc"),
+        (vec!["forward", INBOX, "t1", "e1", "--to", "a@x.test", "--attach", "none.pdf"], "none.pdf"),
+        (vec!["create-draft", INBOX, "--attach-url", "ftp://x.test/a.pdf;name=a/b"], "--attach-url"),
+        (vec!["reply", INBOX, "t1", "e1", "--text-file", "-", "--attach", "-;name=a.csv"], "only once"),
         (vec!["create-label", INBOX, "Urgent", "--label-color", "red"], "--label-color"),
         (labels, "1 to 10 labels"),
     ] {

@@ -46,6 +46,6 @@ impl Args {
             flags.field(pointer, flag, value.as_deref());
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
-        html_command::bodies(&self.bodies, flags, context.stdin()).await
+        html_command::bodies(&self.bodies, flags, &mut context.stdin()).await
     }
 }

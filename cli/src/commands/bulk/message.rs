@@ -64,7 +64,7 @@ impl MessageArgs {
     pub(super) async fn read(
         self,
         flags: &mut Flags,
-        stdin: StdinReaders,
+        mut stdin: StdinReaders,
         context: &Context,
     ) -> Result<Message, Fail> {
         let Self {
@@ -104,7 +104,7 @@ impl MessageArgs {
             flags.field(pointer, flag, value.as_deref());
             message = value.into_iter().fold(message, set);
         }
-        let bodies = html_command::bodies(&bodies, flags, stdin).await;
+        let bodies = html_command::bodies(&bodies, flags, &mut stdin).await;
         message = bodies.html.into_iter().fold(message, Message::html);
         message = bodies.text.into_iter().fold(message, Message::text);
         let lists: [(&str, &'static str, Vec<String>, Set); 3] = [

@@ -1,6 +1,5 @@
 //! `emails send`: sends one email, from flags, a JSON object, or both.
 
-mod files;
 mod plan;
 mod wait;
 

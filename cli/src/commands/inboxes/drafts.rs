@@ -2,8 +2,9 @@
 
 use posthaste::{Client, InboxDraftPatch, NewInboxDraft};
 
-use super::change;
+use super::change_with_files;
 use super::messages::{self, SendFlags};
+use crate::actions::attachments::InboxArgs;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
@@ -86,6 +87,8 @@ pub(crate) struct Content {
     subject: Option<String>,
     #[command(flatten)]
     bodies: bodies::Args,
+    #[command(flatten)]
+    attachments: InboxArgs,
 }
 
 impl Content {
@@ -123,10 +126,13 @@ pub(crate) struct CreateArgs {
 pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { inbox, content, thread, reply_to_email, send } = args;
     let mut flags = Flags::default();
-    content.declare("--to, --cc, --bcc, --subject, --text or --html", &mut flags);
-    let Content { to, cc, bcc, subject, bodies } = content;
-    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
-    let mut draft = NewInboxDraft::new().to(to).cc(cc).bcc(bcc);
+    content.declare("--to, --cc, --bcc, --subject, --text, --html or --attach", &mut flags);
+    let Content { to, cc, bcc, subject, bodies, attachments } = content;
+    let mut stdin = context.stdin();
+    let bodies = html_command::bodies(&bodies, &mut flags, &mut stdin).await;
+    let (attachments, contents) = attachments.open(&mut flags, &mut stdin).await;
+    let draft = NewInboxDraft::new().to(to).cc(cc).bcc(bcc);
+    let mut draft = attachments.into_iter().fold(draft, NewInboxDraft::attach);
     if let Some(subject) = subject {
         draft = draft.subject(subject);
     }
@@ -140,13 +146,13 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
         draft = draft.reply_to(thread, email);
     }
     let checked = if bodies.unread { Ok(()) } else { draft.check() };
-    messages::send(flags, checked, &send, context, |client| client.inboxes().create_draft(&inbox, &draft))
-        .await
+    let make = |client: &Client| client.inboxes().create_draft(&inbox, &draft);
+    messages::send(flags, checked, &send, &contents, context, make).await
 }
 
 /// Change a draft that wasn't sent
 ///
-/// Fields not set by a flag stay unchanged, except that a body replaces the other one, too.
+/// Fields not set by a flag stay unchanged, except that a body replaces the other one, too, and the attached files replace all others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     posthaste inboxes update-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21 --subject 'New offer' --clear cc")]
@@ -176,8 +182,10 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let UpdateArgs { draft: DraftArg { inbox, draft }, content, clear, dry_run } = args;
     let mut flags = Flags::default();
     content.declare("a field to change", &mut flags);
-    let Content { to, cc, bcc, subject, bodies } = content;
-    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
+    let Content { to, cc, bcc, subject, bodies, attachments } = content;
+    let mut stdin = context.stdin();
+    let bodies = html_command::bodies(&bodies, &mut flags, &mut stdin).await;
+    let (attachments, contents) = attachments.open(&mut flags, &mut stdin).await;
     let given = [
         ("to", !to.is_empty()),
         ("cc", !cc.is_empty()),
@@ -185,9 +193,11 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         ("subject", subject.is_some()),
         ("html", bodies.html.is_some()),
         ("text", bodies.text.is_some()),
+        ("attachments", !attachments.is_empty()),
     ];
     let set: Vec<_> = given.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect();
     let mut patch = clear::apply(InboxDraftPatch::new(), &clear, CLEARS, &set, &mut flags);
+    patch = attachments.into_iter().fold(patch, InboxDraftPatch::attach);
     if !to.is_empty() {
         patch = patch.to(to);
     }
@@ -209,7 +219,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let checked = if bodies.unread { Ok(()) } else { patch.check() };
     let unknown = format!("the draft may have been changed; check: posthaste inboxes draft {inbox} {draft}");
     let make = |client: &Client| client.inboxes().update_draft(&inbox, &draft, &patch);
-    change(flags, checked, &dry_run, &unknown, context, make).await
+    change_with_files(flags, checked, &dry_run, &unknown, &contents, context, make).await
 }
 
 pub(super) async fn delete(args: ChangeDraft, context: &Context) -> Result<(), Fail> {
@@ -234,5 +244,5 @@ pub(crate) struct SendArgs {
 pub(super) async fn send(args: SendArgs, context: &Context) -> Result<(), Fail> {
     let SendArgs { draft: DraftArg { inbox, draft }, send } = args;
     let make = |client: &Client| client.inboxes().send_draft(&inbox, &draft);
-    messages::send(Flags::default(), Ok(()), &send, context, make).await
+    messages::send(Flags::default(), Ok(()), &send, &[], context, make).await
 }

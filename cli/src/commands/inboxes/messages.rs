@@ -4,6 +4,8 @@ use posthaste::{Call, Client, IdempotencyKey, InboxForward, InboxReply, Problems
 use serde::de::DeserializeOwned;
 
 use super::{EmailArg, ThreadArg};
+use crate::actions::attachments::InboxArgs;
+use crate::actions::dry_run::Content;
 use crate::actions::html_command;
 use crate::actions::mutation::{self, DryRunFlag, Mutation};
 use crate::context::Context;
@@ -22,11 +24,12 @@ pub(crate) struct SendFlags {
     dry_run: DryRunFlag,
 }
 
-/// Executes a request with an idempotency key and prints the ID in its response.
+/// Executes a request with an idempotency key and prints the ID in its response. `contents` are those of its attachments.
 pub(super) async fn send<T: DeserializeOwned + Send + 'static>(
     mut flags: Flags,
     checked: Result<(), Problems>,
     send: &SendFlags,
+    contents: &[Content],
     context: &Context,
     make: impl Fn(&Client) -> Call<T>,
 ) -> Result<(), Fail> {
@@ -44,7 +47,7 @@ pub(super) async fn send<T: DeserializeOwned + Send + 'static>(
     let unknown_outcome = format!(
         "the request may have been executed; retry with `--idempotency-key {key}`, which can't execute it twice"
     );
-    let mutation = Mutation { dry_run, unknown_outcome: &unknown_outcome, key: Some(&key), contents: &[] };
+    let mutation = Mutation { dry_run, unknown_outcome: &unknown_outcome, key: Some(&key), contents };
     let make = |client: &Client| make(client).idempotency_key(key.as_str());
     let Some((_, response)) = mutation.execute(context, make).await? else { return Ok(()) };
     let document = mutation::document(&response);
@@ -58,7 +61,7 @@ pub(super) async fn send<T: DeserializeOwned + Send + 'static>(
 #[command(after_help = "Examples:\n  \
     posthaste inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text 'On its way.'\n  \
     posthaste inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    \
-    --html-file answer.html --reply-all")]
+    --html-file answer.html --attach invoice.pdf --reply-all")]
 pub(crate) struct ReplyArgs {
     #[command(flatten)]
     email: EmailArg,
@@ -77,6 +80,8 @@ pub(crate) struct ReplyArgs {
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
     #[command(flatten)]
+    attachments: InboxArgs,
+    #[command(flatten)]
     send: SendFlags,
 }
 
@@ -88,15 +93,18 @@ pub(super) async fn reply(args: ReplyArgs, context: &Context) -> Result<(), Fail
         cc,
         bcc,
         subject,
+        attachments,
         send: flags_of_send,
     } = args;
     let mut flags = Flags::default();
-    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
+    let mut stdin = context.stdin();
+    let bodies = html_command::bodies(&bodies, &mut flags, &mut stdin).await;
+    let (attachments, contents) = attachments.open(&mut flags, &mut stdin).await;
     flags.field("", "--text or --html", None);
     flags.list("/cc", "--cc", &cc);
     flags.list("/bcc", "--bcc", &bcc);
     flags.field("/subject", "--subject", subject.as_deref());
-    let mut reply = InboxReply::new().cc(cc).bcc(bcc);
+    let mut reply = attachments.into_iter().fold(InboxReply::new().cc(cc).bcc(bcc), InboxReply::attach);
     if let Some(html) = bodies.html {
         reply = reply.html(html);
     }
@@ -112,7 +120,7 @@ pub(super) async fn reply(args: ReplyArgs, context: &Context) -> Result<(), Fail
     let checked = if bodies.unread { Ok(()) } else { reply.check() };
     let make =
         |client: &Client| -> Call<SentInboxEmail> { client.inboxes().reply(&inbox, &thread, &email, &reply) };
-    send(flags, checked, &flags_of_send, context, make).await
+    send(flags, checked, &flags_of_send, &contents, context, make).await
 }
 
 /// Forward an email of a thread with its attachments and print the ID of the new email
@@ -138,6 +146,8 @@ pub(crate) struct ForwardArgs {
     #[command(flatten)]
     bodies: bodies::Args,
     #[command(flatten)]
+    attachments: InboxArgs,
+    #[command(flatten)]
     send: SendFlags,
 }
 
@@ -149,15 +159,19 @@ pub(super) async fn forward(args: ForwardArgs, context: &Context) -> Result<(), 
         bcc,
         subject,
         bodies,
+        attachments,
         send: flags_of_send,
     } = args;
     let mut flags = Flags::default();
-    let bodies = html_command::bodies(&bodies, &mut flags, context.stdin()).await;
+    let mut stdin = context.stdin();
+    let bodies = html_command::bodies(&bodies, &mut flags, &mut stdin).await;
+    let (attachments, contents) = attachments.open(&mut flags, &mut stdin).await;
     flags.list("/to", "--to", &to);
     flags.list("/cc", "--cc", &cc);
     flags.list("/bcc", "--bcc", &bcc);
     flags.field("/subject", "--subject", subject.as_deref());
-    let mut forward = InboxForward::new(to).cc(cc).bcc(bcc);
+    let forward = InboxForward::new(to).cc(cc).bcc(bcc);
+    let mut forward = attachments.into_iter().fold(forward, InboxForward::attach);
     if let Some(html) = bodies.html {
         forward = forward.html(html);
     }
@@ -168,5 +182,5 @@ pub(super) async fn forward(args: ForwardArgs, context: &Context) -> Result<(), 
         forward = forward.subject(subject);
     }
     let make = |client: &Client| client.inboxes().forward(&inbox, &thread, &email, &forward);
-    send(flags, forward.check(), &flags_of_send, context, make).await
+    send(flags, forward.check(), &flags_of_send, &contents, context, make).await
 }

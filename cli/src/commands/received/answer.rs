@@ -67,7 +67,7 @@ impl Plan {
         {
             flags.list(pointer, flag, list);
         }
-        let bodies = html_command::bodies(&bodies, flags, context.stdin()).await;
+        let bodies = html_command::bodies(&bodies, flags, &mut context.stdin()).await;
         // The received email provides the rest; placeholders stand for it.
         let to = to.map_or_else(|| vec!["ada@example.com".to_owned()], <[String]>::to_vec);
         let email =

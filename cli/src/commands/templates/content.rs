@@ -50,7 +50,7 @@ impl Args {
         }
         flags.list("/reply_to", "--reply-to", &self.reply_to);
         flags.list("/variables", "--variable", &self.variable);
-        html_command::bodies(&self.bodies, flags, context.stdin()).await
+        html_command::bodies(&self.bodies, flags, &mut context.stdin()).await
     }
 
     /// Reads the variables; reports invalid ones.

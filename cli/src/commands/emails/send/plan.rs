@@ -3,8 +3,8 @@
 use posthaste::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
-use super::{Args, Message, Plan, files, wait::DELIVERED};
-use crate::actions::{html_command, wait};
+use super::{Args, Message, Plan, wait::DELIVERED};
+use crate::actions::{attachments, html_command, wait};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Missing};
 use crate::input::flags::DryRun;
@@ -139,10 +139,21 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     });
 
     let (mut email, shape_errors) = Email::read(&builder.value());
-    let mut contents = files::contents_of(builder.fields());
-    let files =
-        files::attachments(&mut builder, &mut stdin, &attach, &attach_url, email.fields().attachments.len())
-            .await;
+    let mut contents = attachments::contents_of(builder.fields());
+    let first = email.fields().attachments.len();
+    let mut files = Vec::new();
+    for file in attachments::open(&mut stdin, &attach, &attach_url).await {
+        match file {
+            Ok(file) => {
+                for (field, origin) in &file.origins {
+                    let pointer = format!("/attachments/{}{field}", first + files.len());
+                    builder.set_origin(pointer, origin.clone());
+                }
+                files.push(file);
+            }
+            Err(found) => builder.push(found),
+        }
+    }
     let raw = no_validate && shape_errors.is_err();
     if raw {
         for file in &files {

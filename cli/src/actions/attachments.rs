@@ -1,0 +1,175 @@
+//! `--attach` and `--attach-url`: opens attachments; they are read only while sending.
+
+use posthaste::Attachment;
+use serde_json::{Value, json};
+
+use super::dry_run::Content;
+use crate::diagnostics::{Diagnostic, Fail, Origin, Problem};
+use crate::input::attach::{AttachSpec, Parameter};
+use crate::input::body_builder::flag_span;
+use crate::input::flags::Flags;
+use crate::input::source::{Source, StdinReaders};
+
+/// Larger files can't be sent with any email; standard input isn't read beyond this.
+const ATTACHMENT_LIMIT: u64 = 32 * 1024 * 1024;
+
+/// The attachments of an email from an inbox
+#[derive(Debug, Default, clap::Args)]
+#[group(skip)]
+pub(crate) struct InboxArgs {
+    /// File to attach, with optional `;name= ;type= ;cid=`; repeatable
+    ///
+    /// `--attach 'logo.png;cid=logo'` embeds the file in the HTML as `<img src="cid:logo">`. `--attach '-;name=report.csv'` attaches standard
+    /// input. Files are streamed while sending; at most 10 with 25 MB in all.
+    #[arg(long, value_name = "PATH", allow_hyphen_values = true)]
+    attach: Vec<String>,
+    /// URL of a file for the service to fetch and attach; repeatable
+    #[arg(long, value_name = "URL", hide_short_help = true)]
+    attach_url: Vec<String>,
+}
+
+impl InboxArgs {
+    /// Opens the attachments. Returns them, and their contents for a dry run.
+    pub(crate) async fn open(
+        &self,
+        flags: &mut Flags,
+        stdin: &mut StdinReaders,
+    ) -> (Vec<Attachment>, Vec<Content>) {
+        let (mut attachments, mut contents) = (Vec::new(), Vec::new());
+        flags.field("/attachments", "--attach", None);
+        for file in open(stdin, &self.attach, &self.attach_url).await {
+            match file {
+                Ok(File { attachment, content, flag, origins, .. }) => {
+                    for (field, origin) in origins {
+                        flags.field_from(format!("/attachments/{}{field}", attachments.len()), flag, origin);
+                    }
+                    attachments.push(attachment);
+                    contents.extend(content);
+                }
+                Err(found) => flags.push(found),
+            }
+        }
+        (attachments, contents)
+    }
+}
+
+/// Describes the attachments in the document for a dry run.
+pub(crate) fn contents_of(fields: &serde_json::Map<String, Value>) -> Vec<Content> {
+    let items = fields.get("attachments").and_then(Value::as_array);
+    let contents = items.into_iter().flatten().filter_map(|item| item.get("content")?.as_str());
+    contents.map(|text| Content::Base64(text.to_owned())).collect()
+}
+
+/// One file, as named by the flag.
+pub(crate) struct File {
+    pub(crate) attachment: Attachment,
+    pub(crate) content: Option<Content>,
+    flag: &'static str,
+    /// The origins of the attachment and its fields, by their pointers in it.
+    pub(crate) origins: Vec<(&'static str, Origin)>,
+    url: Option<String>,
+    content_type: Option<String>,
+    content_id: Option<String>,
+}
+
+impl File {
+    /// The attachment as a JSON item, with its content in memory.
+    pub(crate) fn wire(&self) -> Result<Value, Fail> {
+        let mut item = json!({});
+        let fields = [
+            ("filename", self.attachment.file_name().map(str::to_owned)),
+            ("content_type", self.content_type.clone()),
+            ("content_id", self.content_id.clone()),
+            ("path", self.url.clone()),
+            ("content", self.content.as_ref().map(Content::to_base64).transpose()?),
+        ];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                item[name] = value.into();
+            }
+        }
+        Ok(item)
+    }
+}
+
+/// Opens the files and URLs of `--attach` and `--attach-url`.
+pub(crate) async fn open(
+    stdin: &mut StdinReaders,
+    files: &[String],
+    urls: &[String],
+) -> Vec<Result<File, Diagnostic>> {
+    let mut opened = Vec::new();
+    for (i, text) in files.iter().enumerate() {
+        opened.push(one(stdin, "--attach", i + 1, text).await);
+    }
+    for (i, text) in urls.iter().enumerate() {
+        opened.push(one(stdin, "--attach-url", i + 1, text).await);
+    }
+    opened
+}
+
+async fn one(stdin: &mut StdinReaders, flag: &'static str, n: usize, text: &str) -> Result<File, Diagnostic> {
+    let spec = AttachSpec::read(text);
+    let target = flag_span(flag, n, text, 0..spec.target.len());
+    let (mut attachment, content, url) = if flag == "--attach-url" {
+        (Attachment::from_url(spec.target), None, Some(spec.target.to_owned()))
+    } else {
+        match open_file(stdin, &spec).await {
+            Ok((attachment, content)) => (attachment, Some(content), None),
+            Err(OpenError::Rule(code, rule, hint)) => {
+                return Err(Diagnostic { problem: Problem::new("", code, rule), origin: Some(target), hint });
+            }
+            Err(OpenError::Diagnostic(found)) => return Err(*found),
+        }
+    };
+    let mut origins = vec![("", target)];
+    let mut part = |field: &'static str, part: &Option<Parameter<'_>>| {
+        let part = part.as_ref()?;
+        origins.push((field, flag_span(flag, n, text, part.at.clone())));
+        Some(part.value.to_owned())
+    };
+    let filename = part("/filename", &spec.name);
+    let content_type = part("/content_type", &spec.content_type);
+    let content_id = part("/content_id", &spec.content_id);
+    attachment = filename.into_iter().fold(attachment, Attachment::filename);
+    attachment = content_type.clone().into_iter().fold(attachment, Attachment::content_type);
+    attachment = content_id.clone().into_iter().fold(attachment, Attachment::content_id);
+    Ok(File { attachment, content, flag, origins, url, content_type, content_id })
+}
+
+enum OpenError {
+    Rule(&'static str, String, Option<String>),
+    Diagnostic(Box<Diagnostic>),
+}
+
+async fn open_file(
+    stdin: &mut StdinReaders,
+    spec: &AttachSpec<'_>,
+) -> Result<(Attachment, Content), OpenError> {
+    if spec.target.starts_with("--") {
+        let rule = "--attach needs a file path, but this looks like a flag".to_owned();
+        return Err(OpenError::Rule("type", rule, Some(format!("--attach ./{}", spec.target))));
+    }
+    match stdin.claim("--attach", spec.target).map_err(OpenError::Diagnostic)? {
+        Source::Stdin => {
+            let Some(name) = &spec.name else {
+                let rule = "an attachment from standard input needs a file name".to_owned();
+                return Err(OpenError::Rule("type", rule, Some("--attach '-;name=report.csv'".to_owned())));
+            };
+            let bytes = Source::Stdin.bytes(ATTACHMENT_LIMIT);
+            let bytes =
+                bytes.map_err(|rule| OpenError::Rule("size", format!("standard input: {rule}"), None))?;
+            Ok((Attachment::from_bytes(name.value, bytes.clone()), Content::Bytes(bytes)))
+        }
+        Source::File(path) => match Attachment::from_file(&path).await {
+            Ok(attachment) => Ok((attachment, Content::File(path))),
+            Err(posthaste::Error::File(error)) => {
+                let rule = format!("couldn't attach the file: {}", error.source);
+                let hint =
+                    spec.target.contains(';').then(|| "the parameters are ;name= ;type= ;cid=".to_owned());
+                Err(OpenError::Rule("file", rule, hint))
+            }
+            Err(error) => Err(OpenError::Rule("file", error.to_string(), None)),
+        },
+    }
+}
