@@ -84,7 +84,8 @@ pub(crate) struct ServerArgs {
     /// Serve the operations that are in beta: inboxes
     #[arg(long)]
     beta: bool,
-    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's
+    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's, and requests to load
+    /// the remote images of an email
     #[arg(long, hide_short_help = true)]
     no_fetch: bool,
     /// Number of emails to retain; the oldest are evicted first
@@ -97,8 +98,8 @@ pub(crate) struct ServerArgs {
     keep_for: Option<Duration>,
     /// Maximum memory for retained data: 512MiB, 2GB, or a number of bytes from 16MiB
     ///
-    /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments 2/16;
-    /// requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted first; records beyond their
+    /// Emails get 4/16 of it; contacts, templates and other records 4/16; webhook events 2/16; emails waiting for hosted attachments, loaded
+    /// remote images, requests, the log, idempotency keys and logins 1/16 each. The oldest emails, events and log entries are evicted first; records beyond their
     /// share are rejected. A request body may have 1/8 of it. The program itself, its connections and requests in flight need additional memory.
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = max_memory)]
     max_memory: usize,
@@ -155,6 +156,7 @@ impl ServerArgs {
             strict_domains: self.strict_domains,
             beta: self.beta,
             fetch_attachments: !self.no_fetch,
+            load_images: !self.no_fetch,
             keep_mails: self.keep,
             keep_for: self.keep_for,
             max_memory: self.max_memory,

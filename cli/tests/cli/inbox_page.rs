@@ -6,6 +6,7 @@ mod handling;
 mod hostile;
 mod metrics;
 mod password;
+mod preview;
 mod screenshots;
 
 use std::time::Instant;

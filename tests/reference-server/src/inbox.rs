@@ -12,7 +12,8 @@
 //! | `view` | the viewer's account, and lists without a file of their own |
 //! | `account` | account IDs and labels, in place of keys |
 //! | `live` | server-sent events |
-//! | `mail`, `mail/sanitized` | the details of an email; its HTML as an isolated document |
+//! | `mail`, `mail/…` | the details of an email; its HTML as an isolated document, and the remote images in it |
+//! | `images` | loading the remote images of an email on request |
 //! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
@@ -27,6 +28,7 @@ mod clock;
 mod export;
 mod faults;
 mod filter;
+pub(crate) mod images;
 pub(crate) mod live;
 mod mail;
 mod messages;

@@ -1,5 +1,6 @@
 //! The settings of a service: limits, strictness and clock.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::Method;
@@ -46,8 +47,8 @@ pub struct Settings {
     /// Rejects senders whose domain the tenant hasn't verified. If false, any domain may send.
     pub strict_domains: bool,
     /// The maximum memory of the service's state, in bytes. Each kind has its share: emails, sent and received, 4/16; records of tables
-    /// (contacts, templates, …) 4/16; webhook events 2/16; emails that wait for their hosted attachments 2/16; and 1/16 each for recorded
-    /// requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
+    /// (contacts, templates, …) 4/16; webhook events 2/16; and 1/16 each for emails that wait for their hosted attachments, loaded remote
+    /// images, recorded requests, the log, idempotency keys and OAuth state. A request body may use 1/8 of the total. Emails, events, requests and the log
     /// evict their oldest entries; new records are rejected with 403 when their share is used up. The program itself, its connections and
     /// requests in flight come on top.
     pub max_memory: usize,
@@ -81,6 +82,13 @@ pub struct Settings {
     pub max_connections: usize,
     /// Fetches attachments given by `path` from any address, including this machine's. If false, they are rejected.
     pub fetch_attachments: bool,
+    /// Loads the remote images of an email when a user requests it, from public addresses. If false, such requests are rejected.
+    pub load_images: bool,
+    /// The timeout of one remote image. All images of an email may take three times as long.
+    pub image_timeout: Duration,
+    /// Servers besides those at public addresses from which remote images may be loaded, by exact IP address and port: for tests, which
+    /// serve images on this machine. The program has no flag for it.
+    pub image_servers: Vec<SocketAddr>,
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
     /// consent page ask for it. SMTP requires `AUTH`. `None`: every key is accepted.
@@ -121,6 +129,9 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(30),
             max_connections: 1_000,
             fetch_attachments: true,
+            load_images: true,
+            image_timeout: Duration::from_secs(10),
+            image_servers: Vec::new(),
             password: None,
             allowed_hosts: Vec::new(),
             public_url: None,
@@ -168,7 +179,12 @@ impl Settings {
 
     /// The memory limit of emails that wait for their hosted attachments.
     pub(crate) fn fetch_bytes(&self) -> usize {
-        2 * self.share()
+        self.share()
+    }
+
+    /// The memory limit of loaded remote images.
+    pub(crate) fn image_bytes(&self) -> usize {
+        self.share()
     }
 
     /// The memory limit of webhook events.

@@ -6,6 +6,7 @@ pub mod faults;
 pub(crate) mod fetches;
 pub(crate) mod http_clients;
 pub(crate) mod idempotency;
+pub(crate) mod images;
 pub(crate) mod inboxes;
 pub(crate) mod job;
 pub(crate) mod keys;
@@ -33,6 +34,7 @@ use self::event_bus::{BusEventKind, EventBus};
 use self::faults::Faults;
 use self::fetches::FetchQueue;
 use self::http_clients::HttpClients;
+use self::images::ImageStore;
 use self::job::Job;
 use self::links::Links;
 use self::oauth::OAuthStore;
@@ -61,6 +63,7 @@ pub(crate) struct State {
     pub(crate) tenants: Tenants,
     pub(crate) oauth: OAuthStore,
     pub(crate) fetches: FetchQueue,
+    pub(crate) images: ImageStore,
     pub(crate) outbox: Outbox,
     pub(crate) http_clients: HttpClients,
     pub(crate) event_bus: EventBus,
@@ -93,6 +96,7 @@ impl State {
             links,
             oauth,
             fetches: FetchQueue::new(settings.fetch_bytes()),
+            images: ImageStore::new(settings.image_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             event_bus: EventBus::new(),
@@ -146,6 +150,7 @@ impl State {
     pub(crate) fn reset(&self) {
         self.scheduler.clear();
         self.fetches.clear();
+        self.images.clear();
         self.outbox.clear();
         lock(&self.for_listeners).clear();
         self.faults.clear();

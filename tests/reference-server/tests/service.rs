@@ -79,6 +79,8 @@ mod password;
 mod persistence;
 #[path = "service/received.rs"]
 mod received;
+#[path = "service/remote_images.rs"]
+mod remote_images;
 #[path = "service/request_guards.rs"]
 mod request_guards;
 #[path = "service/retention.rs"]

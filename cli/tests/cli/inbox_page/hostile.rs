@@ -40,7 +40,7 @@ impl Canary {
 }
 
 /// Each tries something different. `CANARY` stands for an address that counts visits.
-const ATTACKS: &[&str] = &[
+pub(super) const ATTACKS: &[&str] = &[
     "<script>document.title = 'owned'; top.document.title = 'owned'; fetch('CANARY/script')</script><script src=CANARY/src></script>",
     "<img src=x onerror=\"top.document.title='owned';fetch('CANARY/onerror')\"><body onload=\"top.document.title='owned'\"><svg onload=\"top.document.title='owned'\">",
     "<img src=CANARY/img><img srcset='CANARY/srcset 1x'><picture><source srcset=CANARY/source><img></picture><input type=image src=CANARY/input><video poster=CANARY/poster src=CANARY/video></video><audio src=CANARY/audio autoplay></audio>",

@@ -1,24 +1,28 @@
-//! The screenshots of the inbox in the documentation. Regenerate them with
+//! The screenshots of the inbox in the documentation, and others to look at. Regenerate them with
 //! `cargo test -p posthaste-cli --test cli -- --ignored inbox_page::screenshots`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use posthaste_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
-use super::InboxPage;
+use super::preview::ImageServer;
+use super::{InboxPage, KEY};
 
 /// Mails of a typical shop.
 const MAILS: &str = include_str!("mails.json");
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "writes tests/reference-server/docs/inbox-*.png"]
-async fn the_screenshots_in_the_documentation_are_regenerated() {
+/// A mail with a layout for phones, dark styles and a remote image, which stands for `IMAGE`.
+const RESPONSIVE: &str = include_str!("responsive.html");
+
+/// A page with these mails.
+async fn shop(server: &ImageServer) -> InboxPage {
     let morning = "2026-03-02T09:14:00Z".parse().unwrap();
     let page = InboxPage::with(Settings {
         clock: ClockStart::Running(morning),
         seed: Some(7),
+        image_servers: vec![server.address],
         ..Settings::default()
     })
     .await;
@@ -28,29 +32,86 @@ async fn the_screenshots_in_the_documentation_are_regenerated() {
         page.send(&mail["email"]);
     }
     page.server.service().clock().advance(Duration::from_secs(100));
-    for (name, dark, width, height, phone) in [
-        ("light", false, 1280, 800, false),
-        ("dark", true, 1280, 800, false),
-        ("phone", false, 390, 800, true),
-    ] {
-        let scheme = if dark { "dark" } else { "light" };
+    page
+}
+
+impl InboxPage {
+    /// Opens the page in a window of this size.
+    async fn look_at_size(&self, scheme: &str, width: u32, height: u32, phone: bool) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone});
-        page.command("Emulation.setDeviceMetricsOverride", metrics).await;
+        self.command("Emulation.setDeviceMetricsOverride", metrics).await;
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]});
-        page.command("Emulation.setEmulatedMedia", media).await;
-        page.command("Emulation.setScrollbarsHidden", json!({"hidden": true})).await;
-        page.look().await;
+        self.command("Emulation.setEmulatedMedia", media).await;
+        self.command("Emulation.setScrollbarsHidden", json!({"hidden": true})).await;
+        self.look().await;
+    }
+
+    async fn save(&self, folder: &Path, name: &str) {
+        // Until everything is drawn.
+        sleep(Duration::from_millis(800)).await;
+        std::fs::create_dir_all(folder).unwrap();
+        let picture = self.driver().screenshot_as_png().await.unwrap();
+        assert!(picture.len() < 250_000, "{name} has {} bytes", picture.len());
+        std::fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "writes tests/reference-server/docs/inbox-*.png"]
+async fn the_screenshots_in_the_documentation_are_regenerated() {
+    let page = shop(&ImageServer::start().await).await;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
+    for (name, scheme, width, phone) in
+        [("light", "light", 1280, false), ("dark", "dark", 1280, false), ("phone", "light", 390, true)]
+    {
+        page.look_at_size(scheme, width, 800, phone).await;
         if !phone {
             page.click(".row").await;
             page.find(".stage iframe").await;
         }
-        // Until everything is drawn.
-        sleep(Duration::from_millis(800)).await;
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
-        std::fs::create_dir_all(&folder).unwrap();
-        let picture = page.driver().screenshot_as_png().await.unwrap();
-        assert!(picture.len() < 250_000, "{name} has {} bytes", picture.len());
-        std::fs::write(folder.join(format!("inbox-{name}.png")), picture).unwrap();
+        page.save(&folder, &format!("inbox-{name}")).await;
+    }
+    page.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "writes target/tmp/inbox/*.png, to look at"]
+async fn every_view_is_drawn_in_light_in_dark_and_on_a_phone() {
+    let server = ImageServer::start().await;
+    let page = shop(&server).await;
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inbox");
+    let html = RESPONSIVE.replace("IMAGE", &server.url("/picture.png"));
+    let mail = page.send(&json!({"from": "Acme <hello@acme.test>", "to": "Ada <ada@example.com>", "subject": "Spring collection", "html": html}));
+    for (name, scheme, width, phone) in
+        [("light", "light", 1280, false), ("dark", "dark", 1280, false), ("phone", "light", 390, true)]
+    {
+        for view in ["sent", "unsent", "received", "templates", "requests", "metrics"] {
+            page.look_at_size(scheme, width, 900, phone).await;
+            page.eval(&format!("(location.hash = '#/{view}', true)")).await;
+            page.save(&folder, &format!("{name}-{view}")).await;
+        }
+        let tabs = page.server.service().mails(KEY);
+        let id = &tabs.iter().find(|found| found.email_id == mail).unwrap().id;
+        page.eval(&format!("(location.hash = '#/sent/{id}', true)")).await;
+        page.find(".tab").await;
+        let tabs = page.eval("[...document.querySelectorAll('.tab')].map((tab) => tab.dataset.tab)").await;
+        for tab in tabs.as_array().unwrap().iter().filter_map(Value::as_str) {
+            page.click(&format!(".tab[data-tab={tab}]")).await;
+            page.save(&folder, &format!("{name}-tab-{tab}")).await;
+        }
+    }
+    // One mail in three widths and three modes.
+    page.look_at_size("light", 1280, 1100, false).await;
+    page.click(".row").await;
+    page.click(".tab[data-tab=html]").await;
+    page.click("[data-act=images]").await;
+    page.holds("document.querySelector('.remote')?.textContent.includes('1 of 1 remote image loaded')").await;
+    for width in ["320", "600", "1024"] {
+        for colors in ["light", "dark", "inverted"] {
+            page.click(&format!("[data-width='{width}']")).await;
+            page.click(&format!("[data-colors={colors}]")).await;
+            page.save(&folder, &format!("mail-{width}-{colors}")).await;
+        }
     }
     page.end().await;
 }

@@ -1,6 +1,8 @@
 //! The details of one email, captured or received: its source, bodies and files.
 
+pub(super) mod remote_images;
 pub(super) mod sanitized;
+mod tags;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +11,10 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
+use url::form_urlencoded;
 use uuid::Uuid;
 
+use self::sanitized::Colors;
 use crate::content::inline_images::Pictures;
 use crate::inbox::{messages, unsent};
 use crate::lock::lock;
@@ -18,6 +22,7 @@ use crate::mime;
 use crate::model::email::Email;
 use crate::model::mail::Mail;
 use crate::model::received::{Attachment, Authentication, Received, attachments, content_of, pictures};
+use crate::state::State;
 use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
 use crate::store::mails::StoredMail as _;
@@ -74,6 +79,15 @@ impl MailView {
         }
     }
 
+    /// Its own ID, by which its remote images are kept.
+    pub(super) fn view_id(&self) -> Uuid {
+        match self {
+            Self::Sent(mail) => mail.id,
+            Self::Unsent(email) => email.id,
+            Self::Received(mail) => mail.id,
+        }
+    }
+
     fn source(&self) -> Result<Bytes, Problem> {
         match self {
             Self::Sent(mail) => Ok(mail.mime()),
@@ -105,9 +119,27 @@ impl MailView {
     }
 
     /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
-    pub(super) fn html_page(&self, canceled: &Cancellation) -> Answer {
-        let html = self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))?;
-        let page = sanitized::document(&html, || self.pictures(), canceled);
+    pub(super) fn html_document(&self, canceled: &Cancellation) -> Answer {
+        self.document(&self.html_body()?, Colors::Own, canceled)
+    }
+
+    /// The same for the page. `?images=loaded` embeds the remote images that were loaded, and `?colors=inverted` inverts the colors.
+    pub(super) fn html_page(&self, state: &State, query: Option<&str>, canceled: &Cancellation) -> Answer {
+        let html = self.html_body()?;
+        let loaded = state.images.get(self.view_id(), state.clock.now());
+        let html = match loaded.filter(|_| parameter(query, "images").as_deref() == Some("loaded")) {
+            Some(loaded) => Cow::Owned(remote_images::embed(&html, &loaded).into_owned()),
+            None => html,
+        };
+        self.document(&html, Colors::of(query), canceled)
+    }
+
+    fn html_body(&self) -> Result<Cow<'_, str>, Problem> {
+        self.html().ok_or_else(|| Problem::not_found("The mail has no HTML body."))
+    }
+
+    fn document(&self, html: &str, colors: Colors, canceled: &Cancellation) -> Answer {
+        let page = sanitized::document(html, colors, || self.pictures(), canceled);
         page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
     }
 
@@ -130,14 +162,21 @@ impl MailView {
         Ok(download_response(self.source()?, "message/rfc822", &format!("{}.eml", self.id())))
     }
 
-    /// One of its files, as a download.
-    pub(super) fn file(&self, place: &str) -> Answer {
+    /// One of its files, as a download, or with `?as=pdf` to be shown as a PDF document.
+    pub(super) fn file(&self, place: &str, query: Option<&str>) -> Answer {
         let source = self.source()?;
         let files = attachments(&source).map_err(|reason| Problem::validation(reason.not_shown()))?;
         let file = place.parse::<usize>().ok().and_then(|place| files.get(place));
         let file = file.ok_or_else(|| Problem::not_found("Attachment not found."))?;
         let bytes = content_of(&source, file).map_err(|reason| Problem::validation(reason.not_shown()))?;
-        Ok(download_response(bytes, &file.content_type, &file.filename))
+        if parameter(query, "as").as_deref() != Some("pdf") {
+            return Ok(download_response(bytes, &file.content_type, &file.filename));
+        }
+        // As the type can't be sniffed, a browser passes it to its PDF viewer and nothing else.
+        if !bytes.starts_with(b"%PDF-") {
+            return Err(Problem::validation("The content of the file isn't PDF."));
+        }
+        Ok(inert(bytes, HeaderValue::from_static("application/pdf")))
     }
 
     /// All details except the bodies.
@@ -168,6 +207,12 @@ impl MailView {
             },
         )
     }
+}
+
+/// The value of a query parameter.
+fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    all.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
 }
 
 /// The content is untrusted, so a browser must save it instead of showing it.

@@ -48,6 +48,7 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "metrics.css" STYLE,
     "metrics.js" SCRIPT,
     "notify.js" SCRIPT,
+    "preview.js" SCRIPT,
     "requests.js" SCRIPT,
     "selection.js" SCRIPT,
     "templates.js" SCRIPT,

@@ -8,8 +8,8 @@ use self::Flag::{AnyContentType, Link, MovesClock, Public};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail;
 use crate::inbox::{
-    clock, export, faults, live, messages, mutations, name_of, page, ready, received, requests, reset,
-    shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
+    clock, export, faults, images, live, messages, mutations, name_of, page, ready, received, requests,
+    reset, shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
 };
 use crate::oauth::consent;
 use crate::resources::emails::attachments as sent_attachments;
@@ -103,10 +103,12 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/files/{token}", Open(|call| received::download(sent_attachments::open(call.state, call.segment(1))))).with(&[Link]),
     // Details of both
     route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
-    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(&call.canceled()))),
+    route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(call.state, call.query(), &call.canceled()))),
+    route(GET, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::show(call.state, mail))),
+    route(POST, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::load(call.state, mail))),
     route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
-    route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3)))),
+    route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3), call.query()))),
     route(GET, "/_/messages|received/{id}/timeline", Viewer(|call, tenant| timeline::answer(tenant, call.folder(), call.segment(1)))),
     // Metrics, recorded requests, and templates
     route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.state.clock.now()))),

@@ -59,12 +59,12 @@ pub(super) fn page(state: &State, token: &str) -> Answer {
 
 /// The HTML body, as an isolated document.
 pub(super) fn html(state: &State, token: &str, canceled: &Cancellation) -> Answer {
-    open(state, token)?.html_page(canceled)
+    open(state, token)?.html_document(canceled)
 }
 
 /// A file, by its index in the message.
 pub(super) fn file(state: &State, token: &str, index: &str) -> Answer {
-    open(state, token)?.file(index)
+    open(state, token)?.file(index, None)
 }
 
 fn open(state: &State, token: &str) -> Result<MailView, Problem> {

@@ -14,7 +14,7 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use crate::content::inline_images::Pictures;
-use crate::inbox::mail::sanitized;
+use crate::inbox::mail::sanitized::{self, Colors};
 use crate::model::template::Template;
 use crate::model::template::version::{Rendered, Version};
 use crate::model::value::{PropertyValue, ValueType};
@@ -54,7 +54,12 @@ pub(super) fn preview(tenant: &Tenant, id: &str, query: Option<&str>) -> Answer 
 pub(super) fn html(tenant: &Tenant, id: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
     let (version, input) = asked(tenant, id, query)?;
     let rendered = input.render(tenant, &version)?;
-    let page = sanitized::document(&rendered.bodies.html().unwrap_or_default(), Pictures::new, canceled);
+    let page = sanitized::document(
+        &rendered.bodies.html().unwrap_or_default(),
+        Colors::of(query),
+        Pictures::new,
+        canceled,
+    );
     page.map(sanitized::response).ok_or_else(|| Problem::application("The client disconnected."))
 }
 

@@ -72,7 +72,7 @@ pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled:
     let mail = page.items.into_iter().next();
     let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
     match name {
-        "latest.html" => mail.html_page(canceled),
+        "latest.html" => mail.html_document(canceled),
         "latest.txt" => mail.text_page(),
         "latest.eml" => mail.download(),
         _ => messages::show(tenant, &mail.id()),

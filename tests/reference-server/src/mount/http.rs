@@ -29,6 +29,7 @@ use crate::inbox::live::Live;
 use crate::inbox::wait::Waiting;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
+use crate::state::images::ImageJob;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
@@ -186,6 +187,14 @@ async fn answer(
         };
         *response.status_mut() = found.status();
         *response.body_mut() = found.into_body();
+    }
+    if let Some(job) = response.extensions_mut().remove::<ImageJob>() {
+        let loaded = tokio::select! {
+            loaded = outbound::images::load(&service, job) => loaded,
+            _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
+        };
+        *response.status_mut() = loaded.status();
+        *response.body_mut() = loaded.into_body();
     }
     if let Some(live) = response.extensions_mut().remove::<Live>() {
         return Ok(

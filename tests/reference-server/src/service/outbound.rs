@@ -1,6 +1,7 @@
-//! Outbound requests, which the mounts make: attachments to fetch and webhook events to post.
+//! Outbound requests, which the mounts make: attachments to fetch, webhook events to post, and remote images to load.
 
 pub(crate) mod fetch;
+pub(crate) mod images;
 pub(crate) mod post;
 
 use std::sync::Arc;
@@ -49,4 +50,15 @@ impl Service {
 pub(crate) fn run_all(service: &Arc<Service>) {
     fetch::run_all(service);
     post::run_all(service);
+}
+
+/// An error with its causes, without the address, which the caller has already.
+fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut reasons = Vec::new();
+    let mut cause = error.source().or(Some(error));
+    while let Some(error) = cause {
+        reasons.push(error.to_string());
+        cause = error.source();
+    }
+    reasons.join(": ")
 }

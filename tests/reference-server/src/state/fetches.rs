@@ -19,8 +19,6 @@ use crate::store::size::Size as _;
 /// The number of emails whose files are fetched at the same time, each one file after the other. An email has at most 30 MiB of files, so
 /// at most 120 MiB are in flight.
 const MAX_RUNNING: usize = 4;
-/// The maximum number of bytes of the emails that wait for their files.
-const MAX_WAITING: usize = 128 << 20;
 
 /// The hosted attachments of an email that must be fetched before it is sent.
 #[derive(Debug)]
@@ -108,10 +106,10 @@ struct Waiting {
 }
 
 impl FetchQueue {
-    /// Creates a queue for emails of at most `max_bytes` bytes in total, and never more than [`MAX_WAITING`].
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    /// Creates a queue for emails of at most `max_waiting` bytes in total.
+    pub(crate) fn new(max_waiting: usize) -> Self {
         let running = Arc::new(Semaphore::new(MAX_RUNNING));
-        Self { waiting: Mutex::default(), running, max_waiting: MAX_WAITING.min(max_bytes) }
+        Self { waiting: Mutex::default(), running, max_waiting }
     }
 
     /// Adds an email, unless the waiting ones use too much memory.

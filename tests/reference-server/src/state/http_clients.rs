@@ -1,9 +1,13 @@
-//! Connections to webhook endpoints and to hosted attachments.
+//! Connections to webhook endpoints, to hosted attachments, and to the servers of remote images.
 
-use std::sync::OnceLock;
+pub(crate) mod public;
+
+use std::sync::{Arc, OnceLock};
 
 use reqwest::redirect::Policy;
 use url::{Host, Url};
+
+use self::public::PublicResolver;
 
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -14,14 +18,32 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The HTTP clients of one service, for webhook endpoints and hosted attachments.
+/// The HTTP clients of one service.
 #[derive(Default)]
 pub(crate) struct HttpClients {
     near: OnceLock<reqwest::Client>,
     far: OnceLock<reqwest::Client>,
+    public: OnceLock<reqwest::Client>,
 }
 
 impl HttpClients {
+    /// The client for public addresses only; [`public::check`] must precede every request. It uses no proxy, which would resolve the names
+    /// itself, and doesn't decompress, so that the size of a response is the size on the wire.
+    pub(crate) fn public(&self) -> Result<reqwest::Client, reqwest::Error> {
+        if let Some(client) = self.public.get() {
+            return Ok(client.clone());
+        }
+        let client = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .no_gzip()
+            .dns_resolver(Arc::new(PublicResolver))
+            .user_agent(concat!("posthaste-sandbox/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(self.public.get_or_init(|| client).clone())
+    }
+
+    /// The client for webhook endpoints and hosted attachments, at any address.
     pub(crate) fn to(&self, url: &Url) -> Result<reqwest::Client, reqwest::Error> {
         // A redirect counts as a failed response: the secret was issued for the registered address.
         let builder = reqwest::Client::builder().redirect(Policy::none());

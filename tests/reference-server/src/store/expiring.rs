@@ -52,6 +52,12 @@ impl<V: Expires + Size> Expiring<V> {
         }
     }
 
+    /// Removes the value that expires first.
+    pub(crate) fn evict_first(&mut self) -> bool {
+        let first = self.order.first().map(|(_, name)| name.clone());
+        first.is_some_and(|name| self.remove(&name).is_some())
+    }
+
     pub(crate) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         let gone: Vec<_> =
             self.values.iter().filter(|(_, value)| !keep(value)).map(|(name, _)| name.clone()).collect();

@@ -10,7 +10,9 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
+use url::form_urlencoded;
 
+use super::tags::{Tags, decoded};
 use crate::content::inline_images::{Embedded, Pictures, References};
 use crate::wire::cancel::Cancellation;
 
@@ -30,13 +32,40 @@ const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[d
     text-decoration:none!important;text-transform:none!important;overflow-wrap:anywhere!important;white-space:normal!important;\
     direction:ltr!important;unicode-bidi:bidi-override!important;pointer-events:none!important}</style>";
 
+/// Inverts the lightness and keeps the hues, as some mail clients do in dark mode. Pictures are inverted twice, so they keep their colors; the
+/// frame's own background must be black. With `:root` repeated, it prevails over the styles of the email.
+const INVERTED: &str = "<style>:root:root:root:root{filter:invert(1) hue-rotate(180deg)!important}\
+    :root:root:root:root :is(img,video,svg,input[type=image]):not(svg *){filter:invert(1) hue-rotate(180deg)!important}</style>";
+
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'";
+
+/// The colors in which a document is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::inbox) enum Colors {
+    /// Its own. Whether these are light or dark depends on the color scheme of the frame.
+    Own,
+    /// Inverted.
+    Inverted,
+}
+
+impl Colors {
+    /// `?colors=inverted`
+    pub(in crate::inbox) fn of(query: Option<&str>) -> Self {
+        let mut all = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        if all.any(|(name, value)| name == "colors" && value == "inverted") {
+            Self::Inverted
+        } else {
+            Self::Own
+        }
+    }
+}
 
 /// Renders the document, in time and space linear in the size of the HTML. `pictures` is called once, if the HTML refers to any as `cid:…`.
 /// Returns `None` if the client disconnects meanwhile.
 pub(in crate::inbox) fn document(
     html: &str,
+    colors: Colors,
     pictures: impl FnOnce() -> Pictures,
     canceled: &Cancellation,
 ) -> Option<String> {
@@ -44,6 +73,12 @@ pub(in crate::inbox) fn document(
     let mut page = String::with_capacity(html.len() + PREAMBLE.len());
     page.push_str(before);
     page.push_str(PREAMBLE);
+    if let Some(schemes) = color_schemes(html) {
+        page.push_str(&format!("<style>:root{{color-scheme:{schemes}}}</style>"));
+    }
+    if colors == Colors::Inverted {
+        page.push_str(INVERTED);
+    }
     let mut embedded = Embedded::new(pictures, MAX_PICTURES);
     let mut references = References::of(rest);
     for step in 0_usize.. {
@@ -75,6 +110,20 @@ pub(in crate::inbox) fn document(
     }
     page.push_str(rest);
     Some(page)
+}
+
+/// The color schemes that the document declares with `<meta name="color-scheme">`, which is renamed.
+fn color_schemes(html: &str) -> Option<String> {
+    let mut tags = Tags::of(html).filter(|tag| tag.is("meta"));
+    tags.find_map(|tag| {
+        let value =
+            |name| tag.attribute(name).map(|found| decoded(&html[found.value.clone()]).to_ascii_lowercase());
+        let schemes =
+            value("content").filter(|_| value("name").is_some_and(|name| name.trim() == "color-scheme"))?;
+        let schemes: Vec<_> = schemes.split_ascii_whitespace().collect();
+        let are_known = schemes.iter().all(|scheme| matches!(*scheme, "light" | "dark" | "only" | "normal"));
+        (are_known && (1..=3).contains(&schemes.len())).then(|| schemes.join(" "))
+    })
 }
 
 /// The end of the document type, or 0 if there is none; white space and comments may precede it.
@@ -142,7 +191,7 @@ mod tests {
 
     fn shown(html: &str, id: &str, kind: &str, bytes: Bytes) -> String {
         let files = HashMap::from([(id.to_owned(), (kind.to_owned(), bytes))]);
-        document(html, || files, &Cancellation::default()).unwrap()
+        document(html, Colors::Own, || files, &Cancellation::default()).unwrap()
     }
 
     fn sanitized(html: &str) -> String {
@@ -175,6 +224,28 @@ mod tests {
     }
 
     #[test]
+    fn declared_color_schemes_apply_although_their_element_is_renamed() {
+        for (meta, schemes) in [
+            ("<meta name=color-scheme content='light dark'>", Some("light dark")),
+            ("<META content=\"Dark&#32; only\" NAME='Color-Scheme'/>", Some("dark only")),
+            (
+                "<meta name=color-scheme content='dark}*{color:red'><meta name=color-scheme content=dark>",
+                Some("dark"),
+            ),
+            ("<meta name=color-scheme content=''>", None),
+            ("<meta name=viewport content=dark><meta content=dark>", None),
+            ("<!-- <meta name=color-scheme content=dark> -->", None),
+        ] {
+            assert_eq!(color_schemes(meta).as_deref(), schemes, "{meta}");
+            let style = schemes
+                .map(|schemes| format!("<style>:root{{color-scheme:{schemes}}}</style>"))
+                .unwrap_or_default();
+            let renamed = meta.replace("<meta", "<x-meta").replace("<META", "<x-META");
+            assert_eq!(sanitized(meta), format!("|{style}{renamed}"));
+        }
+    }
+
+    #[test]
     fn images_are_embedded_from_the_message_itself() {
         for (html, shown) in [
             ("<img src='cid:logo'>", "|<img src='data:image/png;base64,YWJj'>"),
@@ -194,7 +265,7 @@ mod tests {
         let picture = |number| (format!("f{number}"), ("image/png".to_owned(), Bytes::from_static(b"abc")));
         let files: HashMap<_, _> = (0..files).map(picture).collect();
         let start = std::time::Instant::now();
-        assert!(document(html, || files, &Cancellation::default()).is_some());
+        assert!(document(html, Colors::Own, || files, &Cancellation::default()).is_some());
         start.elapsed()
     }
 
@@ -225,7 +296,7 @@ mod tests {
     fn long_media_types_count_toward_the_image_limit() {
         let kind = format!("image/{}", "a".repeat(1 << 20));
         let files = || HashMap::from([("a".to_owned(), (kind.clone(), Bytes::new()))]);
-        let page = document(&"cid:a ".repeat(1_000), files, &Cancellation::default()).unwrap();
+        let page = document(&"cid:a ".repeat(1_000), Colors::Own, files, &Cancellation::default()).unwrap();
         assert!(page.len() < 40 << 20, "{}", page.len());
     }
 
@@ -239,7 +310,7 @@ mod tests {
             drop(gone);
             HashMap::new()
         };
-        assert_eq!(document(&html, files, &canceled), None);
+        assert_eq!(document(&html, Colors::Own, files, &canceled), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 import { address, beginning } from "./api.js";
 import { copyButton, fill, foreign, glyph, h } from "./dom.js";
 import { bytes } from "./format.js";
+import { preview, remoteImages } from "./preview.js";
 
 /** HTML of at least this size is shown on demand: rendering it takes a browser seconds. */
 const HEAVY = 2_000_000;
@@ -14,37 +15,27 @@ const LONGEST = 400_000;
 
 export function html(path, mail) {
   if (mail.html_size === null) return nothing("This mail has no HTML body.");
-  const page = address(`${path}/html`);
-  return framed(page, mail.html_size, "The mail's HTML");
+  return framed((parameters) => address(`${path}/html`, parameters), mail.html_size, "The mail's HTML", path);
 }
 
-/** An untrusted document in its frame, with controls and hints. */
-export function framed(page, size, title) {
-  const stage = h("div.stage");
-  const show = () => {
-    const frame = h("iframe", { sandbox: "", referrerpolicy: "no-referrer", title, src: page });
-    let again = 0;
-    // The page's policy blocks links that target this frame; the document is then reloaded.
-    frame.addEventListener("load", () => { if (again++ > 0 && again < 4) frame.src = page; });
-    fill(stage, frame);
-  };
-  const width = (name, label, path) => h("button.small", { type: "button", "data-width": name, "aria-pressed": name === "wide", onclick: (event) => {
-    stage.classList.toggle("phone", name === "phone");
-    for (const button of event.currentTarget.parentElement.children) button.setAttribute("aria-pressed", button === event.currentTarget);
-  } }, glyph(path), h("span", null, label));
+/** An untrusted document in its frame, with controls and hints. `source` returns its URL; a mail with this path can have remote images. */
+export function framed(source, size, title, path = null) {
+  const { stage, viewport, controls, show } = preview(title, source);
   const links = h("div.links", { hidden: true });
   const bar = h("div.panelbar", null,
-    h("div.group", { role: "group", "aria-label": "Width" }, width("wide", "Wide", "M2.500 4.500h15v9h-15zM7 17h6"), width("phone", "Phone", "M6.500 2.500h7v15h-7zM9.500 15h1")),
+    controls,
     h("button.small", { type: "button", "aria-expanded": "false", onclick: async ({ currentTarget: button }) => {
       links.hidden = !links.hidden;
       button.setAttribute("aria-expanded", !links.hidden);
-      if (!links.hidden) fill(links, await linksOf(page));
+      if (!links.hidden) fill(links, await linksOf(source({})));
     } }, glyph("M8.500 11.500a3 3 0 0 0 4.300 0l2.700-2.700a3 3 0 0 0-4.300-4.300l-1 1M11.500 8.500a3 3 0 0 0-4.300 0l-2.700 2.700a3 3 0 0 0 4.300 4.300l1-1"), "Links"),
     size > CLIPPED && h("span.warn.hint", null, `${bytes(size)} of HTML: Gmail cuts off after 102 kB`),
-    h("span.soft.hint.end", null, glyph("M10 2.500 4 5v4.500c0 4 2.600 6.600 6 8 3.400-1.400 6-4 6-8V5z"), "Scripts and external resources are blocked"));
-  if (size > HEAVY) fill(stage, h("div.idle", null, h("p", null, `This is ${bytes(size)} of HTML. Rendering it may take a while.`), h("button", { type: "button", onclick: show }, "Show anyway")));
-  else show();
-  return [bar, links, stage];
+    h("span.soft.hint.end", { title: "Scripts and external resources are blocked" }, glyph("M10 2.500 4 5v4.500c0 4 2.600 6.600 6 8 3.400-1.400 6-4 6-8V5z"), "Isolated", h("span.only-heard", null, ": scripts and external resources are blocked")));
+  let isShown = size <= HEAVY;
+  if (isShown) show();
+  else fill(viewport, h("div.idle", null, h("p", null, `This is ${bytes(size)} of HTML. Rendering it may take a while.`), h("button", { type: "button", onclick: () => { isShown = true; show(); } }, "Show anyway")));
+  const withImages = () => (isShown ? show({ images: "loaded" }) : null);
+  return [bar, path && remoteImages(path, withImages), links, stage];
 }
 
 /** Parses a document without showing it, running scripts or loading resources. (Styles are removed, since the page's policy would report them.) */
@@ -100,14 +91,34 @@ export function pair(name, value) {
   return h("tr", null, h("th", { scope: "row" }, foreign(name)), h("td", null, foreign(value)));
 }
 
+/** The images that all browsers show. (SVG can contain scripts, and is only downloaded.) */
+const PICTURE = /^image\/(png|jpe?g|gif|webp|avif|bmp)$/i;
+
 export function files(path, mail) {
   if (mail.not_shown) return nothing(mail.not_shown);
   if (!mail.files.length) return nothing("No attachments.");
-  return h("ul.files", null, mail.files.map((file, place) => h("li", null,
-    h("span.kind", { "aria-hidden": "true" }, extension(file)),
-    h("div", null, h("strong", null, foreign(file.filename)),
-      h("span.soft", null, foreign(file.content_type), ` · ${bytes(file.size)}`, file.content_id && [" · shown as ", h("code", null, foreign(`cid:${file.content_id}`))])),
-    h("a.button.small", { href: address(`${path}/files/${place}`), download: "", "aria-label": `Download ${file.filename}` }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), "Download"))));
+  return h("ul.files", null, mail.files.map((file, place) => {
+    const source = `${path}/files/${place}`;
+    const shown = h("div.shown", { hidden: true });
+    const isPdf = /^application\/pdf$/i.test(file.content_type) && navigator.pdfViewerEnabled;
+    if (PICTURE.test(file.content_type)) {
+      shown.hidden = false;
+      fill(shown, h("img", { src: address(source), alt: file.filename, loading: "lazy", onerror: () => { shown.hidden = true; } }));
+    }
+    return h("li", null,
+      h("span.kind", { "aria-hidden": "true" }, extension(file)),
+      h("div", null, h("strong", null, foreign(file.filename)),
+        h("span.soft", null, foreign(file.content_type), ` · ${bytes(file.size)}`, file.content_id && [" · shown as ", h("code", null, foreign(`cid:${file.content_id}`))])),
+      isPdf && h("button.small", { type: "button", "aria-expanded": "false", "aria-label": `Show ${file.filename}`, onclick: ({ currentTarget: button }) => {
+        shown.hidden = !shown.hidden;
+        button.setAttribute("aria-expanded", !shown.hidden);
+        // A frame with `sandbox` shows no PDF; the response has a policy with the same effect.
+        if (shown.hidden) fill(shown);
+        else fill(shown, h("iframe", { referrerpolicy: "no-referrer", title: file.filename, src: address(source, { as: "pdf" }) }));
+      } }, "Show"),
+      h("a.button.small", { href: address(source), download: "", "aria-label": `Download ${file.filename}` }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), "Download"),
+      shown);
+  }));
 }
 
 function extension(file) {

@@ -79,7 +79,7 @@ function preview(template) {
       if (asked !== turn) return;
       missing.textContent = shown.missing.length ? `A send has to bring: ${shown.missing.join(", ")}` : "";
       const { bar, panel } = tabbed("Bodies", [
-        ["html", "HTML", () => framed(address(`${path}/preview.html`, query), shown.html_size, "The template's HTML")],
+        ["html", "HTML", () => framed((parameters) => address(`${path}/preview.html`, { ...query, ...parameters }), shown.html_size, "The template's HTML")],
         ["text", "Text", () => (shown.text === null ? nothing("No text body.") : h("pre.text", { dir: "auto" }, foreign(shown.text, true)))],
       ], tab, (name) => { tab = name; });
       fill(holder, h("dl.meta", null,

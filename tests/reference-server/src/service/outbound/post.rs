@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::reasons;
 use crate::delivery::webhooks::post::{Posted, WebhookPost};
 use crate::service::Service;
 
@@ -55,15 +56,4 @@ async fn send(service: &Service, post: &WebhookPost) -> Posted {
 
 fn shown(timeout: Duration) -> String {
     format!("{} s", timeout.as_secs_f64())
-}
-
-/// An error with its causes, without the address, which the delivery has already.
-fn reasons(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut reasons = Vec::new();
-    let mut cause = error.source().or(Some(error));
-    while let Some(error) = cause {
-        reasons.push(error.to_string());
-        cause = error.source();
-    }
-    reasons.join(": ")
 }

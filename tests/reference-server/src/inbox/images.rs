@@ -1,0 +1,92 @@
+//! The remote images of an email: `GET /_/messages/{id}/images` lists them, and `POST` loads them, for this email only. The sandbox loads
+//! them, never the page: see [`outbound::images`](crate::service).
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde::Serialize;
+use url::Url;
+
+use crate::inbox::mail::MailView;
+use crate::inbox::mail::remote_images::{self, RemoteImages};
+use crate::state::State;
+use crate::state::images::{ImageJob, LoadedImages};
+use crate::wire::answers::Answer;
+use crate::wire::problem::{self, Problem};
+
+/// The maximum number of images of an email that are loaded.
+const MAX_IMAGES: usize = 100;
+
+/// `GET /_/messages/{id}/images`
+pub(super) fn show(state: &State, mail: &MailView) -> Answer {
+    let RemoteImages { urls, total } = of(mail);
+    let job = ImageJob { mail: mail.view_id(), urls, total };
+    Ok(response(state, &job))
+}
+
+/// `POST /_/messages/{id}/images`. The mount that receives the response loads the images and then sends it.
+pub(super) fn load(state: &State, mail: &MailView) -> Answer {
+    if !state.settings.load_images {
+        let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
+        return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
+    }
+    let RemoteImages { urls, total } = of(mail);
+    let job = ImageJob { mail: mail.view_id(), urls, total };
+    let mut response = response(state, &job);
+    response.extensions_mut().insert(job);
+    Ok(response)
+}
+
+fn of(mail: &MailView) -> RemoteImages {
+    remote_images::list(&mail.html().unwrap_or_default(), MAX_IMAGES)
+}
+
+/// The images of an email, each with its state.
+pub(crate) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
+    let loaded = state.images.get(job.mail, state.clock.now());
+    let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
+    problem::json(
+        StatusCode::OK,
+        &Images { object: "images", can_load: state.settings.load_images, total: job.total, images },
+    )
+}
+
+#[derive(Serialize)]
+struct Images<'a> {
+    object: &'static str,
+    /// Whether the sandbox may load them.
+    can_load: bool,
+    /// The number of all images; the first 100 are listed and loaded.
+    total: usize,
+    images: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    url: &'a str,
+    host: &'a str,
+    /// `blocked`, `loaded` or `failed`.
+    state: &'static str,
+    content_type: Option<&'static str>,
+    size: Option<usize>,
+    /// Why it failed.
+    reason: Option<&'a str>,
+}
+
+impl<'a> Item<'a> {
+    fn of(url: &'a Url, loaded: Option<&'a LoadedImages>) -> Self {
+        let result = loaded.and_then(|loaded| loaded.get(url));
+        let image = result.and_then(|result| result.as_ref().ok());
+        Self {
+            url: url.as_str(),
+            host: url.host_str().unwrap_or_default(),
+            state: match result {
+                None => "blocked",
+                Some(Ok(_)) => "loaded",
+                Some(Err(_)) => "failed",
+            },
+            content_type: image.map(|image| image.kind),
+            size: image.map(|image| image.bytes.len()),
+            reason: result.and_then(|result| result.as_ref().err()).map(String::as_str),
+        }
+    }
+}

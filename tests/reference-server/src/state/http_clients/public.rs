@@ -1,0 +1,297 @@
+//! Which addresses a request may reach that an email caused: public ones only.
+//!
+//! Names are resolved by [`PublicResolver`], which returns checked addresses only, and the client connects to these: a name that resolves
+//! differently the next time (DNS rebinding) has no effect. An address in the URL itself bypasses a resolver, so [`check`] must precede
+//! every request, redirects included.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+/// Networks that aren't public, or are public only as a way to others: address and prefix length (the registries of RFC 6890).
+const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    (Ipv4Addr::new(10, 0, 0, 0), 8),
+    (Ipv4Addr::new(100, 64, 0, 0), 10),
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    // Link-local, with the metadata services of cloud providers.
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(172, 16, 0, 0), 12),
+    (Ipv4Addr::new(192, 0, 0, 0), 24),
+    (Ipv4Addr::new(192, 0, 2, 0), 24),
+    (Ipv4Addr::new(192, 88, 99, 0), 24),
+    (Ipv4Addr::new(192, 168, 0, 0), 16),
+    (Ipv4Addr::new(198, 18, 0, 0), 15),
+    (Ipv4Addr::new(198, 51, 100, 0), 24),
+    (Ipv4Addr::new(203, 0, 113, 0), 24),
+    (Ipv4Addr::new(224, 0, 0, 0), 4),
+    (Ipv4Addr::new(240, 0, 0, 0), 4),
+];
+/// The networks of global unicast (2000::/3) that aren't public: protocol assignments with Teredo, documentation, and 6to4.
+const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
+    (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
+    (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
+];
+
+/// Why a URL isn't requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotPublic {
+    #[error("only http and https URLs are loaded")]
+    Scheme,
+    #[error("URLs with a user name or password aren't loaded")]
+    Credentials,
+    #[error("the port must be 80, 443 or at least 1024")]
+    Port,
+    #[error("the address isn't public")]
+    Address,
+}
+
+/// Checks all of a URL except a host name, which is checked when it is resolved. `servers` are addresses that are accepted although they aren't
+/// public; they have no names.
+pub(crate) fn check(url: &Url, servers: &[SocketAddr]) -> Result<(), NotPublic> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(NotPublic::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(NotPublic::Credentials);
+    }
+    let port = url.port_or_known_default().unwrap_or_default();
+    let ip = match url.host() {
+        Some(Host::Ipv4(ip)) => Some(IpAddr::V4(ip)),
+        Some(Host::Ipv6(ip)) => Some(IpAddr::V6(ip)),
+        Some(Host::Domain(_)) => None,
+        None => return Err(NotPublic::Address),
+    };
+    if ip.is_some_and(|ip| servers.contains(&SocketAddr::new(ip, port))) {
+        return Ok(());
+    }
+    if !matches!(port, 80 | 443 | 1024..) {
+        // Those of other protocols.
+        return Err(NotPublic::Port);
+    }
+    if ip.is_none_or(is_allowed) { Ok(()) } else { Err(NotPublic::Address) }
+}
+
+/// Resolves a name to its public addresses.
+pub(super) struct PublicResolver;
+
+impl Resolve for PublicResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            // The client sets the port.
+            let all = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let addresses: Vec<_> = all.filter(|address| is_allowed(address.ip())).collect();
+            if addresses.is_empty() {
+                return Err(NotPublic::Address.into());
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn is_allowed(ip: IpAddr) -> bool {
+    is_public(ip) && !is_of_this_machine(ip)
+}
+
+/// Whether an address is one of this machine: a packet to it would have it as its source, too. (Nothing is sent.) Such an address can be
+/// public and its services are still protected by a firewall, which such a connection doesn't pass.
+fn is_of_this_machine(ip: IpAddr) -> bool {
+    let any: IpAddr = if ip.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let source = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((ip, 443))?;
+        socket.local_addr()
+    });
+    // Without a route, the connection fails anyway.
+    source.is_ok_and(|source| source.ip() == ip)
+}
+
+/// Whether an address is globally reachable unicast.
+fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => !RESERVED_V4
+            .iter()
+            .any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (32 - length) == 0),
+        IpAddr::V6(ip) => {
+            if let Some(ip) = embedded_v4(ip) {
+                return is_public(ip.into());
+            }
+            ip.to_bits() >> 125 == 1
+                && !RESERVED_V6
+                    .iter()
+                    .any(|(network, length)| (ip.to_bits() ^ network.to_bits()) >> (128 - length) == 0)
+        }
+    }
+}
+
+/// The IPv4 address that an IPv6 address leads to: mapped (`::ffff:0:0/96`), or by NAT64 (`64:ff9b::/96`).
+fn embedded_v4(ip: Ipv6Addr) -> Option<Ipv4Addr> {
+    let by_nat64 = ip.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
+    let last: [u8; 4] = ip.octets()[12..].try_into().ok()?;
+    ip.to_ipv4_mapped().or_else(|| by_nat64.then(|| last.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_addresses_are_accepted() {
+        for ip in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.255.255.254",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.192",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.7",
+            "203.0.113.9",
+            "224.0.0.1",
+            "239.255.255.250",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::ffff:0.0.0.0",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::1",
+            "100::1",
+            "2001::1",
+            "2001:0:7f00:1::",
+            "2001:2::1",
+            "2001:db8::1",
+            "2002:7f00:1::1",
+            "3fff::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ] {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in [
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "128.0.0.1",
+            "169.253.255.255",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.167.255.255",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "::ffff:1.1.1.1",
+            "64:ff9b::101:101",
+            "2001:200::1",
+            "2001:4860:4860::8888",
+            "2606:4700::1111",
+            "2a00:1450::1",
+            "3ffe::1",
+        ] {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_a_local_address_in_a_url_is_rejected() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.0.0.1.",
+            "0",
+            "0.0.0.0",
+            "[::1]",
+            "[::]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[64:ff9b::127.0.0.1]",
+            "169.254.169.254",
+            "0xA9FEA9FE",
+            "①②⑦.0.0.1",
+            "[fd00:ec2::254]",
+        ] {
+            let url = Url::parse(&format!("http://{host}/logo.png")).unwrap();
+            assert_eq!(check(&url, &[]), Err(NotPublic::Address), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_web_urls_without_credentials_on_ports_of_the_web_are_requested() {
+        let found = |url: &str| check(&Url::parse(url).unwrap(), &[]);
+        for url in
+            ["https://a.example/x", "http://a.example:8080/", "https://1.1.1.1/", "http://localhost:1024/"]
+        {
+            assert_eq!(found(url), Ok(()), "{url}");
+        }
+        for url in
+            ["http://a.example:25/", "http://a.example:22/", "https://1.1.1.1:1023/", "http://a.example:0/"]
+        {
+            assert_eq!(found(url), Err(NotPublic::Port), "{url}");
+        }
+        for url in
+            ["file:///etc/passwd", "data:image/png,x", "ftp://a.example/x", "javascript:alert(1)", "cid:logo"]
+        {
+            assert_eq!(found(url), Err(NotPublic::Scheme), "{url}");
+        }
+        for url in ["http://user@a.example/", "http://:secret@a.example/"] {
+            assert_eq!(found(url), Err(NotPublic::Credentials), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_permitted_server_is_an_exact_address_and_port() {
+        let servers = ["127.0.0.1:81".parse().unwrap()];
+        let found = |url: &str| check(&Url::parse(url).unwrap(), &servers).is_ok();
+        assert!(found("http://127.0.0.1:81/a.png") && found("http://127.1:81/a.png"));
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.0.0.1:8100/",
+            "http://127.0.0.2:81/",
+            "http://[::ffff:127.0.0.1]:81/",
+            "http://localhost:81/",
+        ] {
+            assert!(!found(url), "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_of_this_machine_resolves_to_no_address() {
+        for name in ["localhost", "127.0.0.1", "::1"] {
+            let found = PublicResolver.resolve(name.parse().unwrap()).await;
+            let error = found.map(Vec::from_iter).unwrap_err();
+            assert_eq!(error.downcast_ref(), Some(&NotPublic::Address), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_recognized() {
+        assert!(is_of_this_machine(Ipv4Addr::LOCALHOST.into()));
+        assert!(!is_of_this_machine(Ipv4Addr::new(1, 1, 1, 1).into()));
+    }
+}

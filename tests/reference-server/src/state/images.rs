@@ -1,0 +1,160 @@
+//! The remote images of emails, loaded when a user requests it.
+//!
+//! The service itself opens no connection. The response to such a request carries an [`ImageJob`], and the mount loads the images before it
+//! sends the response.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Semaphore;
+use url::Url;
+use uuid::Uuid;
+
+use crate::clock::saturating_add;
+use crate::lock::lock;
+use crate::store::expiring::{Expires, Expiring};
+use crate::store::size::{Size, heap_size};
+
+/// The number of emails whose images are loaded at the same time.
+const MAX_RUNNING: usize = 2;
+/// The maximum number of bytes of the images of an email. As Base64, they fit into the shown document.
+const MAX_EMAIL: usize = 16 << 20;
+/// How long images are kept, by the sandbox's clock.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+
+/// The images of an email to load.
+#[derive(Clone, Debug)]
+pub(crate) struct ImageJob {
+    pub(crate) mail: Uuid,
+    pub(crate) urls: Vec<Url>,
+    /// The number of all images of the email, including those that aren't loaded.
+    pub(crate) total: usize,
+}
+
+/// A loaded image, with its media type as its content shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    pub(crate) kind: &'static str,
+    pub(crate) bytes: Bytes,
+}
+
+heap_size!(Image { kind, bytes });
+
+/// The result for one URL: an image, or why it wasn't loaded.
+pub(crate) type ImageResult = Result<Image, String>;
+
+/// The loaded images of one email.
+#[derive(Debug)]
+pub(crate) struct LoadedImages {
+    loaded_at: Timestamp,
+    /// Sorted by URL.
+    images: Vec<(String, ImageResult)>,
+}
+
+impl LoadedImages {
+    pub(crate) fn new(loaded_at: Timestamp, mut images: Vec<(String, ImageResult)>) -> Self {
+        images.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        images.shrink_to_fit();
+        Self { loaded_at, images }
+    }
+
+    pub(crate) fn get(&self, url: &Url) -> Option<&ImageResult> {
+        let found = self.images.binary_search_by(|(known, _)| known.as_str().cmp(url.as_str()));
+        found.ok().map(|at| &self.images[at].1)
+    }
+}
+
+impl Expires for Arc<LoadedImages> {
+    fn expires_at(&self) -> Timestamp {
+        saturating_add(self.loaded_at, LIFETIME)
+    }
+}
+
+impl Size for LoadedImages {
+    fn heap_size(&self) -> usize {
+        let Self { loaded_at: _, images } = self;
+        let contents = images.iter().map(|(url, result)| {
+            url.heap_size() + result.as_ref().map_or_else(Size::heap_size, Size::heap_size)
+        });
+        images.capacity() * size_of::<(String, ImageResult)>() + contents.sum::<usize>()
+    }
+}
+
+/// The loaded images by email. Over its limit, and after their lifetime, the oldest are evicted.
+pub(crate) struct ImageStore {
+    emails: Mutex<Expiring<Arc<LoadedImages>>>,
+    max_bytes: usize,
+    pub(crate) running: Semaphore,
+}
+
+impl ImageStore {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { emails: Mutex::new(Expiring::new()), max_bytes, running: Semaphore::new(MAX_RUNNING) }
+    }
+
+    /// The maximum number of bytes of the images of an email.
+    pub(crate) fn max_email(&self) -> usize {
+        MAX_EMAIL.min(self.max_bytes / 2)
+    }
+
+    pub(crate) fn insert(&self, mail: Uuid, images: LoadedImages, now: Timestamp) {
+        let (name, images) = (mail.to_string(), Arc::new(images));
+        let mut emails = lock(&self.emails);
+        emails.remove(&name);
+        emails.evict_expired(now);
+        let size = Expiring::size(&name, &images);
+        if size > self.max_bytes {
+            return;
+        }
+        while emails.bytes() + size > self.max_bytes && emails.evict_first() {}
+        emails.insert(name, images);
+    }
+
+    pub(crate) fn get(&self, mail: Uuid, now: Timestamp) -> Option<Arc<LoadedImages>> {
+        let mut emails = lock(&self.emails);
+        emails.evict_expired(now);
+        emails.get(&mail.to_string()).cloned()
+    }
+
+    pub(crate) fn clear(&self) {
+        *lock(&self.emails) = Expiring::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn images(at: i64, size: usize) -> LoadedImages {
+        let image = Image { kind: "image/png", bytes: Bytes::from(vec![0; size]) };
+        let url = "https://cdn.example/logo.png".to_owned();
+        LoadedImages::new(Timestamp::from_second(at).unwrap(), vec![(url, Ok(image))])
+    }
+
+    #[test]
+    fn every_byte_counts_and_the_oldest_images_are_evicted() {
+        let store = ImageStore::new(64 << 10);
+        let now = Timestamp::from_second(100).unwrap();
+        let ids: Vec<_> = (1..=20).map(Uuid::from_u128).collect();
+        for (at, id) in ids.iter().enumerate() {
+            store.insert(*id, images(i64::try_from(at).unwrap(), 10_000), now);
+            assert!(lock(&store.emails).bytes() <= 64 << 10);
+        }
+        let kept: Vec<_> = ids.iter().filter(|id| store.get(**id, now).is_some()).collect();
+        assert_eq!(kept, ids[14..].iter().collect::<Vec<_>>());
+        // Failures have a size, too.
+        let failed = (0..100).map(|n| (format!("https://x.example/{n}"), Err("x".repeat(1_000)))).collect();
+        store.insert(ids[0], LoadedImages::new(now, failed), now);
+        assert!(store.get(ids[0], now).is_none() && store.get(ids[19], now).is_some());
+    }
+
+    #[test]
+    fn images_expire_by_the_clock() {
+        let (store, id) = (ImageStore::new(1 << 20), Uuid::nil());
+        store.insert(id, images(0, 10), Timestamp::from_second(0).unwrap());
+        assert!(store.get(id, Timestamp::from_second(3_599).unwrap()).is_some());
+        assert!(store.get(id, Timestamp::from_second(3_600).unwrap()).is_none());
+        assert_eq!(lock(&store.emails).bytes(), 0);
+    }
+}
