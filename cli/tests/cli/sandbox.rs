@@ -127,6 +127,18 @@ fn the_commands_suggested_by_serve_work() {
     assert!(ran.ok().contains("Subject:  Hello"), "the last command shows the email of the first");
 }
 
+#[test]
+fn a_sandbox_stops_with_the_program_that_holds_its_standard_input() {
+    let posthaste = Posthaste::new();
+    let mut command = posthaste.command();
+    let (input, writer) = std::io::pipe().unwrap();
+    command.stdin(input);
+    let mut sandbox = Sandbox::start_by(posthaste, command, &["--until-eof"]);
+    sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+    drop(writer);
+    assert_eq!(sandbox.wait(), Some(0));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_stopped_sandbox_exits_with_0() {

@@ -3,6 +3,10 @@
 mod line;
 pub(super) mod reach;
 
+use std::io;
+
+use tokio::sync::oneshot;
+
 use self::line::line;
 use self::reach::Reach;
 use super::env::word;
@@ -42,6 +46,11 @@ pub(crate) struct Args {
     /// Open the inbox in a browser
     #[arg(long)]
     open: bool,
+    /// Stop at the end of standard input
+    ///
+    /// For programs that start a sandbox and hold the other end of a pipe: it stops with them, even if they are killed.
+    #[arg(long, hide_short_help = true)]
+    until_eof: bool,
     #[command(flatten)]
     reach: Reach,
     #[command(flatten)]
@@ -88,7 +97,21 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         browser::open(&format!("{base_url}/_/"), context);
     }
     let stop = async {
-        signals.next().await;
+        tokio::select! {
+            _ = signals.next() => {}
+            () = end_of_input(), if args.until_eof => {}
+        }
     };
     server.serve(stop).await.map_err(|error| Fail::local("the sandbox failed to stop", error))
+}
+
+/// Waits until standard input ends. Reads it on a thread, which doesn't delay the exit as a blocking task of the runtime would.
+async fn end_of_input() {
+    let (ended, end) = oneshot::channel();
+    std::thread::spawn(move || {
+        // An error ends it too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = ended.send(());
+    });
+    let _ = end.await;
 }
