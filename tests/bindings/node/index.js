@@ -1,0 +1,1 @@
+export { Inbox, Sandbox, SandboxError } from './lib/index.cjs';

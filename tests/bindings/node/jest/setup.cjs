@@ -1,0 +1,3 @@
+'use strict';
+
+require('../lib/runner.cjs').attach('jest', process.env.JEST_WORKER_ID);

@@ -1,0 +1,180 @@
+'use strict';
+
+const { randomBytes } = require('node:crypto');
+const { SandboxError } = require('./errors.cjs');
+const { call } = require('./http.cjs');
+const { Inbox } = require('./inbox.cjs');
+const program = require('./program.cjs');
+const { faultOf } = require('./fault.cjs');
+
+const DEFAULT_KEY = 'sb_local';
+
+/** A sandbox, started by this process or joined. */
+class Sandbox {
+  #stop;
+  /** The rules that this object added. */
+  #faults = new Set();
+  #clockChanged = false;
+
+  /** @private Use `Sandbox.start` or `Sandbox.join`. */
+  constructor({ url, key, smtp, timeout }, stop) {
+    this.url = url;
+    this.key = key;
+    this.smtp = smtp;
+    this.timeout = timeout;
+    this.#stop = stop;
+    this.clock = new Clock(this, () => {
+      this.#clockChanged = true;
+    });
+  }
+
+  static async start({ timeout, ...options } = {}) {
+    const { description, stop } = await program.start(options);
+    const { base_url: url, api_key: key, smtp } = description;
+    const address = smtp && new URL(smtp);
+    return new Sandbox(
+      { url, key, smtp: address && { host: address.hostname, port: Number(address.port) }, timeout },
+      stop,
+    );
+  }
+
+  static async join(url = process.env.POSTHASTE_BASE_URL, { key, password, timeout } = {}) {
+    if (!url) throw new SandboxError('usage', 'Sandbox.join needs a URL: as its argument, or in POSTHASTE_BASE_URL.');
+    const given = process.env.POSTHASTE_API_KEY ?? '';
+    const usable = url === process.env.POSTHASTE_BASE_URL && /^(sb|re)_/.test(given) ? given : DEFAULT_KEY;
+    const own = key ?? (password === undefined ? usable : `sb_${password}`);
+    const sandbox = new Sandbox({ url: url.replace(/\/+$/, ''), key: own, timeout });
+    let ready;
+    try {
+      // Without a key: the URL may be that of the public service.
+      ready = await call(sandbox.url, 'GET', '/_/ready', { key: DEFAULT_KEY });
+    } catch (error) {
+      if (error.code === 'unreachable') throw error;
+    }
+    if (!ready?.ready) {
+      throw new SandboxError('not_a_sandbox', `${url} isn't a sandbox: GET /_/ready isn't answered. Unset POSTHASTE_BASE_URL to start one.`);
+    }
+    try {
+      await sandbox.clock.show();
+    } catch (error) {
+      if (error.status !== 401 && error.status !== 403) throw error;
+      const message = `The sandbox at ${url} rejects the key: ${error.message} Pass its password: Sandbox.join(url, { password }).`;
+      throw new SandboxError('key_rejected', message, { status: error.status, cause: error });
+    }
+    return sandbox;
+  }
+
+  /** The variables that point an application to this sandbox, as `posthaste sandbox env` prints them. */
+  get env() {
+    return this.envOf(this.key);
+  }
+
+  /** @private */
+  envOf(key) {
+    const env = {
+      POSTHASTE_BASE_URL: this.url,
+      POSTHASTE_API_KEY: key,
+      RESEND_BASE_URL: this.url,
+      RESEND_API_URL: this.url,
+      RESEND_API_KEY: key,
+    };
+    if (this.smtp) Object.assign(env, { SMTP_HOST: this.smtp.host, SMTP_PORT: String(this.smtp.port) });
+    return env;
+  }
+
+  inbox({ key } = {}) {
+    return new Inbox(this, key ?? `${this.key}_${randomBytes(8).toString('hex')}`);
+  }
+
+  async fail(rule, options) {
+    if (typeof rule === 'object') [rule, options] = ['', rule];
+    const fault = await this.request('POST', '/_/faults', { json: faultOf(rule ?? '', options) });
+    this.#faults.add(fault.id);
+    const remove = async () => {
+      this.#faults.delete(fault.id);
+      try {
+        await this.request('DELETE', `/_/faults/${fault.id}`);
+      } catch (error) {
+        // Used up.
+        if (error.status !== 404) throw error;
+      }
+    };
+    return { id: fault.id, clientGets: fault.client_gets.summary, remove };
+  }
+
+  async restore() {
+    for (const id of this.#faults) {
+      this.#faults.delete(id);
+      try {
+        await this.request('DELETE', `/_/faults/${id}`);
+      } catch (error) {
+        if (error.status !== 404) throw error;
+      }
+    }
+    if (this.#clockChanged) {
+      this.#clockChanged = false;
+      await this.request('POST', '/_/clock', { json: { set: 'now', scale: 1, run: true } });
+    }
+  }
+
+  async stop() {
+    const stop = this.#stop;
+    this.#stop = undefined;
+    await stop?.();
+  }
+
+  async [Symbol.asyncDispose ?? Symbol('asyncDispose')]() {
+    await this.stop();
+  }
+
+  /** @private */
+  request(method, path, options = {}) {
+    return call(this.url, method, path, { key: this.key, ...options });
+  }
+}
+
+/** The clock of a sandbox, which all of its keys share. */
+class Clock {
+  #sandbox;
+  #changed;
+
+  constructor(sandbox, changed) {
+    this.#sandbox = sandbox;
+    this.#changed = changed;
+  }
+
+  async show() {
+    return shown(await this.#sandbox.request('GET', '/_/clock'));
+  }
+
+  advance(by) {
+    return this.#change({ advance: by });
+  }
+
+  set(to) {
+    return this.#change({ set: to instanceof Date ? to.toISOString() : to });
+  }
+
+  freeze() {
+    return this.#change({ freeze: true });
+  }
+
+  run() {
+    return this.#change({ run: true });
+  }
+
+  scale(factor) {
+    return this.#change({ scale: factor });
+  }
+
+  async #change(json) {
+    this.#changed();
+    return shown(await this.#sandbox.request('POST', '/_/clock', { json }));
+  }
+}
+
+function shown({ now, frozen, scale, ahead_seconds: aheadSeconds }) {
+  return { now: new Date(now), frozen, scale, aheadSeconds };
+}
+
+module.exports = { Sandbox };

@@ -1,0 +1,11 @@
+const { inbox, sandbox } = require('posthaste-sandbox/jest');
+const { signUp } = require('../app.cjs');
+const { failsAlone, seesOnlyItsOwn, startsEmpty, waitsForTheNext, worksAgain } = require('../isolation.cjs');
+const { together } = require('../together.cjs');
+
+beforeAll(() => together(process.env.JEST_WORKER_ID), 30_000);
+test('a worker sees only its own mails', () => seesOnlyItsOwn({ inbox, signUp }), 60_000);
+test('a wait ends with the next mail', () => waitsForTheNext({ inbox, signUp }));
+test('an inbox is empty at the start of a test', () => startsEmpty({ inbox }));
+(process.env.SUITE_SHARED ? test.skip : test)('a fault stays in its worker', () => failsAlone({ sandbox, inbox, signUp }));
+test('a fault ends with its test', () => worksAgain({ sandbox, inbox, signUp }));

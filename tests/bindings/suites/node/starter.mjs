@@ -1,0 +1,6 @@
+// Starts a sandbox, and runs until it is killed.
+import { Sandbox } from 'posthaste-sandbox';
+
+const { url } = await Sandbox.start();
+process.stdout.write(`${url}\n`);
+setInterval(() => {}, 60_000);

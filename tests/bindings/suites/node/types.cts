@@ -1,0 +1,6 @@
+// The same for CommonJS.
+import { Sandbox } from 'posthaste-sandbox';
+import { inbox } from 'posthaste-sandbox/jest';
+
+export const started: Promise<Sandbox> = Sandbox.start({ args: ['--beta'] });
+export const code: Promise<string> = inbox.waitFor().then((mail) => mail.code);

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['vitest/*.test.js'],
+    minWorkers: 4,
+    maxWorkers: 4,
+    globalSetup: 'posthaste-sandbox/vitest/global-setup',
+    setupFiles: 'posthaste-sandbox/vitest/setup',
+  },
+});

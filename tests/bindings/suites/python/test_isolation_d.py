@@ -1,0 +1,1 @@
+from isolation import *  # noqa: F403
