@@ -28,7 +28,7 @@ const STYLES: Styles = Styles::styled()
     disable_help_subcommand = true,
     subcommand_required = true,
     after_help = "Try it without an account:\n  \
-        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\n\
+        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\
         More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
 )]
 pub(crate) struct Cli {
@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Sandbox(Noun<commands::sandbox::Command>),
     Config(Noun<commands::config::Command>),
     Doctor(commands::doctor::Args),
+    #[cfg(feature = "mcp")]
+    Mcp(commands::mcp::Args),
     Completions(commands::completions::Args),
     Man(commands::man::Args),
     Help(commands::help::Args),
@@ -121,12 +123,24 @@ impl Command {
         }
     }
 
+    /// Whether the command is useless with a service that ends with it.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn needs_running_service(&self) -> bool {
+        #[cfg(feature = "mcp")]
+        if matches!(self, Self::Mcp(_)) {
+            return true;
+        }
+        matches!(self, Self::Sandbox(_))
+    }
+
     /// Whether the command runs until a signal stops it, which is then a normal exit.
     pub(crate) fn ends_by_signal(&self) -> bool {
         match self {
             Self::Received(Noun(command))
             | Self::Emails(Noun(commands::emails::Command::Receiving(command))) => command.ends_by_signal(),
             Self::Logs(Noun(command)) => command.ends_by_signal(),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(_) => true,
             _ => false,
         }
     }

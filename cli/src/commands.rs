@@ -18,6 +18,8 @@ pub(crate) mod help;
 pub(crate) mod inboxes;
 pub(crate) mod logs;
 pub(crate) mod man;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod properties;
 pub(crate) mod received;
 #[cfg(feature = "sandbox")]

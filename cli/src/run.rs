@@ -204,8 +204,9 @@ async fn with_service(
 ) -> Result<(), Fail> {
     #[cfg(feature = "sandbox")]
     if context.global.sandbox {
-        if matches!(command, Command::Sandbox(_)) {
-            let rule = "starts a service for this command only, but `sandbox` commands need a running one";
+        if command.needs_running_service() {
+            let rule =
+                "starts a service for this command only, but `sandbox` commands and `mcp` need a running one";
             let origin =
                 Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
             let help =
@@ -249,6 +250,8 @@ async fn networked(command: Command, context: &Context) -> Result<(), Fail> {
         Command::Usage(args) => commands::usage::run(args, context).await,
         Command::Api(args) => commands::api::run(args, context).await,
         Command::Doctor(args) => commands::doctor::run(&args, context).await,
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => commands::mcp::run(args, &cli::tree(), context).await,
         #[cfg(feature = "sandbox")]
         Command::Sandbox(Noun(command)) => commands::sandbox::run(command, context).await,
         // All other commands have already run without a network.

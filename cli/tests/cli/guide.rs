@@ -79,14 +79,13 @@ async fn run(name: &Path, page: &str) {
     let program = Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let file = |kind: &str, index: usize| results.path().join(format!("{index}.{kind}"));
-    let script: String = (0..steps.len())
-        .map(|index| {
-            let [out, err, code] = ["out", "err", "code"].map(|kind| file(kind, index).display().to_string());
-            format!("{{ {}\n}} >'{out}' 2>'{err}'; echo $? >'{code}'\n", steps[index].command)
-        })
-        .collect();
+    let mut script = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let [out, err, code] = ["out", "err", "code"].map(|kind| file(kind, index).display().to_string());
+        script.push(format!("{{ {}\n}} >'{out}' 2>'{err}'; echo $? >'{code}'", step.command));
+    }
     let status = Command::new("sh")
-        .args(["-c", &script])
+        .args(["-c", &script.join("\n")])
         .env_clear()
         .env("PATH", &path)
         .env("HOME", home.path())
@@ -139,7 +138,7 @@ fn anchors_and_links(page: &str) -> (HashSet<String>, Vec<String>) {
                 anchors.insert(text.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect());
             }
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                links.push(dest_url.to_string())
+                links.push(dest_url.to_string());
             }
             _ => {}
         }

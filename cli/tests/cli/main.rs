@@ -42,6 +42,8 @@ mod inboxes;
 mod interruptions;
 mod layers;
 mod lists;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod no_network;
 mod outcomes;
 mod persistence;

@@ -52,7 +52,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let options = run.read(&mut flags);
     let skip_invalid = plan.skip_invalid;
-    let described = running::unless_interrupted(&mut signals, plan.read(flags, context)).await?;
+    let described = running::unless_interrupted(&mut signals, Box::pin(plan.read(flags, context))).await?;
     let client = context.client_for_jobs()?;
     let jobs = Jobs::open(false, context)?;
     let job = running::unless_interrupted(&mut signals, described.plan(&client, jobs.path())).await?;

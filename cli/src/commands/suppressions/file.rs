@@ -100,20 +100,17 @@ fn json(source: Source, text: &Arc<str>) -> Result<Addresses, Rejected> {
             Value::Object(fields) => (format!("/{index}/{EMAIL}"), fields.get(EMAIL)),
             other => (format!("/{index}"), Some(other)),
         };
-        match email.and_then(Value::as_str) {
-            Some(email) => {
-                emails.push(email.trim().to_owned());
-                pointers.push(pointer);
-            }
-            None => {
-                count += 1;
-                if problems.len() < MAX_PROBLEMS {
-                    problems.push(match email {
-                        None => Problem::new(format!("/{index}"), "required", "`email` is required"),
-                        Some(_) => Problem::new(pointer, "type", "an address must be a string"),
-                    });
-                }
-            }
+        if let Some(email) = email.and_then(Value::as_str) {
+            emails.push(email.trim().to_owned());
+            pointers.push(pointer);
+            continue;
+        }
+        count += 1;
+        if problems.len() < MAX_PROBLEMS {
+            problems.push(match email {
+                None => Problem::new(format!("/{index}"), "required", "`email` is required"),
+                Some(_) => Problem::new(pointer, "type", "an address must be a string"),
+            });
         }
     }
     let omitted = documents.omitted + count - problems.len();

@@ -98,5 +98,5 @@ fn validate(addresses: &Addresses, context: &Context) -> Result<(), Fail> {
 fn fail(Rejected { found, omitted }: Rejected) -> Fail {
     let count = found.len() + omitted;
     let summary = (count > 1).then(|| format!("{count} problems; nothing was sent"));
-    Fail::Usage(Diagnostics { summary, omitted, found, ..Diagnostics::default() })
+    Fail::Usage(Diagnostics { summary, found, omitted, ..Diagnostics::default() })
 }

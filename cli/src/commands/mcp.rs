@@ -1,0 +1,92 @@
+//! `mcp`: the program as a Model Context Protocol server on standard input and output.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `tools` | the tools, generated from the command tree |
+//! | `call` | a call: its arguments as a command line, and the command's result |
+//! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
+
+mod call;
+mod server;
+mod tools;
+
+use std::ffi::OsString;
+
+use clap::ValueEnum;
+
+use crate::context::Context;
+use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
+
+/// Serve the commands as tools to AI applications (Model Context Protocol, stdio)
+///
+/// The application starts this command and speaks to it over standard input and output. Each tool is a command of this program with the same
+/// arguments; without --allow there are only those that read. Arguments that name local files or run commands are left out, and secrets in
+/// results are replaced.
+///
+/// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste mcp --allow send\n  posthaste --profile work mcp --allow manage --confirm always\n\n\
+    The configuration of most applications:\n  \
+    {\"mcpServers\": {\"posthaste\": {\"command\": \"posthaste\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
+)]
+pub(crate) struct Args {
+    /// Also offer tools that change something: send, or manage, which includes send
+    ///
+    /// send: emails, broadcasts, replies, forwards and custom events. manage: everything else too, such as deleting contacts or domains.
+    #[arg(long, value_name = "ACCESS")]
+    allow: Option<Access>,
+    /// When to ask the user before a change: auto, always or never
+    ///
+    /// auto asks if the application supports it (elicitation); always rejects changes if it doesn't. The question shows the request.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    confirm: Confirm,
+}
+
+/// What a tool may do, and what the user allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+enum Access {
+    #[value(skip)]
+    Read,
+    Send,
+    Manage,
+}
+
+/// When to ask the user before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Confirm {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Serves until the application closes standard input.
+pub(crate) async fn run(args: Args, tree: &clap::Command, context: &Context) -> Result<(), Fail> {
+    let tools = tools::all(tree, args.allow.unwrap_or(Access::Read));
+    let program = std::env::current_exe()
+        .map_err(|error| Fail::local("couldn't find the program's own file", error))?;
+    let runner = call::Runner::new(program, common_arguments(context)?);
+    server::serve(tools, runner, args.confirm).await
+}
+
+/// The global flags of this command that its tools use too.
+fn common_arguments(context: &Context) -> Result<Vec<OsString>, Fail> {
+    let global = &context.global;
+    if global.api_key_file.as_deref() == Some("-") {
+        let origin =
+            Origin::Flag { name: "--api-key-file".to_owned(), n: 1, value: "-".to_owned(), span: None };
+        let rule = "must be a file, because standard input carries the protocol";
+        return Err(Fail::Usage(Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))));
+    }
+    let values = [
+        ("--profile", &global.profile),
+        ("--base-url", &global.base_url),
+        ("--api-key-file", &global.api_key_file),
+        ("--timeout", &global.timeout),
+        ("--retries", &global.retries),
+    ];
+    let values =
+        values.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?).into()));
+    let fixed = ["--output=json", "--no-input", "--yes", "--quiet"].map(OsString::from);
+    Ok(values.chain(fixed).collect())
+}

@@ -1,0 +1,161 @@
+//! A call of a tool: its arguments as a command line, and the command's result.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Deserializer, Map, Value};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::Command;
+
+use super::tools::{Kind, Parameter, Tool};
+
+/// The maximum size of a result, in bytes: larger ones don't fit a model's context anyway.
+const MAX_RESULT: u64 = 1024 * 1024;
+/// The members of results that are secrets.
+const SECRETS: [&str; 6] =
+    ["access_token", "api_key", "client_secret", "refresh_token", "signing_secret", "token"];
+
+/// Runs this program.
+#[derive(Clone, Debug)]
+pub(super) struct Runner {
+    program: PathBuf,
+    /// Arguments of every call.
+    common: Vec<OsString>,
+}
+
+/// The result of a command.
+#[derive(Debug)]
+pub(super) enum Ran {
+    /// What it printed, without secrets.
+    Done(Value),
+    /// Its error, as JSON if the command got as far as printing that.
+    Failed(String),
+}
+
+impl Runner {
+    pub(super) fn new(program: PathBuf, common: Vec<OsString>) -> Self {
+        Self { program, common }
+    }
+
+    /// Runs a command to its end, even if the application loses interest in between: a send that was interrupted would have an unknown
+    /// outcome.
+    pub(super) async fn run(&self, command_line: Vec<OsString>) -> Ran {
+        let runner = self.clone();
+        let ran = tokio::spawn(async move { runner.output(command_line).await });
+        match ran.await {
+            Ok(Ok(ran)) => ran,
+            Ok(Err(error)) => Ran::Failed(format!("couldn't run the command: {error}")),
+            Err(_) => Ran::Failed("the command was aborted".to_owned()),
+        }
+    }
+
+    async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Ran> {
+        let mut child = Command::new(&self.program)
+            .args(command_line)
+            .env_remove("POSTHASTE_FORCE_TTY")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (stdout, stderr) = tokio::try_join!(bounded(stdout), bounded(stderr))?;
+        let status = child.wait().await?;
+        if !status.success() {
+            let text = String::from_utf8_lossy(&stderr);
+            let error = text.lines().rev().find(|line| line.starts_with("{\"error\"")).unwrap_or(text.trim());
+            return Ok(Ran::Failed(error.to_owned()));
+        }
+        if stdout.len() as u64 > MAX_RESULT {
+            let rule = format!("the result exceeds {MAX_RESULT} bytes; request less, such as with `limit`");
+            return Ok(Ran::Failed(rule));
+        }
+        let mut values: Vec<Value> =
+            Deserializer::from_slice(&stdout).into_iter().collect::<Result<_, _>>().unwrap_or_default();
+        values.iter_mut().for_each(redact);
+        Ok(Ran::Done(if values.len() == 1 { values.remove(0) } else { Value::Array(values) }))
+    }
+
+    /// The command line of a call. The error names the argument, the rule and what was found.
+    pub(super) fn command_line(
+        &self,
+        tool: &Tool,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<OsString>, String> {
+        if let Some(unknown) =
+            arguments.keys().find(|name| !tool.parameters.iter().any(|one| one.name == **name))
+        {
+            return Err(format!("`{unknown}` isn't an argument of {}", tool.name()));
+        }
+        let (mut flags, mut places) = (Vec::new(), Vec::new());
+        for parameter in &tool.parameters {
+            match arguments.get(&parameter.name) {
+                None | Some(Value::Null) => {}
+                Some(Value::Array(values)) if parameter.repeats => {
+                    for value in values {
+                        add(parameter, value, &mut flags, &mut places)?;
+                    }
+                }
+                Some(value) => add(parameter, value, &mut flags, &mut places)?,
+            }
+        }
+        let path = tool.command.split(' ').map(OsString::from);
+        let end = (!places.is_empty()).then(|| OsString::from("--"));
+        Ok(path.chain(self.common.iter().cloned()).chain(flags).chain(end).chain(places).collect())
+    }
+}
+
+/// Reads a stream to its end, but retains no more than just above the maximum.
+async fn bounded(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        (&mut stream).take(MAX_RESULT + 1).read_to_end(&mut bytes).await?;
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
+    }
+    Ok(bytes)
+}
+
+/// Adds one value as an argument. Flags and values are one argument each (`--to=…`), so that no value can become a flag.
+fn add(
+    parameter: &Parameter,
+    value: &Value,
+    flags: &mut Vec<OsString>,
+    places: &mut Vec<OsString>,
+) -> Result<(), String> {
+    let wrong = |rule: &str| Err(format!("`{}` must be {rule}; found {value}", parameter.name));
+    let text = match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    match (&parameter.kind, value, text, &parameter.flag) {
+        (Kind::Switch | Kind::SwitchOrText, Value::Bool(false), ..) => {}
+        (Kind::Switch | Kind::SwitchOrText, Value::Bool(true), _, Some(flag)) => flags.push(flag.into()),
+        (Kind::Switch, ..) => return wrong("true or false"),
+        (Kind::Choice(choices), _, Some(text), _) if !choices.contains(&text) => {
+            return wrong(&format!("one of {}", choices.join(", ")));
+        }
+        (_, _, Some(text), Some(flag)) => flags.push(format!("{flag}={text}").into()),
+        (_, _, Some(text), None) if text == "-" => return wrong("a value; standard input isn't available"),
+        (_, _, Some(text), None) => places.push(text.into()),
+        _ => return wrong("a string or a number"),
+    }
+    Ok(())
+}
+
+/// Replaces secrets in a result.
+fn redact(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(members) => {
+            for (name, value) in members {
+                if SECRETS.contains(&name.as_str()) && value.is_string() {
+                    *value = "[redacted]".into();
+                } else {
+                    redact(value);
+                }
+            }
+        }
+        _ => {}
+    }
+}

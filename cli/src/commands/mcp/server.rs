@@ -1,0 +1,240 @@
+//! The protocol: lists the tools, confirms changes with the user, and runs calls.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::ErrorData;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, Implementation, InputRequest,
+    InputRequiredResult, JsonObject, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, Tool as ToolRecord, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::call::{Ran, Runner};
+use super::tools::Tool;
+use super::{Access, Confirm};
+use crate::diagnostics::Fail;
+
+/// The name of the question, and of its only field.
+const CONFIRM: &str = "confirm";
+/// The maximum number of characters of a request in a question.
+const MAX_SHOWN: usize = 2_000;
+/// The maximum number of unanswered questions; above it the oldest are forgotten.
+const MAX_PENDING: usize = 100;
+
+struct Server {
+    tools: BTreeMap<String, Tool>,
+    runner: Runner,
+    confirm: Confirm,
+    /// The calls whose question is with the user, by the state that the application returns with the answer.
+    pending: Mutex<HashMap<String, Pending>>,
+}
+
+/// A call that waits for its confirmation.
+#[derive(Clone, Debug, PartialEq)]
+struct Pending {
+    tool: String,
+    arguments: Map<String, Value>,
+}
+
+/// What to do before a change.
+enum Gate {
+    Run,
+    Ask,
+    Refuse(String),
+}
+
+/// Serves until the application closes standard input.
+pub(super) async fn serve(tools: Vec<Tool>, runner: Runner, confirm: Confirm) -> Result<(), Fail> {
+    let tools = tools.into_iter().map(|tool| (tool.name(), tool)).collect();
+    let server = Server { tools, runner, confirm, pending: Mutex::default() };
+    let failed = |error: &dyn std::fmt::Display| Fail::Local {
+        message: format!("the Model Context Protocol session failed: {error}"),
+        source: None,
+        hint: Some("an AI application starts this command; see posthaste mcp --help".to_owned()),
+    };
+    let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
+    running.waiting().await.map(drop).map_err(|error| failed(&error))
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("posthaste", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Tools to send and manage email. Each is a command of `posthaste` and returns its JSON. Set `dry_run` to see a request without sending it. \
+                 After an error with the outcome `unknown`, retry only with the same `idempotency_key`.",
+            )
+    }
+
+    fn get_tool(&self, name: &str) -> Option<ToolRecord> {
+        self.tools.get(name).map(record)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.values().map(record).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = self.tools.get(&*request.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
+        };
+        let arguments = request.arguments.clone().unwrap_or_default();
+        let command_line = match self.runner.command_line(tool, &arguments) {
+            Ok(command_line) => command_line,
+            Err(problem) => return Ok(failed(problem)),
+        };
+        let previews = matches!(arguments.get("dry_run"), Some(Value::Bool(true) | Value::String(_)));
+        if tool.access > Access::Read && !previews {
+            match self.gate(&request, &arguments, &context) {
+                Gate::Run => {}
+                Gate::Refuse(reason) => return Ok(failed(reason)),
+                Gate::Ask => return self.ask(tool, arguments, &context).await,
+            }
+        }
+        Ok(self.run(command_line).await)
+    }
+}
+
+impl Server {
+    async fn run(&self, command_line: Vec<std::ffi::OsString>) -> CallToolResponse {
+        match self.runner.run(command_line).await {
+            Ran::Failed(error) => failed(error),
+            Ran::Done(value) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(value.to_string())]);
+                // Older clients accept objects only.
+                result.structured_content = value.is_object().then_some(value);
+                result.into()
+            }
+        }
+    }
+
+    /// Whether a change may run now.
+    fn gate(
+        &self,
+        request: &CallToolRequestParams,
+        arguments: &Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Gate {
+        let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
+        let can_ask = elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none());
+        match (self.confirm, can_ask) {
+            (Confirm::Never, _) | (Confirm::Auto, false) => return Gate::Run,
+            (Confirm::Always, false) => {
+                let reason =
+                    "the user requires a confirmation of each change, and this application can't ask for one";
+                return Gate::Refuse(reason.to_owned());
+            }
+            (Confirm::Auto | Confirm::Always, true) => {}
+        }
+        let Some(state) = &request.request_state else { return Gate::Ask };
+        let asked = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(state);
+        let call = Pending { tool: request.name.to_string(), arguments: arguments.clone() };
+        if asked != Some(call) {
+            return Gate::Ask;
+        }
+        let answer = request.input_responses.as_ref().and_then(|responses| responses.get(CONFIRM));
+        decision(answer.and_then(|answer| serde_json::from_value(answer.clone()).ok()))
+    }
+
+    /// Asks the user whether to execute a call, showing its request. From protocol 2026-07-28 on, the question is the response, and the
+    /// application repeats the call with the answer.
+    async fn ask(
+        &self,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut preview = arguments.clone();
+        preview.insert("dry_run".to_owned(), true.into());
+        let (preview, command_line) =
+            match (self.runner.command_line(tool, &preview), self.runner.command_line(tool, &arguments)) {
+                (Ok(preview), Ok(command_line)) => (preview, command_line),
+                (Err(problem), _) | (_, Err(problem)) => return Ok(failed(problem)),
+            };
+        let request = match self.runner.run(preview).await {
+            Ran::Done(request) => request,
+            Ran::Failed(error) => return Ok(failed(error)),
+        };
+        let question = question(tool, &request)?;
+        if context
+            .protocol_version()
+            .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+        {
+            let state = self.remember(Pending { tool: tool.name(), arguments });
+            let requests = [(CONFIRM.to_owned(), InputRequest::Elicitation(ElicitRequest::new(question)))];
+            return Ok(InputRequiredResult::new(Some(requests.into()), Some(state)).into());
+        }
+        match context.peer.create_elicitation(question).await.map(|answer| decision(Some(answer))) {
+            Ok(Gate::Run) => Ok(self.run(command_line).await),
+            Ok(Gate::Refuse(reason)) => Ok(failed(reason)),
+            Ok(Gate::Ask) => Ok(failed("the user didn't answer".to_owned())),
+            Err(error) => Ok(failed(format!("the user couldn't be asked: {error}; nothing was done"))),
+        }
+    }
+
+    fn remember(&self, call: Pending) -> String {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending.len() >= MAX_PENDING {
+            pending.clear();
+        }
+        let state = Uuid::new_v4().to_string();
+        pending.insert(state.clone(), call);
+        state
+    }
+}
+
+/// What follows from an answer.
+fn decision(answer: Option<ElicitResult>) -> Gate {
+    let Some(answer) = answer else { return Gate::Ask };
+    let confirmed = answer.content.as_ref().and_then(|content| content.get(CONFIRM)).and_then(Value::as_bool);
+    match (answer.action, confirmed) {
+        (ElicitationAction::Accept, Some(true)) => Gate::Run,
+        (ElicitationAction::Cancel, _) => Gate::Refuse("the user canceled; nothing was done".to_owned()),
+        _ => Gate::Refuse("the user declined; nothing was done".to_owned()),
+    }
+}
+
+fn question(tool: &Tool, request: &Value) -> Result<ElicitRequestParams, ErrorData> {
+    let shown = serde_json::to_string_pretty(request.get("dry_run").unwrap_or(request)).unwrap_or_default();
+    let mut message: String = shown.chars().take(MAX_SHOWN).collect();
+    if message.len() < shown.len() {
+        message.push_str("\n…");
+    }
+    let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
+    Ok(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: format!("Run `posthaste {}`?\n\n{message}", tool.command),
+        requested_schema: schema.map_err(|error| ErrorData::internal_error(error.to_owned(), None))?,
+    })
+}
+
+fn failed(reason: String) -> CallToolResponse {
+    CallToolResult::error(vec![ContentBlock::text(reason)]).into()
+}
+
+fn record(tool: &Tool) -> ToolRecord {
+    let reads = tool.access == Access::Read;
+    let annotations = ToolAnnotations::from_raw(
+        Some(format!("posthaste {}", tool.command)),
+        Some(reads),
+        Some(tool.access == Access::Manage),
+        Some(reads),
+        Some(true),
+    );
+    let schema: Arc<JsonObject> = Arc::new(tool.schema());
+    ToolRecord::new(tool.name(), tool.description.clone(), schema).with_annotations(annotations)
+}

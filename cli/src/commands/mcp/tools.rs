@@ -1,0 +1,225 @@
+//! The tools, generated from the command tree.
+
+use clap::ArgAction;
+use serde_json::{Map, Value, json};
+
+use super::Access;
+use crate::input::flags::Required;
+
+/// The groups of commands that are tools.
+const GROUPS: [&str; 19] = [
+    "api-keys",
+    "automations",
+    "broadcasts",
+    "contacts",
+    "doctor",
+    "domains",
+    "emails",
+    "events",
+    "inboxes",
+    "logs",
+    "properties",
+    "received",
+    "segments",
+    "suppressions",
+    "templates",
+    "topics",
+    "usage",
+    "webhooks",
+    "sandbox inbox",
+];
+
+/// Commands that are no tools: they don't end, or their result is a secret or a file.
+const EXCLUDED: [&str; 7] = [
+    "api-keys create",
+    "logs tail",
+    "received watch",
+    "webhooks create",
+    "webhooks listen",
+    "webhooks rotate-secret",
+    "webhooks verify",
+];
+
+/// The commands that send something to people.
+const SENDING: [&str; 9] = [
+    "broadcasts send",
+    "emails batch",
+    "emails send",
+    "emails share",
+    "events send",
+    "inboxes forward",
+    "inboxes reply",
+    "inboxes send-draft",
+    "received",
+];
+
+/// Value names of arguments that name local files or run commands.
+const LOCAL: [&str; 7] = ["COMMAND", "CMD", "DEST", "DIR", "FILE", "PATH", "SPEC"];
+
+/// A command as a tool.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// The command without the program's name, such as `emails send`.
+    pub(super) command: String,
+    pub(super) access: Access,
+    pub(super) description: String,
+    pub(super) parameters: Vec<Parameter>,
+}
+
+/// An argument of a command as a parameter of its tool.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    /// The flag's long name with `_` for `-`, or the positional argument's ID.
+    pub(super) name: String,
+    /// `None` for a positional argument.
+    pub(super) flag: Option<String>,
+    pub(super) kind: Kind,
+    pub(super) repeats: bool,
+    required: bool,
+    about: String,
+}
+
+/// The type of a parameter.
+#[derive(Debug)]
+pub(super) enum Kind {
+    Switch,
+    /// A flag whose value is optional.
+    SwitchOrText,
+    Text,
+    Choice(Vec<String>),
+}
+
+/// All tools with at most this access.
+pub(super) fn all(tree: &clap::Command, allowed: Access) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    collect(tree, "", &mut tools);
+    tools.retain(|tool| tool.access <= allowed);
+    tools
+}
+
+fn collect(command: &clap::Command, path: &str, tools: &mut Vec<Tool>) {
+    for child in command.get_subcommands().filter(|child| !child.is_hide_set()) {
+        let path = if path.is_empty() {
+            child.get_name().to_owned()
+        } else {
+            format!("{path} {}", child.get_name())
+        };
+        if child.has_subcommands() {
+            collect(child, &path, tools);
+        } else if is_in(&path, &GROUPS) && !is_in(&path, &EXCLUDED) {
+            tools.extend(tool(child, path));
+        }
+    }
+}
+
+/// Whether a command is one of these, or in one of these groups.
+fn is_in(path: &str, list: &[&str]) -> bool {
+    list.iter().any(|one| path == *one || path.strip_prefix(one).is_some_and(|rest| rest.starts_with(' ')))
+}
+
+/// The tool of a command; `None` if it requires a local file.
+fn tool(command: &clap::Command, path: String) -> Option<Tool> {
+    let mut parameters = Vec::new();
+    for arg in command.get_arguments().filter(|arg| !arg.is_global_set() && !is_help(arg)) {
+        match parameter(arg) {
+            Some(parameter) => parameters.push(parameter),
+            None if arg.is_required_set() => return None,
+            None => {}
+        }
+    }
+    let changes = parameters.iter().any(|parameter| parameter.name == "dry_run");
+    let access = match (changes, is_in(&path, &SENDING)) {
+        (false, _) => Access::Read,
+        (true, true) => Access::Send,
+        (true, false) => Access::Manage,
+    };
+    let text = command.get_long_about().or_else(|| command.get_about());
+    let description = text.map(ToString::to_string).unwrap_or_default();
+    Some(Tool { command: path, access, description, parameters })
+}
+
+fn is_help(arg: &clap::Arg) -> bool {
+    matches!(
+        arg.get_action(),
+        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+    )
+}
+
+/// The parameter of an argument; `None` if it names local files or runs commands.
+fn parameter(arg: &clap::Arg) -> Option<Parameter> {
+    let values = arg.get_value_names().unwrap_or_default();
+    let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    if takes_value && values.iter().any(|value| LOCAL.contains(&value.as_str())) {
+        return None;
+    }
+    let number = arg.get_num_args();
+    let choices: Vec<_> = arg.get_possible_values();
+    let choices =
+        choices.iter().filter(|choice| !choice.is_hide_set()).map(|choice| choice.get_name().to_owned());
+    let choices: Vec<_> = choices.collect();
+    let kind = if !takes_value {
+        Kind::Switch
+    } else if number.is_some_and(|number| number.min_values() == 0) && !arg.is_positional() {
+        Kind::SwitchOrText
+    } else if choices.is_empty() {
+        Kind::Text
+    } else {
+        Kind::Choice(choices)
+    };
+    let name = arg.get_long().unwrap_or(arg.get_id().as_str());
+    let default = arg.get_default_values().first().filter(|_| takes_value);
+    let default = default.map(|value| format!(" [default: {}]", value.to_string_lossy())).unwrap_or_default();
+    Some(Parameter {
+        name: name.replace('-', "_"),
+        flag: arg.get_long().map(|long| format!("--{long}")),
+        kind,
+        repeats: takes_value
+            && (matches!(arg.get_action(), ArgAction::Append)
+                || number.is_some_and(|number| number.max_values() > 1)),
+        required: arg.is_required_set() || arg.get::<Required>().is_some(),
+        about: format!("{}{default}", arg.get_help().map(ToString::to_string).unwrap_or_default()),
+    })
+}
+
+impl Tool {
+    /// The tool's name, such as `emails_send`.
+    pub(super) fn name(&self) -> String {
+        self.command.replace([' ', '-'], "_")
+    }
+
+    /// The JSON schema of its parameters.
+    pub(super) fn schema(&self) -> Map<String, Value> {
+        let properties: Map<_, _> =
+            self.parameters.iter().map(|parameter| (parameter.name.clone(), parameter.schema())).collect();
+        let required: Vec<_> = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required)
+            .map(|parameter| &parameter.name)
+            .collect();
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        });
+        let Value::Object(schema) = schema else { return Map::new() };
+        schema
+    }
+}
+
+impl Parameter {
+    fn schema(&self) -> Value {
+        let mut one = match &self.kind {
+            Kind::Switch => json!({"type": "boolean"}),
+            Kind::SwitchOrText => json!({"type": ["boolean", "string"]}),
+            Kind::Text => json!({"type": ["string", "number"]}),
+            Kind::Choice(choices) => json!({"type": "string", "enum": choices}),
+        };
+        if self.repeats {
+            one = json!({"anyOf": [one, {"type": "array", "items": one}]});
+        }
+        one["description"] = self.about.as_str().into();
+        one
+    }
+}
