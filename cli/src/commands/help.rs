@@ -40,12 +40,17 @@ static TOPICS: &[Topic] = &[
         about: "flags that every command accepts",
         text: include_str!("help/options.md"),
     },
+    Topic {
+        name: "search",
+        about: "search language of the sandbox's inbox",
+        text: include_str!("help/search.md"),
+    },
 ];
 
 /// Show help for a command or topic
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Topics: config, environment, exit-codes, formatting, input, json-schema, options\n\n\
+    after_help = "Topics: config, environment, exit-codes, formatting, input, json-schema, options, search\n\n\
     Examples:\n  posthaste help emails send\n  posthaste help exit-codes\n  posthaste help --json"
 )]
 pub(crate) struct Args {

@@ -5,7 +5,8 @@ use crate::support::Posthaste;
 #[test]
 fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
     let posthaste = Posthaste::new();
-    let topics = ["config", "environment", "exit-codes", "formatting", "input", "json-schema", "options"];
+    let topics =
+        ["config", "environment", "exit-codes", "formatting", "input", "json-schema", "options", "search"];
     for topic in topics {
         assert!(posthaste.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
     }

@@ -342,9 +342,35 @@ fn waiting_for_an_email_ends_when_it_arrives() {
 }
 
 #[test]
-fn a_tag_filter_has_a_name_and_a_value() {
-    let stderr = Posthaste::new().run(&["sandbox", "inbox", "list", "--tag", "welcome"]).fails(2);
-    assert!(stderr.contains("NAME=VALUE"), "{stderr}");
+fn one_search_language_selects_emails_to_list_show_await_and_export() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    send(&posthaste, "ada@example.com", "Your code", &["--tag", "kind=login"]);
+    send(&posthaste, "bob@example.com", "Code of conduct", &[]);
+    let search = ["--query", "subject:\"your code\" -to:bob after:1h", "--tag", "kind"];
+    for command in ["latest", "wait"] {
+        let arguments = [&["sandbox", "inbox", command, "--jq", ".subject", "--json"], &search[..]].concat();
+        assert_eq!(posthaste.run(&arguments).ok(), "Your code\n", "{command}");
+    }
+    let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], &search[..]].concat();
+    assert_eq!(posthaste.run(&arguments).ok(), "Your code\n");
+    let exported =
+        posthaste.run(&[&["sandbox", "export", "-", "--format", "json"], &search[..]].concat()).ok();
+    let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!((exported.as_array().unwrap().len(), &exported[0]["subject"]), (1, &"Your code".into()));
+    for command in [
+        &["inbox", "list"][..],
+        &["inbox", "latest"],
+        &["inbox", "wait"],
+        &["export", "-", "--format", "json"],
+    ] {
+        let arguments = [&["sandbox"], command, &["--query", "from:acme before:yesterdayish"]].concat();
+        let stderr = posthaste.run(&arguments).fails(3);
+        assert!(
+            stderr.contains("character 11: `before:` must be") && stderr.contains("yesterdayish"),
+            "{stderr}"
+        );
+    }
 }
 
 #[test]

@@ -14,7 +14,8 @@
 //! | `live` | server-sent events |
 //! | `mail`, `mail/…` | the details of an email; its HTML as an isolated document, and the remote images in it |
 //! | `images` | loading the remote images of an email on request |
-//! | `filter`, `messages`, `received`, `export` | lists of emails, and reception |
+//! | `search` | the search language of these lists |
+//! | `messages`, `received`, `export` | lists of emails, and reception |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
 //! | `unsent` | emails that are waiting, failed or canceled |
@@ -27,7 +28,6 @@ mod body;
 mod clock;
 mod export;
 mod faults;
-mod filter;
 pub(crate) mod images;
 pub(crate) mod live;
 mod mail;
@@ -37,6 +37,7 @@ pub(crate) mod page;
 mod received;
 mod requests;
 mod routes;
+mod search;
 mod shared;
 mod templates;
 mod timeline;
@@ -51,9 +52,10 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::json;
+use url::form_urlencoded;
 
-use self::filter::Filter;
 use self::routes::Flag;
+use self::search::{Search, Searchable};
 use crate::lock::lock;
 use crate::routes::{no_such_route, wrong_method};
 use crate::state::State;
@@ -62,7 +64,7 @@ use crate::state::tenant::Tenant;
 use crate::store::mails::{Mails, StoredMail};
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
-use crate::wire::paging::{Page, Window};
+use crate::wire::paging::{Mode, Page, Window};
 use crate::wire::problem::{self, Problem};
 
 /// Whether a path belongs to the sandbox itself instead of the service.
@@ -116,18 +118,28 @@ pub(crate) fn takes_json(path: &str) -> bool {
     !routes::at(path).any(|route| route.is(Flag::AnyContentType))
 }
 
+/// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request what was captured since.
+fn window(parameters: &str) -> Result<Window, Problem> {
+    let pairs = form_urlencoded::parse(parameters.as_bytes())
+        .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });
+    let parameters = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+    Window::read(Some(&parameters), Mode::A)
+}
+
 /// One page of the matching mails. A search runs without the lock of the mails and stops when the client disconnects.
-fn filtered<T: StoredMail + filter::Mail>(
+fn matching_page<T: StoredMail + Searchable>(
+    tenant: &Tenant,
     mails: &Mutex<Mails<T>>,
     window: &Window,
-    filter: &Filter,
+    search: &Search,
     canceled: &Cancellation,
 ) -> Result<Page<Arc<T>>, Problem> {
-    if filter.is_open() {
+    if search.is_empty() {
         return window.page_where(&lock(mails), |_| true);
     }
     let walk = window.walk(&**lock(mails))?;
-    let page = walk.page_where(|mail| canceled.is_canceled() || filter.lets_through(&**mail));
+    let mut matcher = search.matcher(tenant);
+    let page = walk.page_where(|mail| canceled.is_canceled() || matcher.matches(&**mail));
     canceled.check().map(|()| page)
 }
 

@@ -55,6 +55,8 @@ mod inbox_live;
 mod inbox_mutations;
 #[path = "service/inbox_routes.rs"]
 mod inbox_routes;
+#[path = "service/inbox_search.rs"]
+mod inbox_search;
 #[path = "service/inbox_unsent.rs"]
 mod inbox_unsent;
 #[path = "service/inbox_view.rs"]

@@ -64,12 +64,8 @@ struct Mail {
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let format = format(args, &mut flags);
-    let query = match args.which.query() {
-        Err(Fail::Usage(report)) => flags.take(Err(report)),
-        query => Some(query?),
-    };
     flags.finish()?;
-    let query = query.unwrap_or_default();
+    let query = args.which.query();
     let client = client(context)?;
     let mails = all(&client, &query).await?;
     match format {

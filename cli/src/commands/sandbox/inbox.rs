@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout_at};
 use super::wait::{POLL_INTERVAL, deadline, limit, shown};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
-use crate::diagnostics::{Diagnostic, Diagnostics, Fail, Origin, Problem};
+use crate::diagnostics::{Diagnostics, Fail, Origin};
 use crate::output::table::{Column, Kind, at};
 use crate::output::terminal::{safe, safe_lines};
 
@@ -30,6 +30,9 @@ pub(crate) enum Command {
 /// Filter for captured emails; all given conditions must match.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EmailFilter {
+    /// Search, such as 'from:ada has:attachment -"out of office"'; see `posthaste help search`
+    #[arg(long, value_name = "SEARCH")]
+    query: Option<String>,
     /// Part of a recipient's address or name
     #[arg(long, value_name = "TEXT")]
     to: Option<String>,
@@ -39,12 +42,9 @@ pub(crate) struct EmailFilter {
     /// Part of the subject
     #[arg(long, value_name = "TEXT")]
     subject: Option<String>,
-    /// Tag, as NAME=VALUE
+    /// Tag, as NAME or NAME=VALUE
     #[arg(long, value_name = "NAME=VALUE")]
     tag: Option<String>,
-    /// Words in addresses, the subject, tags or the text
-    #[arg(long, value_name = "WORDS")]
-    query: Option<String>,
 }
 
 /// How to show an email.
@@ -78,6 +78,7 @@ enum State {
 /// List captured emails, newest first; with --state, unsent emails
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
+    posthaste sandbox inbox list --query 'subject:\"your code\" after:10m'\n  \
     posthaste sandbox inbox list --state unsent\n  \
     posthaste sandbox inbox list --json --jq '.data | length'")]
 pub(crate) struct ListArgs {
@@ -175,7 +176,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         }
         Command::Latest(args) => {
             let client = client(context)?;
-            let Some(id) = newest(&client, &args.which.query()?).await? else {
+            let Some(id) = newest(&client, &args.which.query()).await? else {
                 return Err(Fail::NotFound {
                     message: "no captured email matches".to_owned(),
                     hint: Some("posthaste sandbox inbox list".to_owned()),
@@ -195,7 +196,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
     let (usual, more) = if sent { (COLUMNS, MORE) } else { (UNSENT, MORE_UNSENT) };
     let columns = if asked { [usual, more].concat() } else { usual.to_vec() };
     let columns = context.out.columns(&columns)?;
-    let mut query = args.which.query()?;
+    let mut query = args.which.query();
     query.push(("limit", args.limit.to_string()));
     if let Some(state) = args.state.to_possible_value().filter(|_| !sent) {
         query.push(("state", state.get_name().to_owned()));
@@ -209,7 +210,7 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
 
 async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
     let client = patient_client(context)?;
-    let (query, limit) = (args.which.query()?, limit(context)?);
+    let (query, limit) = (args.which.query(), limit(context)?);
     let waiting = async {
         loop {
             if let Some(id) = newest(&client, &query).await? {
@@ -228,16 +229,10 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
 }
 
 impl EmailFilter {
-    pub(super) fn query(&self) -> Result<Vec<(&'static str, String)>, Fail> {
-        if let Some(tag) = self.tag.as_ref().filter(|tag| !tag.contains('=')) {
-            let problem = Problem::new("", "tag", "a tag must be NAME=VALUE");
-            let origin = Origin::Flag { name: "--tag".to_owned(), n: 1, value: tag.clone(), span: None };
-            let found = vec![Diagnostic { problem, origin: Some(origin), hint: None }];
-            return Err(Fail::Usage(Diagnostics { found, ..Diagnostics::default() }));
-        }
-        let Self { to, from, subject, tag, query } = self;
-        let given = [("to", to), ("from", from), ("subject", subject), ("tag", tag), ("query", query)];
-        Ok(given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect())
+    pub(super) fn query(&self) -> Vec<(&'static str, String)> {
+        let Self { query, to, from, subject, tag } = self;
+        let given = [("query", query), ("to", to), ("from", from), ("subject", subject), ("tag", tag)];
+        given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
     }
 }
 

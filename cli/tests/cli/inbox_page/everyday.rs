@@ -136,7 +136,10 @@ async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
     page.find("input[type=search]").await.clear().await.unwrap();
     page.eval("(document.querySelector('input[type=search]').dispatchEvent(new Event('input')), true)").await;
     page.click("[aria-label=Filters]").await;
-    page.find("input[name=tag]").await.send_keys("kind=billing").await.unwrap();
+    // A tag's name is enough.
+    page.find("input[name=tag]").await.send_keys("kind").await.unwrap();
+    page.waits_for_subjects(&["Invoice 18", "Welcome", "Invoice 17"]).await;
+    page.find("input[name=tag]").await.send_keys("=billing").await.unwrap();
     page.find("input[name=to]").await.send_keys("ada").await.unwrap();
     page.waits_for_subjects(&["Invoice 17"]).await;
 
@@ -170,6 +173,33 @@ async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
     page.holds("document.querySelector('.timeline').textContent.includes('bounced')").await;
     page.click("[data-act=clicked]").await;
     page.says(".mail header .event", "clicked").await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mistake_in_a_search_is_explained_below_the_field_and_leaves_the_list() {
+    let page = InboxPage::new().await;
+    for subject in ["Your code", "Code of conduct", "Invoice"] {
+        page.send(&email(subject));
+    }
+    page.look().await;
+    page.find("input[type=search]").await.send_keys("code").await.unwrap();
+    page.waits_for_subjects(&["Code of conduct", "Your code"]).await;
+    page.find("input[type=search]").await.send_keys(" -\"of con").await.unwrap();
+    page.says(".problem", "`query`, character 7: the quote isn't closed; close it with `\"`.").await;
+    page.waits_for_subjects(&["Code of conduct", "Your code"]).await;
+    page.holds("document.querySelector('input[type=search]').getAttribute('aria-invalid') === 'true'").await;
+    // New mails still appear, by the search before the mistake.
+    page.send(&email("code 3"));
+    page.send(&email("Other"));
+    page.waits_for_subjects(&["code 3", "Code of conduct", "Your code"]).await;
+    page.find(".problem").await;
+    page.find("input[type=search]").await.send_keys("duct\"").await.unwrap();
+    page.waits_for_subjects(&["code 3", "Your code"]).await;
+    page.holds("document.querySelector('.problem').hidden").await;
+    page.click("[title='Search language']").await;
+    page.holds("document.querySelector('#search-help').open && document.querySelector('#search-help').textContent.includes('has:attachment')").await;
     page.end().await;
 }
 

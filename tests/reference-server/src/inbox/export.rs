@@ -1,4 +1,4 @@
-//! Captured emails as one file: `GET /_/export?format=mbox|json`, oldest first, with the filters of `GET /_/messages`, or those that
+//! Captured emails as one file: `GET /_/export?format=mbox|json`, oldest first, with the search of `GET /_/messages`, or those that
 //! repeated `id` parameters name.
 //!
 //! A response contains at most [`MAX_BYTES`] of messages, so that an export can't use up the memory of a shared sandbox; larger exports
@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
 use crate::inbox::messages::{Detail, detail_of};
+use crate::inbox::search::Search;
 use crate::lock::lock;
 use crate::model::email::recipients::Mailbox;
 use crate::model::mail::Mail;
@@ -35,10 +36,15 @@ enum Format {
     Json,
 }
 
-pub(super) fn answer(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
+pub(super) fn answer(
+    tenant: &Tenant,
+    query: Option<&str>,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
     let query = query.unwrap_or_default();
     let format = format(query)?;
-    let mails = mails(tenant, query, canceled)?;
+    let mails = mails(tenant, query, now, canceled)?;
     let mut body = Vec::new();
     let mut remaining = MAX_BYTES;
     for (place, mail) in mails.iter().enumerate() {
@@ -76,8 +82,13 @@ fn format(query: &str) -> Result<Format, Problem> {
     }
 }
 
-fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Arc<Mail>>, Problem> {
-    let filter = Filter::read(query)?;
+fn mails(
+    tenant: &Tenant,
+    query: &str,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Result<Vec<Arc<Mail>>, Problem> {
+    let search = Search::read(query, now)?;
     let mut ids = Vec::new();
     for (_, value) in form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "id") {
         ids.push(Uuid::try_parse(&value).map_err(|_| {
@@ -98,7 +109,8 @@ fn mails(tenant: &Tenant, query: &str, canceled: &Cancellation) -> Result<Vec<Ar
         ids.into_iter().filter_map(|id| captured.get(id).cloned()).collect()
     };
     drop(captured);
-    mails.retain(|mail| !canceled.is_canceled() && filter.lets_through(&**mail));
+    let mut matcher = search.matcher(tenant);
+    mails.retain(|mail| !canceled.is_canceled() && matcher.matches(&**mail));
     canceled.check()?;
     Ok(mails)
 }

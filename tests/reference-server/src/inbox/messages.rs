@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
+use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::content::codes::Extracted;
-use crate::inbox::filter::{self, Filter};
+use crate::inbox::search::Search;
 use crate::inbox::unsent::{self, Selection};
+use crate::inbox::window;
 use crate::lock::lock;
 use crate::mime;
 use crate::model::mail::{CapturedAttachment, Mail, MailBodies, Tag};
@@ -18,19 +20,17 @@ use crate::state::tenant::Tenant;
 use crate::store::mails::StoredMail as _;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
-use crate::wire::paging::{Mode, Window, list};
+use crate::wire::paging::list;
 use crate::wire::problem::{self, Problem};
 use crate::wire::timestamp::database;
 
-pub(super) fn index(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
+pub(super) fn index(tenant: &Tenant, query: Option<&str>, now: Timestamp, canceled: &Cancellation) -> Answer {
     let query = query.unwrap_or_default();
     if let Some(wanted) = Selection::read(query)? {
-        return unsent::index(tenant, wanted, query, canceled);
+        return unsent::index(tenant, wanted, query, now, canceled);
     }
-    let filter = Filter::read(query)?;
-    let query = filter::renamed(query);
-    let window = Window::read(Some(&query), Mode::A)?;
-    let page = crate::inbox::filtered(&tenant.captured, &window, &filter, canceled)?;
+    let search = Search::read(query, now)?;
+    let page = crate::inbox::matching_page(tenant, &tenant.captured, &window(query)?, &search, canceled)?;
     let items: Vec<_> = page.items.iter().map(|mail| Item::of(tenant, mail)).collect();
     Ok(list(&crate::wire::paging::Page { items, has_more: page.has_more }))
 }

@@ -5,13 +5,14 @@ use std::sync::Mutex;
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::inbox::body::Body;
-use crate::inbox::filter::{self, Filter};
 use crate::inbox::mail::MailView;
 use crate::inbox::messages;
+use crate::inbox::search::{Search, Searchable};
 use crate::lock::lock;
 use crate::state::State;
 use crate::state::mails::{self, Folder};
@@ -34,7 +35,7 @@ pub(super) fn delete(state: &State, tenant: &Tenant, folder: Folder, request: &R
         body.finish("`ids`")?;
         ids
     };
-    let selected = selected(tenant, folder, ids, request)?;
+    let selected = selected(tenant, folder, ids, state.clock.now(), request)?;
     Ok(deleted(mails::delete(state, tenant, folder, &selected)))
 }
 
@@ -43,7 +44,7 @@ pub(super) fn mark(state: &State, tenant: &Tenant, folder: Folder, request: &Req
     let mut body = Body::read(request.body())?;
     let (ids, unread) = (ids(&mut body), unread(&mut body));
     body.finish("`ids`, `unread`")?;
-    let selected = selected(tenant, folder, ids, request)?;
+    let selected = selected(tenant, folder, ids, state.clock.now(), request)?;
     Ok(changed(mails::mark(state, tenant, folder, &selected, unread)))
 }
 
@@ -111,17 +112,18 @@ fn selected(
     tenant: &Tenant,
     folder: Folder,
     ids: Option<Vec<Uuid>>,
+    now: Timestamp,
     request: &Request<Bytes>,
 ) -> Result<Vec<Uuid>, Problem> {
-    let filter = Filter::of_change(request.uri().query().unwrap_or_default())?;
+    let search = Search::of_change(request.uri().query().unwrap_or_default(), now)?;
     let Some(ids) = ids else {
         let canceled = Cancellation::of(request);
         return match folder {
-            Folder::Sent => matching(&tenant.captured, &filter, &canceled),
-            Folder::Received => matching(&tenant.received, &filter, &canceled),
+            Folder::Sent => matching(tenant, &tenant.captured, &search, &canceled),
+            Folder::Received => matching(tenant, &tenant.received, &search, &canceled),
         };
     };
-    if !filter.is_open() {
+    if !search.is_empty() {
         return Err(Problem::validation("Only one of `ids` and filters in the query may be given."));
     }
     Ok(match folder {
@@ -133,16 +135,18 @@ fn selected(
 }
 
 /// The IDs of the mails that match.
-pub(super) fn matching<T: StoredMail + filter::Mail>(
+pub(super) fn matching<T: StoredMail + Searchable>(
+    tenant: &Tenant,
     mails: &Mutex<Mails<T>>,
-    filter: &Filter,
+    search: &Search,
     canceled: &Cancellation,
 ) -> Result<Vec<Uuid>, Problem> {
-    if filter.is_open() {
+    if search.is_empty() {
         return Ok(lock(mails).ids().collect());
     }
     let all: Vec<_> = lock(mails).newest_first().cloned().collect();
-    let found = all.iter().filter(|mail| !canceled.is_canceled() && filter.lets_through(&***mail));
+    let mut matcher = search.matcher(tenant);
+    let found = all.iter().filter(|mail| !canceled.is_canceled() && matcher.matches(&***mail));
     let found = found.map(|mail| mail.id()).collect();
     canceled.check().map(|()| found)
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::{Method, Request};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use self::Flag::{AnyContentType, Link, MovesClock, Public};
@@ -79,9 +80,9 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/stream", Viewer(|call, tenant| Ok(live::answer(call.state, &tenant.name)))),
     route(GET, "/_/tenants", Open(|call| Ok(view::tenants(call.state, call.request)))),
     // Captured emails
-    route(GET, "/_/export", Viewer(|call, tenant| export::answer(tenant, call.query(), &call.canceled()))),
-    route(GET, "/_/latest.html|latest.txt|latest.json|latest.eml", Viewer(|call, tenant| view::latest(tenant, call.segment(0), call.query(), &call.canceled()))),
-    route(GET, "/_/messages", Viewer(|call, tenant| messages::index(tenant, call.query(), &call.canceled()))),
+    route(GET, "/_/export", Viewer(|call, tenant| export::answer(tenant, call.query(), call.now(), &call.canceled()))),
+    route(GET, "/_/latest.html|latest.txt|latest.json|latest.eml", Viewer(|call, tenant| view::latest(tenant, call.segment(0), call.query(), call.now(), &call.canceled()))),
+    route(GET, "/_/messages", Viewer(|call, tenant| messages::index(tenant, call.query(), call.now(), &call.canceled()))),
     route(PATCH, "/_/messages", Account(|call, tenant| mutations::mark(call.state, tenant, call.folder(), call.request))),
     route(DELETE, "/_/messages", Account(|call, tenant| mutations::delete(call.state, tenant, call.folder(), call.request))),
     route(GET, "/_/messages/wait", Viewer(|call, tenant| wait::answer(call.state, tenant, call.query(), &call.canceled()))),
@@ -92,7 +93,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages/{id}/request", Viewer(|call, tenant| requests::of_email(call.state, &tenant.name, mail::MailView::find_email(tenant, call.folder(), call.segment(1))?))),
     route(POST, "/_/messages/{id}/events", Account(|call, tenant| trigger::record(call.state, tenant, call.segment(1), call.request))),
     // Received emails
-    route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), &call.canceled()))),
+    route(GET, "/_/received", Viewer(|call, tenant| view::received(tenant, call.query(), call.now(), &call.canceled()))),
     route(POST, "/_/received", Account(|call, tenant| received::arrive(call.state, tenant, call.request))).with(&[AnyContentType]),
     route(PATCH, "/_/received", Account(|call, tenant| mutations::mark(call.state, tenant, call.folder(), call.request))),
     route(DELETE, "/_/received", Account(|call, tenant| mutations::delete(call.state, tenant, call.folder(), call.request))),
@@ -111,7 +112,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3), call.query()))),
     route(GET, "/_/messages|received/{id}/timeline", Viewer(|call, tenant| timeline::answer(tenant, call.folder(), call.segment(1)))),
     // Metrics, recorded requests, and templates
-    route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.state.clock.now()))),
+    route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.now()))),
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),
     route(GET, "/_/requests/{number}", Viewer(|call, tenant| requests::show(call.state, &tenant.name, call.segment(1)))),
     route(GET, "/_/templates", Viewer(|call, tenant| templates::index(tenant, call.query()))),
@@ -176,6 +177,11 @@ impl<'a> Call<'a> {
 
     fn query(self) -> Option<&'a str> {
         self.request.uri().query()
+    }
+
+    /// The time of the sandbox's clock.
+    fn now(self) -> Timestamp {
+        self.state.clock.now()
     }
 
     fn canceled(self) -> Cancellation {

@@ -4,11 +4,13 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::{self, Filter};
+use crate::inbox::search::Search;
+use crate::inbox::window;
 use crate::lock::lock;
 use crate::model::email::tags::Tag;
 use crate::model::email::{Email, Event};
@@ -16,7 +18,7 @@ use crate::state::tenant::Tenant;
 use crate::store::ledger::Ledger;
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
-use crate::wire::paging::{Mode, Page, Window, list, quoted};
+use crate::wire::paging::{Page, list, quoted};
 use crate::wire::problem::Problem;
 use crate::wire::timestamp::database;
 
@@ -88,11 +90,18 @@ impl Selection {
 }
 
 /// `GET /_/messages?state=unsent`, mode A, newest first by acceptance. It searches the emails without their lock.
-pub(super) fn index(tenant: &Tenant, wanted: Selection, query: &str, canceled: &Cancellation) -> Answer {
-    let filter = Filter::read(query)?;
-    let walk = Window::read(Some(&filter::renamed(query)), Mode::A)?.walk(&*lock(&tenant.emails))?;
+pub(super) fn index(
+    tenant: &Tenant,
+    wanted: Selection,
+    query: &str,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
+    let search = Search::read(query, now)?;
+    let mut matcher = search.matcher(tenant);
+    let walk = window(query)?.walk(&*lock(&tenant.emails))?;
     let page = walk.page_where(|email| {
-        canceled.is_canceled() || wanted.lets_through(email) && filter.lets_through(&**email)
+        canceled.is_canceled() || wanted.lets_through(email) && matcher.matches(&**email)
     });
     canceled.check()?;
     let items = page.items.iter().map(|email| Item::of(email)).collect();

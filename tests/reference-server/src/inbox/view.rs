@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use jiff::Timestamp;
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::inbox::filter::{self, Filter};
 use crate::inbox::mail::{MailView, ReceivedItem};
-use crate::inbox::{account, filtered, messages, name_of};
+use crate::inbox::search::Search;
+use crate::inbox::{account, matching_page, messages, name_of, window};
 use crate::lock::lock;
 use crate::state::tenant::Tenant;
 use crate::state::{State, keys};
 use crate::wire::answers::Answer;
 use crate::wire::cancel::Cancellation;
-use crate::wire::paging::{Mode, Page, Window, list};
+use crate::wire::paging::{Page, list};
 use crate::wire::problem::{self, Problem};
 
 /// The viewer's account, by the key or account ID in the header or the query.
@@ -55,20 +56,30 @@ pub(super) fn tenants(state: &State, request: &Request<Bytes>) -> Response<Bytes
     problem::json(StatusCode::OK, &json!({"object": "list", "data": data, "has_more": false}))
 }
 
-/// `GET /_/received`, mode A: received emails, with the filters of `GET /_/messages`.
-pub(super) fn received(tenant: &Tenant, query: Option<&str>, canceled: &Cancellation) -> Answer {
+/// `GET /_/received`, mode A: received emails, with the search of `GET /_/messages`.
+pub(super) fn received(
+    tenant: &Tenant,
+    query: Option<&str>,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
     let query = query.unwrap_or_default();
-    let filter = Filter::read(query)?;
-    let query = filter::renamed(query);
-    let page = filtered(&tenant.received, &Window::read(Some(&query), Mode::A)?, &filter, canceled)?;
+    let search = Search::read(query, now)?;
+    let page = matching_page(tenant, &tenant.received, &window(query)?, &search, canceled)?;
     let items = page.items.iter().map(|mail| ReceivedItem::of(mail)).collect();
     Ok(list(&Page { items, has_more: page.has_more }))
 }
 
 /// `GET /_/latest.html?to=…`: the newest matching captured email, for a test that has only a browser.
-pub(super) fn latest(tenant: &Tenant, name: &str, query: Option<&str>, canceled: &Cancellation) -> Answer {
-    let filter = Filter::read(query.unwrap_or_default())?;
-    let page = filtered(&tenant.captured, &Window::read(Some("limit=1"), Mode::A)?, &filter, canceled)?;
+pub(super) fn latest(
+    tenant: &Tenant,
+    name: &str,
+    query: Option<&str>,
+    now: Timestamp,
+    canceled: &Cancellation,
+) -> Answer {
+    let search = Search::read(query.unwrap_or_default(), now)?;
+    let page = matching_page(tenant, &tenant.captured, &window("limit=1")?, &search, canceled)?;
     let mail = page.items.into_iter().next();
     let mail = mail.map(MailView::Sent).ok_or_else(|| Problem::not_found("No captured mail matches."))?;
     match name {

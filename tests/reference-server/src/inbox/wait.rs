@@ -14,8 +14,8 @@ use tokio::time::timeout_at;
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use crate::inbox::filter::Filter;
 use crate::inbox::messages;
+use crate::inbox::search::Search;
 use crate::lock::lock;
 use crate::model::mail::Mail;
 use crate::state::State;
@@ -41,7 +41,7 @@ pub(crate) struct Waiting {
 
 #[derive(Debug)]
 struct Wanted {
-    filter: Filter,
+    search: Search,
     /// Only emails that were captured later, by the sandbox's clock.
     after: Option<Timestamp>,
     timeout: Duration,
@@ -68,7 +68,12 @@ pub(super) fn answer(state: &State, tenant: &Tenant, query: Option<&str>, cancel
         Some(after) => read_after(state, &tenant.name, &after, &mut seen)?,
         None => None,
     };
-    let wanted = Wanted { filter: Filter::read(query)?, after, timeout, conditions: conditions(query) };
+    let wanted = Wanted {
+        search: Search::read(query, state.clock.now())?,
+        after,
+        timeout,
+        conditions: conditions(query),
+    };
     if let Some(response) = wanted.look(state, &tenant.name, &mut seen, canceled) {
         return Ok(response);
     }
@@ -135,9 +140,10 @@ impl Wanted {
         canceled: &Cancellation,
     ) -> Option<Response<Bytes>> {
         let later = |mail: &Mail| self.after.is_none_or(|after| micros(mail.captured_at) > micros(after));
-        let (tenant, mail) = seen.newest(state, tenant, |mail| {
-            canceled.is_canceled() || (later(mail) && self.filter.lets_through(&**mail))
-        })?;
+        let tenant = state.tenants.find(tenant)?;
+        let mut matcher = self.search.matcher(&tenant);
+        let mail =
+            seen.newest(&tenant, |mail| canceled.is_canceled() || (later(mail) && matcher.matches(&**mail)))?;
         canceled.check().is_ok().then(|| messages::details(&tenant, &mail))
     }
 
@@ -158,13 +164,11 @@ impl Seen {
     /// Finds the newest email that wasn't compared yet and matches. All others then count as compared, too.
     pub(crate) fn newest(
         &mut self,
-        state: &State,
-        name: &str,
-        matches: impl Fn(&Arc<Mail>) -> bool,
-    ) -> Option<(Arc<Tenant>, Arc<Mail>)> {
-        let tenant = state.tenants.find(name)?;
-        if !std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(&tenant)) {
-            *self = Self { tenant: Arc::downgrade(&tenant), next: 0 };
+        tenant: &Arc<Tenant>,
+        mut matches: impl FnMut(&Arc<Mail>) -> bool,
+    ) -> Option<Arc<Mail>> {
+        if !std::ptr::eq(self.tenant.as_ptr(), Arc::as_ptr(tenant)) {
+            *self = Self { tenant: Arc::downgrade(tenant), next: 0 };
         }
         let from = self.next;
         let mut end = lock(&tenant.captured).next_position();
@@ -181,7 +185,7 @@ impl Seen {
             };
             end = chunk.last()?.0;
             if let Some((_, mail)) = chunk.into_iter().find(|(_, mail)| matches(mail)) {
-                return Some((tenant, mail));
+                return Some(mail);
             }
         }
     }

@@ -195,6 +195,12 @@ impl Email {
         lock(&self.progress).last_event.1
     }
 
+    /// Whether this event has happened, or is the last one.
+    pub(crate) fn had(&self, event: Event) -> bool {
+        let progress = lock(&self.progress);
+        progress.last_event.1 == event || progress.history.iter().any(|(_, known)| *known == event)
+    }
+
     /// All events, oldest first. Beyond the limit, the latest are dropped.
     pub(crate) fn history(&self) -> Vec<(Timestamp, Event)> {
         lock(&self.progress).history.clone()

@@ -132,20 +132,41 @@ impl Mail {
 
     /// The recipients as given.
     pub(crate) fn to(&self) -> Vec<&str> {
-        self.left_for(&self.draft.to)
+        self.left_of(&self.draft.to).collect()
     }
 
     pub(crate) fn cc(&self) -> Vec<&str> {
-        self.left_for(self.draft.cc.as_deref().unwrap_or_default())
+        self.each_cc().collect()
+    }
+
+    pub(crate) fn each_cc(&self) -> impl Iterator<Item = &str> {
+        self.left_of(self.draft.cc.iter().flatten())
     }
 
     pub(crate) fn bcc(&self) -> Vec<&str> {
-        self.left_for(self.draft.bcc.as_deref().unwrap_or_default())
+        self.each_bcc().collect()
     }
 
-    fn left_for<'a>(&self, mailboxes: &'a [Mailbox]) -> Vec<&'a str> {
-        let left = mailboxes.iter().filter(|one| !simulation::is_refused(one, self.enforced));
-        left.map(|one| one.text.as_str()).collect()
+    pub(crate) fn each_bcc(&self) -> impl Iterator<Item = &str> {
+        self.left_of(self.draft.bcc.iter().flatten())
+    }
+
+    /// All recipients as given.
+    pub(crate) fn recipients(&self) -> impl Iterator<Item = &str> {
+        self.left_of(self.draft.recipients())
+    }
+
+    fn left_of<'a>(
+        &'a self,
+        mailboxes: impl IntoIterator<Item = &'a Mailbox>,
+    ) -> impl Iterator<Item = &'a str> {
+        let left = mailboxes.into_iter().filter(|one| !simulation::is_refused(one, self.enforced));
+        left.map(|one| one.text.as_str())
+    }
+
+    /// Including its angle brackets.
+    pub(crate) fn message_id(&self) -> &str {
+        &self.message_id
     }
 
     pub(crate) fn subject(&self) -> &str {
@@ -165,9 +186,9 @@ impl Mail {
         self.draft.attachments.iter().map(CapturedAttachment::of).collect()
     }
 
-    /// Whether its text contains this word, ignoring case; the word is in lower case.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
-        self.draft.bodies.has_word(word)
+    /// Whether a searched part of its text satisfies the condition.
+    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+        self.draft.bodies.any_of_text(holds)
     }
 
     pub(crate) fn html(&self) -> Option<Arc<str>> {

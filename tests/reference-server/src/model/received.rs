@@ -2,6 +2,7 @@
 //!
 //! The raw message is stored, and its attachments are extracted on each request: storing them decoded as well would double the memory.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
@@ -139,6 +140,17 @@ impl Received {
         };
         drop(message);
         Ok(Some(Self { raw, ..received }))
+    }
+
+    /// The sender with its display name, which only the header has.
+    pub(crate) fn sender(&self) -> Cow<'_, str> {
+        let Some(header) = self.headers.get("from") else { return Cow::Borrowed(&self.from) };
+        if !header.contains("=?") {
+            return Cow::Borrowed(header);
+        }
+        let line = format!("From: {header}\r\n\r\n");
+        let decoded = mime::headers(line.as_bytes()).map(|message| addresses(message.from()).join(", "));
+        decoded.map_or(Cow::Borrowed(header), Cow::Owned)
     }
 
     /// Extracts the content of an attachment.

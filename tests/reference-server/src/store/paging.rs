@@ -95,7 +95,7 @@ pub(crate) struct Walk<T> {
 
 impl<T: Clone> Walk<T> {
     /// One page of the items that match `wanted`.
-    pub(crate) fn page_where(&self, wanted: impl Fn(&T) -> bool) -> Page<T> {
+    pub(crate) fn page_where(&self, mut wanted: impl FnMut(&T) -> bool) -> Page<T> {
         let mut page = self.window.take(self.items.iter().filter(|item| wanted(item)));
         if let Some(Cursor::Before(_)) = self.window.cursor {
             page.items.reverse();

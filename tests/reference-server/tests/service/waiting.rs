@@ -302,7 +302,7 @@ fn invalid_parameters_are_rejected_with_the_rule_and_the_value() {
             "after=yesterday",
             "`after` must be the id of a captured mail or of its email, or a time as in RFC 3339; found \"yesterday\".",
         ),
-        ("tag=a", "`tag` must be `name=value`; found \"a\"."),
+        ("tag==a", "`tag` must be `name` or `name=value`; found \"=a\"."),
     ] {
         let answer = sandbox.get(format!("/_/messages/wait?{query}"));
         assert_eq!(answer.status, 422, "{query}");

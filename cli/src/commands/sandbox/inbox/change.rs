@@ -92,7 +92,7 @@ pub(super) async fn mark(args: &MarkArgs, context: &Context) -> Result<(), Fail>
 
 impl Change {
     fn read(method: Method, from: &Selection, dry_run: &DryRunFlag, command: &str) -> Result<Self, Fail> {
-        let query = from.which.query()?;
+        let query = from.which.query();
         let mut flags = Flags::default();
         flags.help(format!("posthaste sandbox inbox {command} --all"));
         for (name, value) in &query {

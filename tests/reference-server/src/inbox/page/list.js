@@ -18,7 +18,7 @@ const TRAYS = {
   unsent: { label: "Unsent", list: "Unsent emails", path: "/_/messages", query: { state: "unsent" }, none: "No scheduled, failed or canceled emails for" },
   received: { label: "Received", list: "Received mails", path: "/_/received", none: "No emails received for" },
 };
-const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of the subject"], ["tag", "Tag", "name=value"]];
+const FILTERS = [["from", "From", "part of an address"], ["to", "To", "part of an address"], ["subject", "Subject", "part of the subject"], ["tag", "Tag", "name or name=value"]];
 
 const counts = { sent: 0, unsent: 0, received: 0, unread: { sent: 0, received: 0 } };
 let current = null;
@@ -73,9 +73,11 @@ class List {
     this.note = h("div.note");
     this.end = h("button.small.more", { type: "button", hidden: true, onclick: () => this.older() }, "Older mails");
     this.scroll = h("div.scroll", null, this.rows, this.note, this.end);
-    this.search = h("input", { type: "search", placeholder: "Search", "aria-label": "Search addresses, subjects, tags and text", "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", oninput: () => this.changed() });
+    this.search = h("input", { type: "search", placeholder: "Search", "aria-label": "Search addresses, subjects, tags and text", "aria-keyshortcuts": "/", "aria-describedby": "search-problem", autocomplete: "off", spellcheck: "false", oninput: () => this.changed() });
     this.fields = FILTERS.map(([name, label, hint]) => h("label", null, label,
       h("input", { name, placeholder: hint, autocomplete: "off", spellcheck: "false", autocapitalize: "off", oninput: () => this.changed() })));
+    this.help = h("button.round", { type: "button", title: "Search language", onclick: () => byId("search-help").showModal() }, h("span", { "aria-hidden": "true" }, "?"), h("span.only-heard", null, "Search language"));
+    this.problem = h("p.problem.bad", { id: "search-problem", role: "alert", hidden: true });
     this.filters = h("div.filters", { id: "filters", hidden: true }, this.fields);
     this.toggle = h("button.round", { type: "button", title: "Filters", "aria-label": "Filters", "aria-expanded": "false", "aria-controls": "filters", onclick: () => {
       this.filters.hidden = !this.filters.hidden;
@@ -85,7 +87,7 @@ class List {
     this.selection = new Selection(this);
     this.trays = h("div.trays", { role: "group", "aria-label": "Sent, unsent or received" }, Object.entries(TRAYS).map(([name, { label }]) =>
       h("a.tray", { href: `#/${name}`, "aria-current": name === tray ? "page" : null, "data-tray": name }, label, h("b.count"), h("b.unread", { hidden: true }))));
-    fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.toggle), this.filters, this.trays), tray !== "unsent" && this.selection.bar, this.scroll);
+    fill(pane, h("div.head", null, h("div.find", null, glyph("M8.500 3.500a5 5 0 1 1 0 10 5 5 0 0 1 0-10zm4 9 4 4"), this.search, this.help, this.toggle), this.filters, this.problem, this.trays), tray !== "unsent" && this.selection.bar, this.scroll);
     new IntersectionObserver(([entry]) => { if (entry.isIntersecting) this.older(); }, { root: this.scroll, rootMargin: "400px" }).observe(this.end);
     this.count();
     this.reload();
@@ -110,13 +112,19 @@ class List {
     this.wait = setTimeout(() => {
       this.filter = {};
       for (const { lastElementChild: field } of this.fields) {
-        // An incomplete tag isn't a filter yet.
-        if (field.value && (field.name !== "tag" || field.value.includes("="))) this.filter[field.name] = field.value;
+        if (field.value) this.filter[field.name] = field.value;
       }
       if (this.search.value.trim()) this.filter.query = this.search.value;
       this.toggle.classList.toggle("lit", this.fields.some((label) => label.lastElementChild.value));
+      this.showProblem("");
       this.reload();
     }, 120);
+  }
+
+  showProblem(text) {
+    this.problem.textContent = text;
+    this.problem.hidden = !text;
+    this.search.setAttribute("aria-invalid", Boolean(text));
   }
 
   get filtered() { return Object.keys(this.filter).length > 0; }
@@ -150,7 +158,12 @@ class List {
       this.loaded = true;
       this.draw(same);
     } catch (error) {
-      if (asked === this.asked) fill(this.note, h("p.bad", null, error.message));
+      if (asked !== this.asked) return;
+      // After a mistake in the search, the list stays as it is.
+      if (error.status === 422 && this.of) {
+        this.filter = JSON.parse(this.of);
+        this.showProblem(error.message);
+      } else fill(this.note, h("p.bad", null, error.message));
     }
   }
 

@@ -63,12 +63,12 @@ impl Bodies {
         }
     }
 
-    /// Whether the text contains this word, ignoring case; the word is in lower case. A text that isn't derived yet isn't derived for this:
-    /// the search uses the HTML without its tags.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
+    /// Whether a searched part of the text satisfies the condition. A text that isn't derived yet isn't derived for this: the search uses
+    /// the HTML without its tags.
+    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match self {
-            Self::HtmlAndText(written) => written.has_word(word),
-            Self::Personalized(personal) => personal.has_word(word),
+            Self::HtmlAndText(written) => written.any_of_text(holds),
+            Self::Personalized(personal) => personal.any_of_text(holds),
         }
     }
 }

@@ -56,9 +56,14 @@ impl Derivation {
     }
 }
 
-/// Whether the beginning of a text contains this word, ignoring case; the word is in lower case.
-pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    text[..text.floor_char_boundary(MAX_SEARCHED)].to_lowercase().contains(word)
+/// The part of a text that a search covers.
+pub(crate) fn searched(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_SEARCHED)]
+}
+
+/// Whether the searched part of HTML, without its tags, satisfies the condition.
+pub(crate) fn any_of_html(html: &str, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+    holds(searched(&html_to_text(html)))
 }
 
 impl HtmlAndText {
@@ -99,12 +104,12 @@ impl HtmlAndText {
         }
     }
 
-    pub(crate) fn has_word(&self, word: &str) -> bool {
+    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
         match &self.text {
-            Text::Given(text) => text.as_ref().is_some_and(|text| has_word(text, word)),
+            Text::Given(text) => text.as_ref().is_some_and(|text| holds(searched(text))),
             Text::Derived(_, derived) => match derived.get() {
-                Some(text) => has_word(text, word),
-                None => self.html.as_ref().is_some_and(|html| has_word(&html_to_text(html), word)),
+                Some(text) => holds(searched(text)),
+                None => self.html.as_ref().is_some_and(|html| any_of_html(html, holds)),
             },
         }
     }

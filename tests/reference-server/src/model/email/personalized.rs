@@ -12,7 +12,7 @@ use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, pla
 use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
-use crate::model::email::html_and_text::{self, Derivation, HtmlAndText, LINK_PLACEHOLDER};
+use crate::model::email::html_and_text::{Derivation, HtmlAndText, LINK_PLACEHOLDER, searched};
 
 /// The specification's name of the unsubscribe link, and the public service's: templates from there work unchanged.
 const UNSUBSCRIBE: [&str; 2] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL"];
@@ -170,12 +170,12 @@ impl Personalized {
         self.values.link.len() + contact.email.len() + names.chain(properties).sum::<usize>()
     }
 
-    /// Whether the text without values contains the word, or one of the values used in it.
-    pub(crate) fn has_word(&self, word: &str) -> bool {
-        html_and_text::has_word(self.shared.words(), word)
+    /// Whether the text without values satisfies the condition, or one of the values used in it.
+    pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
+        holds(searched(self.shared.words()))
             || placeholders(self.shared.source().unwrap_or_default())
                 .filter_map(|placeholder| self.values.of(placeholder))
-                .any(|value| html_and_text::has_word(&value, word))
+                .any(|value| holds(searched(&value)))
     }
 }
 

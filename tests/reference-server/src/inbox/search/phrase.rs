@@ -1,0 +1,63 @@
+//! Words and phrases, and how they are found in a text.
+
+use memchr::memmem::Finder;
+
+/// One word, or several that follow each other with any white space between them. Case is ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Phrase {
+    first: String,
+    others: Vec<String>,
+}
+
+impl Phrase {
+    /// `None` if the text has no word.
+    pub(super) fn new(text: &str) -> Option<Self> {
+        let mut folded = String::new();
+        fold(text, &mut folded);
+        let mut words = folded.split_whitespace().map(str::to_owned);
+        Some(Self { first: words.next()?, others: words.collect() })
+    }
+
+    pub(super) fn needle(&self) -> Needle<'_> {
+        Needle { finder: Finder::new(&self.first), length: self.first.len(), others: &self.others }
+    }
+}
+
+/// A phrase, prepared for many texts.
+pub(super) struct Needle<'a> {
+    finder: Finder<'a>,
+    length: usize,
+    others: &'a [String],
+}
+
+impl Needle<'_> {
+    /// Whether a folded text contains the phrase, also as a part of its words.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        self.finder.find_iter(text.as_bytes()).any(|at| self.continues(&text[at + self.length..]))
+    }
+
+    fn continues(&self, mut rest: &str) -> bool {
+        self.others.iter().all(|word| {
+            let next = rest.trim_start();
+            let after = next.strip_prefix(word.as_str()).filter(|_| next.len() < rest.len());
+            rest = after.unwrap_or_default();
+            after.is_some()
+        })
+    }
+}
+
+/// Appends a text in lower case, whatever its script. The two small sigmas, which depend on the position in a word, become one.
+pub(super) fn fold(text: &str, folded: &mut String) {
+    let mut rest = text;
+    loop {
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        let start = folded.len();
+        folded.push_str(&rest[..ascii]);
+        folded[start..].make_ascii_lowercase();
+        rest = &rest[ascii..];
+        let mut chars = rest.chars();
+        let Some(char) = chars.next() else { return };
+        folded.extend(char.to_lowercase().map(|lower| if lower == 'ς' { 'σ' } else { lower }));
+        rest = chars.as_str();
+    }
+}
