@@ -35,6 +35,10 @@ const PORT: u16 = 4010;
 const MIN_MEMORY: usize = 16 << 20;
 /// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
+/// The variable with the URL of a sandbox on another machine.
+const REMOTE: &str = "POSTHASTE_SANDBOX_URL";
+/// The variable with the password of a sandbox.
+const PASSWORD: &str = "POSTHASTE_SANDBOX_AUTH";
 /// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
 const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
 /// The variable from which all of them read the API key.
@@ -195,23 +199,29 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
     }
 }
 
-/// A client for the running sandbox: at the configured base URL, or at the default port.
+/// A client for the running sandbox: at [`REMOTE`], at the configured base URL, or at the default port.
 ///
-/// Only loopback addresses are allowed: the base URL might be that of the real service, which must not receive these requests and doesn't
-/// have these routes.
+/// The base URL must be a loopback address: it might be that of the real service, which must not receive these requests and doesn't have these
+/// routes. A sandbox on another machine has a variable of its own, and gets no other credential than a sandbox key.
 fn client(context: &Context) -> Result<Client, Fail> {
     connect(context, Context::builder(context.settings()?))
 }
 
-/// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread.
+/// The configured API key if it is one of a sandbox, otherwise the default one: a live key must not spread. At [`REMOTE`] it must contain the
+/// password, if there is one, and the default key is that of the first account.
 fn key(context: &Context) -> Result<String, Fail> {
     let settings = context.settings()?;
-    Ok(match settings.credential.as_ref().map(|credential| &credential.value) {
-        Some(Credential::ApiKey(key)) if key.expose_secret().starts_with("sb_") => {
-            key.expose_secret().to_owned()
-        }
-        _ => KEY.to_owned(),
-    })
+    let configured = match settings.credential.as_ref().map(|credential| &credential.value) {
+        Some(Credential::ApiKey(key)) => Some(key.expose_secret()).filter(|key| key.starts_with("sb_")),
+        _ => None,
+    };
+    let password = context.env.get(REMOTE).and_then(|_| context.env.get(PASSWORD));
+    let first = password.map_or_else(|| KEY.to_owned(), |password| format!("sb_{password}"));
+    let fits = |key: &&str| {
+        let rest = key.strip_prefix(&*first);
+        password.is_none() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    Ok(configured.filter(fits).map_or_else(|| first.clone(), str::to_owned))
 }
 
 /// The same for a command that waits: `--timeout` limits the whole wait, not each request.
@@ -220,12 +230,22 @@ fn patient_client(context: &Context) -> Result<Client, Fail> {
 }
 
 fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
+    if let Some(url) = context.env.get(REMOTE) {
+        let url = keys::http_url(url).map_err(|rule| {
+            let origin = Some(Origin::Env { name: REMOTE.to_owned() });
+            Fail::Usage(Diagnostics::one(Problem::new("", "type", format!("{REMOTE}: {rule}")), origin))
+        })?;
+        return Ok(builder.base_url(url.as_str()).allow_plain_http().api_key(key(context)?).build()?);
+    }
     let settings = context.settings()?;
     let builder = match &settings.base_url {
         None => builder.base_url(format!("http://127.0.0.1:{PORT}")),
         Some(set) if keys::is_loopback(&set.value) => builder.base_url(set.value.as_str()),
         Some(set) => {
-            let rule = format!("{} isn't a loopback address, and sandboxes run on this machine", set.value);
+            let rule = format!(
+                "{} isn't a loopback address; {REMOTE} names a sandbox on another machine",
+                set.value
+            );
             let origin = match &set.source {
                 Source::Env(name) => Some(Origin::Env { name: name.clone() }),
                 _ => None,

@@ -185,6 +185,17 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 
 /// Parses a base URL: https, or http to this machine only; it may have a path, but no query or fragment.
 pub(crate) fn base_url(text: &str) -> Result<Url, String> {
+    let url = http_url(text)?;
+    if url.scheme() == "http" && !is_loopback(&url) {
+        return Err("must use https: plain http would send the API key unencrypted \
+                    (http is for this machine only)"
+            .to_owned());
+    }
+    Ok(url)
+}
+
+/// The same with plain http to any host.
+pub(crate) fn http_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| format!("is not an absolute URL: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("must start with https:// (or http:// for this machine)".to_owned());
@@ -194,11 +205,6 @@ pub(crate) fn base_url(text: &str) -> Result<Url, String> {
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must not have a query or a fragment".to_owned());
-    }
-    if url.scheme() == "http" && !is_loopback(&url) {
-        return Err("must use https: plain http would send the API key unencrypted \
-                    (http is for this machine only)"
-            .to_owned());
     }
     Ok(url)
 }

@@ -1,5 +1,7 @@
 //! Sandboxes that other machines can reach, and the variables that point programs to a sandbox.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
@@ -91,4 +93,69 @@ fn env_prints_and_writes_the_variables_and_never_a_live_key() {
     let ran = posthaste.run(&["sandbox", "env", "--write", file.to_str().unwrap()]);
     assert!(ran.code == Some(1) && ran.stderr.contains(".env.local"), "{ran:?}");
     assert_eq!(std::fs::read(&file).unwrap(), [0xff], "the file is unchanged");
+}
+
+#[test]
+fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_credential() {
+    let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
+    let remote = || {
+        Posthaste::new()
+            .env("POSTHASTE_BASE_URL", "https://api.example.com")
+            .env("POSTHASTE_SANDBOX_URL", &sandbox.base_url)
+    };
+    let with_password = || remote().env("POSTHASTE_SANDBOX_AUTH", "correct-horse");
+    let mail = ["--from", "eve@example.com", "--to", "hi@acme.test", "--subject", "Hi", "--text", "x"];
+    for (key, account) in [("re_live_secret", "first"), ("sb_correct-horse_second", "second")] {
+        let client = || with_password().env("POSTHASTE_API_KEY", key);
+        client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
+        client().run(&[&["sandbox", "receive"], &mail[..]].concat()).ok();
+        client().run(&["sandbox", "fail", "--times", "1"]).ok();
+        client().run(&["sandbox", "clock", "advance", "1h"]).ok();
+        client().run(&["sandbox", "inbox", "list"]).ok();
+        let variables = client().run(&["sandbox", "env"]).ok();
+        let known = if account == "first" { "sb_correct-horse" } else { key };
+        assert!(variables.contains(&format!("RESEND_API_KEY={known}\n")), "{variables}");
+    }
+    let locked_out = remote().env("POSTHASTE_API_KEY", "re_live_secret").run(&["sandbox", "inbox", "list"]);
+    assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
+    let wrong =
+        remote().env("POSTHASTE_SANDBOX_URL", "http://me:secret@mail:4010").run(&["sandbox", "reset"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("POSTHASTE_SANDBOX_URL"), "{wrong:?}");
+    assert!(!wrong.stderr.contains("secret"), "{wrong:?}");
+    let run =
+        with_password().run(&["sandbox", "run", "--", env!("CARGO_BIN_EXE_posthaste"), "sandbox", "env"]);
+    assert!(run.stdout.contains("POSTHASTE_API_KEY=sb_local\n"), "{run:?}");
+}
+
+#[test]
+fn a_named_sandbox_gets_no_live_key_and_no_access_token() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let heads = std::thread::spawn(move || {
+        let mut heads = Vec::new();
+        for stream in listener.incoming().take(4) {
+            let mut stream = stream.unwrap();
+            let mut head = String::new();
+            let mut lines = BufReader::new(&stream);
+            while lines.read_line(&mut head).unwrap() > 2 {}
+            heads.push(head);
+            let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+            stream.write_all(answer).unwrap();
+        }
+        heads
+    });
+    for (variable, secret) in
+        [("POSTHASTE_API_KEY", "re_live_secret"), ("POSTHASTE_ACCESS_TOKEN", "live_secret")]
+    {
+        for password in ["", "correct-horse"] {
+            let client = Posthaste::new()
+                .env(variable, secret)
+                .env("POSTHASTE_SANDBOX_URL", &url)
+                .env("POSTHASTE_SANDBOX_AUTH", password);
+            assert_ne!(client.run(&["sandbox", "inbox", "list", "--retries", "0"]).code, Some(0));
+        }
+    }
+    for head in heads.join().unwrap() {
+        assert!(head.contains("Bearer sb_") && !head.contains("live_secret"), "{head}");
+    }
 }

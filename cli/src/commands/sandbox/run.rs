@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::serve::reach::Reach;
 use super::server::SandboxServer;
-use super::{KEY, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
+use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
 use crate::signals::Signals;
@@ -53,6 +53,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         .env("POSTHASTE_BASE_URL", &base_url)
         .env("POSTHASTE_API_KEY", KEY)
         .env_remove("POSTHASTE_ACCESS_TOKEN")
+        .env_remove(REMOTE)
         .envs(smtp);
     if let Some(address) = smtp_address {
         command.env("SMTP_HOST", address.ip().to_string()).env("SMTP_PORT", address.port().to_string());

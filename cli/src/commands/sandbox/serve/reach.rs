@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::commands::sandbox::KEY;
+use crate::commands::sandbox::{KEY, PASSWORD};
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 
 /// The minimum length of `--auth` in characters.
@@ -24,7 +24,7 @@ pub(in crate::commands::sandbox) struct Reach {
     ///
     /// The page and the consent page ask for it with any user name; SMTP requires AUTH with such a key. At least 8 characters. Command lines are
     /// visible to other users; put the password in the variable.
-    #[arg(long, value_name = "PASSWORD", env = "POSTHASTE_SANDBOX_AUTH", hide_env_values = true)]
+    #[arg(long, value_name = "PASSWORD", env = PASSWORD, hide_env_values = true)]
     auth: Option<String>,
     /// Listen beyond loopback addresses without a password: anyone who reaches the port can read all emails and use all accounts
     #[arg(long, conflicts_with = "auth", hide_short_help = true)]
