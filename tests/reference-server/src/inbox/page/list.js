@@ -349,7 +349,7 @@ class List {
       } }, "Show all")]
       : [h("p", null, `${TRAYS[this.tray].none} ${label} yet.`),
         this.tray === "sent" && counts.unsent > 0 && h("a.button.small", { href: "#/unsent" }, `${counts.unsent.toLocaleString()} unsent`)]);
-    if (document.body.dataset.open === "list") this.nothingOpen();
+    if (current === this && document.body.dataset.open === "list") this.nothingOpen();
     this.scroll.classList.toggle("bare", !some);
     this.selection.draw();
   }
