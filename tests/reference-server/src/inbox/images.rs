@@ -17,10 +17,10 @@ use crate::wire::problem::{self, Problem};
 const MAX_IMAGES: usize = 100;
 
 /// `GET /_/messages/{id}/images`
-pub(super) fn show(state: &State, mail: &MailView) -> Answer {
+pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
     let RemoteImages { urls, total } = of(mail);
     let job = ImageJob { mail: mail.view_id(), urls, total };
-    Ok(response(state, &job))
+    response(state, &job)
 }
 
 /// `POST /_/messages/{id}/images`. The mount that receives the response loads the images and then sends it.
@@ -46,12 +46,12 @@ pub(crate) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
     problem::json(
         StatusCode::OK,
-        &Images { object: "images", can_load: state.settings.load_images, total: job.total, images },
+        &ImageList { object: "images", can_load: state.settings.load_images, total: job.total, images },
     )
 }
 
 #[derive(Serialize)]
-struct Images<'a> {
+struct ImageList<'a> {
     object: &'static str,
     /// Whether the sandbox may load them.
     can_load: bool,

@@ -105,7 +105,7 @@ const ROUTES: &[Route] = &[
     // Details of both
     route(GET, "/_/messages|received/{id}/about", MailView(|_, tenant, mail| Ok(mail.details(tenant)))),
     route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(call.state, call.query(), &call.canceled()))),
-    route(GET, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::show(call.state, mail))),
+    route(GET, "/_/messages|received/{id}/images", MailView(|call, _, mail| Ok(images::show(call.state, mail)))),
     route(POST, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::load(call.state, mail))),
     route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),

@@ -74,7 +74,7 @@ pub(in crate::inbox) fn document(
     page.push_str(before);
     page.push_str(PREAMBLE);
     if let Some(schemes) = color_schemes(html) {
-        page.push_str(&format!("<style>:root{{color-scheme:{schemes}}}</style>"));
+        page.extend(["<style>:root{color-scheme:", &schemes, "}</style>"]);
     }
     if colors == Colors::Inverted {
         page.push_str(INVERTED);

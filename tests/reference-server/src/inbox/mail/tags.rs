@@ -167,15 +167,12 @@ pub(super) fn decoded(value: &str) -> Cow<'_, str> {
         rest = &rest[at..];
         // The longest reference is `&#x10ffff;`.
         let end = rest.bytes().take(10).position(|byte| byte == b';');
-        match end.and_then(|end| Some((character(&rest[1..end])?, end))) {
-            Some((char, end)) => {
-                text.push(char);
-                rest = &rest[end + 1..];
-            }
-            None => {
-                text.push('&');
-                rest = &rest[1..];
-            }
+        if let Some((char, end)) = end.and_then(|end| Some((character(&rest[1..end])?, end))) {
+            text.push(char);
+            rest = &rest[end + 1..];
+        } else {
+            text.push('&');
+            rest = &rest[1..];
         }
     }
     text.push_str(rest);

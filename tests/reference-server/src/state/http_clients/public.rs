@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 /// Networks that aren't public, or are public only as a way to others: address and prefix length (the registries of RFC 6890).
 const RESERVED_V4: [(Ipv4Addr, u32); 15] = [
-    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
     (Ipv4Addr::new(100, 64, 0, 0), 10),
     (Ipv4Addr::new(127, 0, 0, 0), 8),
