@@ -16,6 +16,7 @@
 //! | `images` | loading the remote images of an email on request |
 //! | `search` | the search language of these lists |
 //! | `messages`, `received`, `export` | lists of emails, and reception |
+//! | `mailpit` | the API of Mailpit under `/api/v1` |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
 //! | `unsent` | emails that are waiting, failed or canceled |
@@ -31,6 +32,7 @@ mod faults;
 pub(crate) mod images;
 pub(crate) mod live;
 mod mail;
+pub(crate) mod mailpit;
 mod messages;
 mod mutations;
 pub(crate) mod page;
@@ -69,7 +71,7 @@ use crate::wire::problem::{self, Problem};
 
 /// Whether a path belongs to the sandbox itself instead of the service.
 pub(crate) fn is_control(path: &str) -> bool {
-    path == "/_" || path.starts_with("/_/")
+    path == "/_" || path.starts_with("/_/") || mailpit::is_at(path)
 }
 
 /// Whether a request moves the clock.
@@ -81,6 +83,9 @@ pub(crate) fn moves_clock(request: &Request<Bytes>) -> bool {
 /// Handles a request under `/_/`.
 pub(crate) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (method, path) = (request.method(), request.uri().path());
+    if mailpit::is_at(path) {
+        return mailpit::answer(state, request);
+    }
     match routes::find(method, path) {
         Ok(route) => route.answer(state, request).unwrap_or_else(Problem::into_response),
         Err(allowed) if allowed.is_empty() => no_such_route(method, path).into_response(),
@@ -105,12 +110,16 @@ pub(crate) fn is_link(method: &Method, path: &str) -> bool {
 
 /// Whether a request under `/_/` needs no password: its URL is its own authorization, or its response contains no account's data.
 pub(crate) fn is_public(method: &Method, path: &str) -> bool {
-    is_link(method, path) || routes::find(method, path).is_ok_and(|route| route.is(Flag::Public))
+    is_link(method, path)
+        || mailpit::is_public(path)
+        || routes::find(method, path).is_ok_and(|route| route.is(Flag::Public))
 }
 
 /// Whether a request under `/_/` has a valid API key, access token or account ID, in the header or the query.
 pub(crate) fn has_credential(state: &State, request: &Request<Bytes>) -> bool {
-    name_of(state, request).is_ok() || view::viewer(state, request).is_ok()
+    name_of(state, request).is_ok()
+        || view::viewer(state, request).is_ok()
+        || mailpit::is_at(request.uri().path()) && mailpit::has_key(state, request.headers())
 }
 
 /// Whether a path under `/_/` accepts JSON only. (The consent page posts a form, and `/_/received` accepts a message.)

@@ -69,6 +69,8 @@ mod latency;
 mod lifecycle;
 #[path = "service/lists.rs"]
 mod lists;
+#[path = "service/mailpit.rs"]
+mod mailpit;
 #[path = "service/mounts.rs"]
 mod mounts;
 #[path = "service/nesting.rs"]

@@ -88,7 +88,7 @@ impl MailView {
         }
     }
 
-    fn source(&self) -> Result<Bytes, Problem> {
+    pub(super) fn source(&self) -> Result<Bytes, Problem> {
         match self {
             Self::Sent(mail) => Ok(mail.mime()),
             Self::Unsent(_) => Err(Problem::not_found("The email was not sent, so there is no message.")),
@@ -235,7 +235,7 @@ fn misleads(char: char) -> bool {
 }
 
 /// A response that is inert in a browser, whatever its content.
-fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
+pub(super) fn inert(bytes: Bytes, content_type: HeaderValue) -> Response<Bytes> {
     let mut response = Response::new(bytes);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, content_type);

@@ -1,6 +1,7 @@
 //! The HTTP mount for long-running sandboxes, and for faults on the wire: HTTP/1.1 with `hyper`.
 
 mod live;
+mod websocket;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,12 +21,14 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
 use self::live::StreamBody;
 use crate::inbox;
 use crate::inbox::live::Live;
+use crate::inbox::mailpit;
+use crate::inbox::mailpit::events::{CanUpgrade, Events};
 use crate::inbox::wait::Waiting;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
@@ -70,10 +73,7 @@ pub async fn serve(
                 Ok((stream, _)) => {
                     let (service, stopped) = (Arc::clone(&service), stopped.clone());
                     match Arc::clone(&room).try_acquire_owned() {
-                        Ok(place) => tokio::spawn(async move {
-                            connection(stream, service, stopped).await;
-                            drop(place);
-                        }),
+                        Ok(place) => tokio::spawn(connection(stream, service, stopped, Arc::new(place))),
                         Err(_) => tokio::spawn(async move {
                             let limit = service.settings().max_connections;
                             let _ = timeout(REJECT_TIMEOUT, reject(stream, limit)).await;
@@ -132,16 +132,24 @@ async fn reject(mut stream: TcpStream, limit: usize) -> io::Result<()> {
     tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop)
 }
 
-async fn connection(stream: TcpStream, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
+/// Serves a connection. It has its place among [`max_connections`](crate::Settings::max_connections) until it ends, as a websocket too.
+async fn connection(
+    stream: TcpStream,
+    service: Arc<Service>,
+    mut stopped: watch::Receiver<bool>,
+    place: Arc<OwnedSemaphorePermit>,
+) {
     // Responses are written at once; delaying them to combine packets has no benefit.
     let _ = stream.set_nodelay(true);
     let until = stopped.clone();
     let header_timeout = service.settings().header_timeout;
-    let answer = service_fn(move |request| answer(Arc::clone(&service), request, until.clone()));
+    let answer =
+        service_fn(move |request| answer(Arc::clone(&service), request, until.clone(), Arc::clone(&place)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
-        .serve_connection(TokioIo::new(stream), answer);
+        .serve_connection(TokioIo::new(stream), answer)
+        .with_upgrades();
     let mut connection = pin!(connection);
     tokio::select! {
         // A connection that was dropped on purpose, or by the client, isn't an error.
@@ -160,9 +168,17 @@ async fn answer(
     service: Arc<Service>,
     request: Request<Incoming>,
     mut stopped: watch::Receiver<bool>,
+    place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<Either<Cuttable, StreamBody>>, Cut> {
+    let mut upgrade = None;
     let mut response = match read(&service, request).await? {
-        Read::Complete(request) => handle(&service, request).await,
+        Read::Complete(mut request) => {
+            upgrade = mailpit::is_handshake(&request).then(|| hyper::upgrade::on(&mut request));
+            if upgrade.is_some() {
+                request.extensions_mut().insert(CanUpgrade);
+            }
+            handle(&service, request).await
+        }
         Read::Refused(head, problem) => {
             let mut response = service.refuse_unread(&head, problem);
             // The rest of the body isn't read.
@@ -200,6 +216,14 @@ async fn answer(
         return Ok(
             response.map(|_| Either::Right(StreamBody(live.follow(Arc::clone(service.state()), stopped))))
         );
+    }
+    if let (Some(events), Some(upgrade)) = (response.extensions_mut().remove::<Events>(), upgrade) {
+        let events = events.follow(Arc::clone(service.state()));
+        tokio::spawn(async move {
+            websocket::serve(upgrade, events, stopped).await;
+            drop(place);
+        });
+        return Ok(response.map(|_| Either::Left(Cuttable { body: Bytes::new(), ending: Ending::Complete })));
     }
     let ending = match wire.cut {
         None => Ending::Complete,

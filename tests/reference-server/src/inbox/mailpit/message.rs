@@ -1,0 +1,273 @@
+//! One message: its details, headers, source, parts and bodies.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderValue, header};
+use jiff::Timestamp;
+use mail_parser::{Address, Message};
+use md5::Md5;
+use serde_json::{Value, json};
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+use super::routes::Call;
+use super::{json as answer, messages};
+use crate::inbox::mail::{MailView, inert};
+use crate::inbox::messages::unfolded;
+use crate::lock::lock;
+use crate::mime;
+use crate::model::received::contents;
+use crate::state::mails::Folder;
+use crate::state::tenant::Tenant;
+use crate::store::mails::StoredMail as _;
+use crate::wire::answers::Answer;
+use crate::wire::problem::Problem;
+use crate::wire::timestamp::iso;
+
+/// The maximum length of a snippet, in characters.
+const SNIPPET: usize = 250;
+
+/// `GET /api/v1/message/{id}`
+pub(super) fn show(call: &Call<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    let source = mail.source()?;
+    let headers = mime::headers(&source);
+    let header = |name: &str| {
+        let value = headers.as_ref().and_then(|message| message.header_raw(name));
+        value.map(unfolded).unwrap_or_default()
+    };
+    let date =
+        headers.as_ref().and_then(|message| Timestamp::from_second(message.date()?.to_timestamp()).ok());
+    let sender = match &mail {
+        MailView::Sent(mail) => address(mail.from()).1,
+        MailView::Received(mail) => mail.from.clone(),
+        MailView::Unsent(_) => String::new(),
+    };
+    let return_path = Some(header("Return-Path")).filter(|path| !path.is_empty());
+    let mut details = people(&mail, headers.as_ref());
+    let (inline, attachments): (Vec<_>, Vec<_>) = parts(&source).into_iter().partition(|(inline, _)| *inline);
+    let listed = |parts: Vec<(bool, Value)>| parts.into_iter().map(|(_, part)| part).collect::<Vec<_>>();
+    for (name, value) in [
+        ("Read", (!is_unread(&mail)).into()),
+        ("ReturnPath", return_path.map_or(sender, |path| path.trim_matches(['<', '>']).to_owned()).into()),
+        ("ListUnsubscribe", unsubscribe(&header("List-Unsubscribe"), &header("List-Unsubscribe-Post"))),
+        ("Date", iso(date.unwrap_or_else(|| stored_at(&mail))).into()),
+        ("Text", mail.text().unwrap_or_default().into()),
+        ("HTML", mail.html().unwrap_or_default().into()),
+        ("Size", source.len().into()),
+        ("Inline", listed(inline).into()),
+        ("Attachments", listed(attachments).into()),
+    ] {
+        details[name] = value;
+    }
+    Ok(answer(&details))
+}
+
+/// `GET /api/v1/message/{id}/headers`
+pub(super) fn headers(call: &Call<'_>, id: &str) -> Answer {
+    let source = find(call, id)?.source()?;
+    let mut headers = BTreeMap::<String, Vec<String>>::new();
+    let parsed = mime::headers(&source);
+    for (name, value) in parsed.iter().flat_map(Message::headers_raw) {
+        headers.entry(canonical(name)).or_default().push(unfolded(value));
+    }
+    Ok(answer(&json!(headers)))
+}
+
+/// `GET /api/v1/message/{id}/raw`; with `dl=1` as a download.
+pub(super) fn source(call: &Call<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    if call.query().split('&').any(|pair| pair == "dl=1") {
+        return mail.download();
+    }
+    Ok(inert(mail.source()?, HeaderValue::from_static("text/plain; charset=utf-8")))
+}
+
+/// `GET /api/v1/message/{id}/part/{part}`: a file, which browsers save instead of showing it.
+pub(super) fn part(call: &Call<'_>, id: &str, part: &str) -> Answer {
+    let index = part.parse::<usize>().ok().and_then(|part| part.checked_sub(1));
+    let index = index.ok_or_else(|| Problem::not_found("404 page not found"))?;
+    find(call, id)?.file(&index.to_string(), None)
+}
+
+/// `GET /view/{id}.html`, isolated like on the inbox page.
+pub(super) fn html(call: &Call<'_>, id: &str) -> Answer {
+    find(call, id)?.html_document(&call.canceled())
+}
+
+/// `GET /view/{id}.txt`
+pub(super) fn text(call: &Call<'_>, id: &str) -> Answer {
+    let mail = find(call, id)?;
+    let mut response = inert(
+        Bytes::from(mail.text().unwrap_or_default().into_owned()),
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response.headers_mut().remove(header::CONTENT_SECURITY_POLICY);
+    Ok(response)
+}
+
+/// Finds a message by its ID; `latest` is the newest, or the newest that `query` finds.
+fn find(call: &Call<'_>, id: &str) -> Result<MailView, Problem> {
+    let missing = || Problem::not_found("404 page not found");
+    if id == "latest" {
+        return messages::latest(call)?.ok_or_else(missing);
+    }
+    by_id(&call.tenant, id).ok_or_else(missing)
+}
+
+pub(super) fn by_id(tenant: &Tenant, id: &str) -> Option<MailView> {
+    let found = [Folder::Sent, Folder::Received].map(|folder| MailView::find(tenant, folder, id).ok());
+    found.into_iter().flatten().find(|mail| !matches!(mail, MailView::Unsent(_)))
+}
+
+/// A message in a list.
+pub(super) fn summary(mail: &MailView) -> Value {
+    // Its parts aren't needed: only the headers are parsed.
+    let source = mail.source().unwrap_or_default();
+    let mut summary = people(mail, mime::headers(&source).as_ref());
+    let attachments = match mail {
+        MailView::Sent(mail) => mail.attachments().len(),
+        MailView::Received(mail) => mail.attachments.len(),
+        MailView::Unsent(_) => 0,
+    };
+    for (name, value) in [
+        ("Read", (!is_unread(mail)).into()),
+        ("Created", iso(stored_at(mail)).into()),
+        ("Size", source.len().into()),
+        ("Attachments", attachments.into()),
+        ("Snippet", snippet(&mail.text().unwrap_or_default()).into()),
+    ] {
+        summary[name] = value;
+    }
+    summary
+}
+
+/// What lists and details have in common.
+fn people(mail: &MailView, headers: Option<&Message<'_>>) -> Value {
+    let named = |address: Option<&Address<'_>>| {
+        let all = address.into_iter().flat_map(Address::iter);
+        all.map(|one| json!({"Name": one.name().unwrap_or_default(), "Address": one.address().unwrap_or_default()}))
+            .collect::<Vec<_>>()
+    };
+    let copies: Vec<String> = match mail {
+        MailView::Sent(mail) => mail.bcc().into_iter().map(str::to_owned).collect(),
+        MailView::Received(mail) => {
+            let visible = |one: &String| {
+                [&mail.to, &mail.cc, &mail.bcc].into_iter().flatten().any(|named| address(named).1 == *one)
+            };
+            let hidden = mail.recipients.iter().filter(|one| !visible(one));
+            mail.bcc.iter().chain(hidden).cloned().collect()
+        }
+        MailView::Unsent(_) => Vec::new(),
+    };
+    let copies: Vec<_> = copies.iter().map(|one| address(one)).collect();
+    let from = named(headers.and_then(Message::from)).into_iter().next();
+    json!({
+        "ID": mail.id(),
+        "MessageID": headers.and_then(Message::message_id).unwrap_or_default(),
+        "From": from.unwrap_or_else(|| json!({"Name": "", "Address": ""})),
+        "To": named(headers.and_then(Message::to)),
+        "Cc": named(headers.and_then(Message::cc)),
+        "Bcc": copies.iter().map(|(name, address)| json!({"Name": name, "Address": address})).collect::<Vec<_>>(),
+        "ReplyTo": named(headers.and_then(Message::reply_to)),
+        "Subject": headers.and_then(Message::subject).unwrap_or_default(),
+        "Tags": tags(mail),
+        "Username": "",
+    })
+}
+
+/// The tags as Mailpit's, which have no values of their own.
+pub(super) fn tags(mail: &MailView) -> Vec<String> {
+    let MailView::Sent(mail) = mail else { return Vec::new() };
+    mail.tags().iter().map(|tag| format!("{}={}", tag.name, tag.value)).collect()
+}
+
+pub(super) fn is_unread(mail: &MailView) -> bool {
+    match mail {
+        MailView::Sent(mail) => mail.is_unread(),
+        MailView::Received(mail) => mail.is_unread(),
+        MailView::Unsent(_) => false,
+    }
+}
+
+pub(super) fn stored_at(mail: &MailView) -> Timestamp {
+    match mail {
+        MailView::Sent(mail) => mail.captured_at,
+        MailView::Received(mail) => mail.created_at,
+        MailView::Unsent(email) => email.created_at,
+    }
+}
+
+/// The name and address of `address` or `Name <address>`.
+fn address(text: &str) -> (String, String) {
+    let bracketed = text.rsplit_once('<').and_then(|(name, rest)| Some((name, rest.split_once('>')?.0)));
+    let (name, address) = bracketed.unwrap_or(("", text));
+    let name = name.trim();
+    let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
+    (name.replace("\\\"", "\"").replace("\\\\", "\\"), address.trim().to_owned())
+}
+
+/// The files of a message, and whether each is inline.
+fn parts(source: &Bytes) -> Vec<(bool, Value)> {
+    let parts = contents(source).unwrap_or_default().into_iter().enumerate();
+    let shown = parts.map(|(index, (part, content))| {
+        let details = json!({
+            "PartID": (index + 1).to_string(),
+            "FileName": part.filename,
+            "ContentType": part.content_type,
+            "ContentID": part.content_id.unwrap_or_default(),
+            "Size": content.len(),
+            "Checksums": {
+                "MD5": hex::<Md5>(&content),
+                "SHA1": hex::<Sha1>(&content),
+                "SHA256": hex::<Sha256>(&content),
+            },
+        });
+        (part.inline, details)
+    });
+    shown.collect()
+}
+
+fn hex<D: Digest>(content: &[u8]) -> String {
+    D::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unsubscribe(header: &str, post: &str) -> Value {
+    let links = header.split('<').skip(1).filter_map(|rest| Some(rest.split_once('>')?.0));
+    json!({"Header": header, "Links": links.collect::<Vec<_>>(), "Errors": "", "HeaderPost": post})
+}
+
+/// A header's name as Go writes it: `Message-Id`.
+fn canonical(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+        format!("{}{}", first.to_ascii_uppercase(), rest.to_ascii_lowercase())
+    });
+    words.collect::<Vec<_>>().join("-")
+}
+
+/// The beginning of the text, in one line.
+fn snippet(text: &str) -> String {
+    let mut snippet = String::new();
+    for word in text.split_whitespace() {
+        if !snippet.is_empty() {
+            snippet.push(' ');
+        }
+        snippet.push_str(word);
+        if snippet.chars().nth(SNIPPET).is_some() {
+            return snippet.chars().take(SNIPPET).chain("...".chars()).collect();
+        }
+    }
+    snippet
+}
+
+/// The number of messages, and of unread ones.
+pub(super) fn counts(tenant: &Tenant) -> (usize, usize) {
+    let (sent, unread_sent) = {
+        let sent = lock(&tenant.captured);
+        (sent.len(), sent.unread())
+    };
+    let received = lock(&tenant.received);
+    (sent + received.len(), unread_sent + received.unread())
+}

@@ -1,0 +1,102 @@
+//! The route table of Mailpit's API: method, path and handler, one line per route.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Request};
+
+use crate::inbox::mailpit::{account, events, message, messages, ok, send};
+use crate::state::State;
+use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
+use crate::wire::cancel::Cancellation;
+
+/// A route. `{…}` matches one segment, and `{…}.html` one with this ending.
+pub(super) struct Route {
+    method: Method,
+    path: &'static str,
+    handler: fn(&Call<'_>) -> Answer,
+}
+
+/// A request, and the account that it is for.
+pub(super) struct Call<'a> {
+    pub(super) state: &'a State,
+    pub(super) request: &'a Request<Bytes>,
+    /// Not created by requests that only read.
+    pub(super) tenant: Arc<Tenant>,
+}
+
+const fn route(method: Method, path: &'static str, handler: fn(&Call<'_>) -> Answer) -> Route {
+    Route { method, path, handler }
+}
+
+const GET: Method = Method::GET;
+const POST: Method = Method::POST;
+const PUT: Method = Method::PUT;
+const DELETE: Method = Method::DELETE;
+
+#[rustfmt::skip] // A line a route.
+const ROUTES: &[Route] = &[
+    route(GET, "/livez", |_| Ok(ok())),
+    route(GET, "/readyz", |_| Ok(ok())),
+    route(GET, "/api/events", |call| events::handshake(call)),
+    route(GET, "/api/v1/info", |call| messages::info(call)),
+    route(GET, "/api/v1/webui", |_| Ok(messages::page_settings())),
+    route(GET, "/api/v1/tags", |call| messages::tags(call)),
+    route(GET, "/api/v1/messages", |call| messages::index(call)),
+    route(PUT, "/api/v1/messages", |call| messages::mark(call)),
+    route(DELETE, "/api/v1/messages", |call| messages::delete(call)),
+    route(GET, "/api/v1/search", |call| messages::search(call)),
+    route(DELETE, "/api/v1/search", |call| messages::delete_found(call)),
+    route(GET, "/api/v1/message/{id}", |call| message::show(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/headers", |call| message::headers(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/raw", |call| message::source(call, call.segment(3))),
+    route(GET, "/api/v1/message/{id}/part/{part}", |call| message::part(call, call.segment(3), call.segment(5))),
+    route(GET, "/view/{id}.html", |call| message::html(call, call.segment(1).trim_end_matches(".html"))),
+    route(GET, "/view/{id}.txt", |call| message::text(call, call.segment(1).trim_end_matches(".txt"))),
+    route(POST, "/api/v1/send", |call| Ok(send::answer(call))),
+];
+
+impl Route {
+    pub(super) fn answer(&self, state: &State, request: &Request<Bytes>) -> Answer {
+        let name = account(state, request)?;
+        let reads = self.method == GET;
+        let tenant = if reads { state.tenants.find_or_empty(&name) } else { state.tenants.tenant(&name) };
+        (self.handler)(&Call { state, request, tenant })
+    }
+}
+
+impl Call<'_> {
+    /// A segment of the path, by index; empty if there are fewer.
+    fn segment(&self, index: usize) -> &str {
+        segments(self.request.uri().path()).nth(index).unwrap_or_default()
+    }
+
+    pub(super) fn query(&self) -> &str {
+        self.request.uri().query().unwrap_or_default()
+    }
+
+    pub(super) fn canceled(&self) -> Cancellation {
+        Cancellation::of(self.request)
+    }
+}
+
+/// Finds the route of a method and path. The error contains the methods that the path supports, none if it is unknown.
+pub(super) fn find(method: &Method, path: &str) -> Result<&'static Route, Vec<&'static str>> {
+    let fitting = || ROUTES.iter().filter(|route| matches(route.path, path));
+    let route = fitting().find(|route| route.method == *method);
+    route.ok_or_else(|| fitting().map(|route| route.method.as_str()).collect())
+}
+
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.trim_matches('/').split('/')
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let fits = |wanted: &str, given: &str| match wanted.strip_prefix('{') {
+        Some(rest) => given.ends_with(rest.rsplit('}').next().unwrap_or_default()) && !given.is_empty(),
+        None => wanted == given,
+    };
+    segments(pattern).count() == segments(path).count()
+        && segments(pattern).zip(segments(path)).all(|(wanted, given)| fits(wanted, given))
+}
