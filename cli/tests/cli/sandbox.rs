@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::Signal;
 
+use serde_json::json;
+
 use crate::support::Posthaste;
 #[cfg(unix)]
 use crate::support::signal;
@@ -371,6 +373,51 @@ fn one_search_language_selects_emails_to_list_show_await_and_export() {
             "{stderr}"
         );
     }
+}
+
+#[test]
+fn a_wait_prints_the_code_or_a_link_alone() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let wait = |more: &[&str]| {
+        let arguments =
+            [&["sandbox", "inbox", "wait", "--to", "ada@example.com", "--timeout", "20s"], more].concat();
+        posthaste.run(&arguments)
+    };
+    let html = "<p>Your code is <b>482 913</b></p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify your Email</a> \
+        <a href='https://acme.test/verify/help'>Verify: help</a> <a href='https://acme.test/off'>Unsubscribe</a>";
+    send(&posthaste, "ada@example.com", "Welcome", &["--html", html]);
+    assert_eq!(wait(&["--code"]).ok(), "482913\n");
+    assert_eq!(
+        wait(&["--link", "VERIFY"]).ok(),
+        "https://acme.test/verify?t=1&u=2\n",
+        "the first one that contains it"
+    );
+    let document = wait(&["--code", "--json"]).json();
+    assert_eq!((&document["code"], &document["codes"]), (&json!("482913"), &json!(["482913"])));
+    let email_id = document["email_id"].as_str().unwrap();
+    let document = wait(&["--link", "off", "--json"]).fails(5);
+    assert!(document.contains("`Verify your Email`, `Verify: help`, `Unsubscribe`"), "{document}");
+    let document = wait(&["--link", "unsub", "--json"]).json();
+    assert_eq!(document["link"], json!({"text": "Unsubscribe", "url": "https://acme.test/off"}));
+
+    let timed_out =
+        ["sandbox", "inbox", "wait", "--to", "ada", "--after", email_id, "--code", "--timeout", "100ms"];
+    assert!(posthaste.run(&timed_out).fails(8).contains("timed out after 100 ms"));
+    let later = posthaste
+        .command()
+        .args(["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "20s"])
+        .spawn()
+        .unwrap();
+    send(&posthaste, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
+    assert_eq!(later.wait_with_output().unwrap().stdout, b"7731\n");
+    assert!(wait(&["--raw"]).ok().starts_with("From: "));
+
+    send(&posthaste, "ada@example.com", "Nothing", &[]);
+    assert!(wait(&["--code"]).fails(5).contains("the email has no one-time code; its subject is `Nothing`"));
+    assert!(wait(&["--link", "x"]).fails(5).contains("no link contains `x`: the email has no links"));
+    assert!(wait(&["--link", "x", "--code"]).fails(2).contains("--code"));
+    assert!(wait(&["--after", "yesterday"]).fails(3).contains("`after` must be the id of a captured mail"));
 }
 
 #[test]

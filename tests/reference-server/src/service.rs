@@ -14,7 +14,7 @@ mod scaling;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -23,6 +23,7 @@ use serde_json::json;
 
 use self::due::DueWorker;
 use crate::clock::Clock;
+use crate::inbox::wait::Seen;
 use crate::lock::{lock, read, write};
 use crate::model::credential::CreatedKey;
 use crate::model::mail::{CapturedMail, Mail};
@@ -324,6 +325,45 @@ impl Service {
         lock(&tenant.captured).newest_first().map(Mail::shown).collect()
     }
 
+    /// Waits until a captured email of a tenant matches, and returns the newest one that does; those captured before count, too. An API key
+    /// names the tenant. Returns `None` after the timeout, which is real time, whatever [`clock`](Self::clock) shows.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use posthaste_reference_server::{ReferenceServer, Settings};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    /// let server = ReferenceServer::over_http(Settings::default()).await;
+    /// # let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
+    /// # let email = r#"{"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "Your code is 482 913"}"#;
+    /// # server.service().handle(request.body(email.into())?);
+    /// let to_ada = |mail: &posthaste_reference_server::CapturedMail| mail.to == ["ada@example.com"];
+    /// let mail = server.service().wait_for_mail("sb_test", Duration::from_secs(10), to_ada).await;
+    /// assert_eq!(mail.expect("a mail to Ada").codes[0], "482913");
+    /// # Ok::<(), http::Error>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn wait_for_mail(
+        &self,
+        tenant: &str,
+        timeout: Duration,
+        matches: impl Fn(&CapturedMail) -> bool,
+    ) -> Option<CapturedMail> {
+        self.run_due();
+        let name = self.name_of(tenant);
+        let waiting = async {
+            let (mut seen, mut arrivals) = (Seen::default(), self.state.arrivals.subscribe(&name));
+            loop {
+                let tenant = self.state.tenants.find(&name);
+                let mail = tenant.and_then(|tenant| seen.newest(&tenant, |mail| matches(&mail.shown())));
+                if let Some(mail) = mail {
+                    return mail.shown();
+                }
+                arrivals.captured().await;
+            }
+        };
+        tokio::time::timeout(timeout, waiting).await.ok()
+    }
+
     /// Receives an email (RFC 5322) for these recipients on behalf of the tenant of an API key. Returns the ID for `GET
     /// /emails/receiving/{email_id}`.
     ///
@@ -349,8 +389,13 @@ impl Service {
     }
 
     fn tenant_of(&self, key: &str) -> Option<Arc<Tenant>> {
+        self.state.tenants.find(&self.name_of(key))
+    }
+
+    /// The name of the tenant of a key, or the tenant's own name.
+    fn name_of(&self, key: &str) -> String {
         let credential = keys::credential(key, &self.state.tenants.api_key_index);
-        self.state.tenants.find(credential.as_ref().map_or(key, |credential| &credential.tenant))
+        credential.map_or_else(|| key.to_owned(), |credential| credential.tenant.into_owned())
     }
 
     /// Returns the recorded requests, oldest first, within [`Settings::keep_requests`] and [`Settings::keep_request_bytes`].

@@ -23,6 +23,8 @@ mod broadcast_recipients;
 mod broadcasts;
 #[path = "service/clock.rs"]
 mod clock;
+#[path = "service/codes.rs"]
+mod codes;
 #[path = "service/contact_imports.rs"]
 mod contact_imports;
 #[path = "service/contact_properties.rs"]

@@ -2,13 +2,15 @@
 
 mod change;
 
-use clap::{Subcommand, ValueEnum as _};
-use http::Method;
-use posthaste::{Client, path_segment};
-use serde_json::Value;
-use tokio::time::{sleep, timeout_at};
+use std::time::Duration;
 
-use super::wait::{POLL_INTERVAL, deadline, limit, shown};
+use clap::{Subcommand, ValueEnum as _};
+use http::{Method, StatusCode};
+use posthaste::{Client, Error, RetryPolicy, path_segment};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::wait::{deadline, limit, shown};
 use super::{client, patient_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail, Origin};
@@ -116,19 +118,37 @@ pub(crate) struct LatestArgs {
     how: DisplayArgs,
 }
 
-/// Wait for an email and show it
+/// Wait for an email and show it, or its one-time code or a link
 ///
-/// An email already captured counts. Waits up to --timeout, 30s by default, and exits with 8 on timeout.
+/// An email already captured counts, unless --after excludes it. Waits up to --timeout, 30s by default, and exits with 8 on timeout, with 5 if
+/// the email has no such code or link.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s"
+    after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s\n  \
+        code=$(posthaste sandbox inbox wait --to ada@example.com --code)\n  \
+        posthaste sandbox inbox wait --to ada@example.com --link 'Verify'"
 )]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
     which: EmailFilter,
+    /// Only emails captured after this one, or after this time of the sandbox
+    #[arg(long, value_name = "ID|TIME")]
+    after: Option<String>,
+    /// Print only the one-time code
+    #[arg(long, conflicts_with_all = ["link", "raw"])]
+    code: bool,
+    /// Print only the URL of the first link whose text contains this, ignoring case
+    #[arg(long, value_name = "TEXT", conflicts_with = "raw")]
+    link: Option<String>,
     #[command(flatten)]
     how: DisplayArgs,
 }
+
+/// The maximum wait of one request.
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+/// The maximum number of links that an error names, and of the characters of each.
+const MAX_NAMED: usize = 10;
+const MAX_NAME: usize = 60;
 
 const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Id),
@@ -210,21 +230,85 @@ async fn list(args: &ListArgs, context: &Context) -> Result<(), Fail> {
 
 async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
     let client = patient_client(context)?;
-    let (query, limit) = (args.which.query(), limit(context)?);
-    let waiting = async {
-        loop {
-            if let Some(id) = newest(&client, &query).await? {
-                return Ok::<_, Fail>(id);
+    let limit = limit(context)?;
+    let mut query = args.which.query();
+    query.extend(args.after.clone().map(|after| ("after", after)));
+    let end = deadline(limit);
+    let mail = loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let mut call = client.request(Method::GET, "/_/messages/wait");
+        for (name, value) in &query {
+            call = call.query(*name, value);
+        }
+        let timeout = left.min(MAX_TIMEOUT).as_secs_f64().to_string();
+        // 408 is the end of a wait, and not retried.
+        match call.query("timeout", timeout).retry(RetryPolicy::never()).await {
+            Ok(mail) => break mail,
+            Err(Error::Api(error)) if error.status == StatusCode::REQUEST_TIMEOUT => {
+                if left <= MAX_TIMEOUT {
+                    return Err(Fail::Pending {
+                        message: format!("timed out after {} waiting for a matching email", shown(limit)),
+                        hint: Some("posthaste sandbox inbox list".to_owned()),
+                    });
+                }
             }
-            sleep(POLL_INTERVAL).await;
+            Err(error) => return Err(unreachable(error)),
         }
     };
-    match timeout_at(deadline(limit), waiting).await {
-        Ok(id) => show(&id?, args.how, &client, context).await,
-        Err(_) => Err(Fail::Pending {
-            message: format!("timed out after {} waiting for a matching email", shown(limit)),
-            hint: Some("posthaste sandbox inbox list".to_owned()),
-        }),
+    if args.code {
+        return show_code(&mail, context);
+    }
+    match &args.link {
+        Some(wanted) => show_link(&mail, wanted, context),
+        None if args.how.raw => show(&at(&mail, "/id"), args.how, &client, context).await,
+        None => show_mail(&mail, context),
+    }
+}
+
+/// Prints the most likely one-time code of an email.
+fn show_code(mail: &Value, context: &Context) -> Result<(), Fail> {
+    let Some(code) = mail["codes"][0].as_str() else {
+        return Err(Fail::NotFound {
+            message: format!(
+                "the email has no one-time code; its subject is `{}`",
+                safe(&at(mail, "/subject"))
+            ),
+            hint: Some(format!("posthaste sandbox inbox get {}", at(mail, "/id"))),
+        });
+    };
+    let document =
+        json!({ "code": code, "codes": mail["codes"], "id": mail["id"], "email_id": mail["email_id"] });
+    context.out.result(&[code.to_owned()], &document)
+}
+
+/// Prints the first link of an email whose text contains this.
+fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> {
+    let links = mail["links"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |link: &Value| at(link, "/text").to_lowercase();
+    let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
+        let there: Vec<_> = links.iter().take(MAX_NAMED).map(|link| named(link)).collect();
+        let more = links.len().saturating_sub(MAX_NAMED);
+        return Err(Fail::NotFound {
+            message: match there.as_slice() {
+                [] => format!("no link contains `{wanted}`: the email has no links"),
+                _ if more > 0 => {
+                    format!("no link contains `{wanted}`; there are {}, and {more} more", there.join(", "))
+                }
+                _ => format!("no link contains `{wanted}`; there are {}", there.join(", ")),
+            },
+            hint: Some(format!("posthaste sandbox inbox get {} --json=links", at(mail, "/id"))),
+        });
+    };
+    let document = json!({ "link": link, "id": mail["id"], "email_id": mail["email_id"] });
+    context.out.result(&[at(link, "/url")], &document)
+}
+
+/// The text of a link, shortened, for a message.
+fn named(link: &Value) -> String {
+    let text = safe(&at(link, "/text")).into_owned();
+    match text.char_indices().nth(MAX_NAME) {
+        Some((end, _)) => format!("`{}…`", &text[..end]),
+        None => format!("`{text}`"),
     }
 }
 
@@ -265,10 +349,14 @@ async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) ->
         return context.out.untrusted(&mail);
     }
     let mail = client.request(Method::GET, path).await.map_err(unreachable)?;
+    show_mail(&mail, context)
+}
+
+fn show_mail(mail: &Value, context: &Context) -> Result<(), Fail> {
     if context.out.is_json() {
-        return context.out.document(&mail);
+        return context.out.document(mail);
     }
-    context.out.result(&[human(&mail)], &mail)
+    context.out.result(&[human(mail)], mail)
 }
 
 /// Renders an email for people: headers, then text.
@@ -279,6 +367,7 @@ fn human(mail: &Value) -> String {
     let attached = attached.map(|file| {
         format!("{} ({}, {} bytes)", at(file, "/filename"), at(file, "/content_type"), at(file, "/size"))
     });
+    let codes = mail["codes"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let lines = [
         ("From", at(mail, "/from")),
         ("To", at(mail, "/to")),
@@ -289,6 +378,7 @@ fn human(mail: &Value) -> String {
         ("State", at(mail, "/last_event")),
         ("Tags", tags.join(", ")),
         ("Attached", attached.collect::<Vec<_>>().join(", ")),
+        ("Codes", codes.collect::<Vec<_>>().join(", ")),
         ("Size", format!("{} bytes", at(mail, "/size"))),
         ("Email ID", at(mail, "/email_id")),
         ("ID", at(mail, "/id")),

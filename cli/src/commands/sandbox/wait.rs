@@ -12,9 +12,9 @@ use crate::context::Context;
 use crate::diagnostics::Fail;
 
 /// The limit without `--timeout`.
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The time between two polls.
-pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Wait until the sandbox is ready
 ///

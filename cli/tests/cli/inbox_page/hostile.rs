@@ -140,6 +140,58 @@ async fn a_link_is_shown_and_cannot_be_followed() {
 
 #[needs("chromium", "chromedriver")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
+    let page = InboxPage::new().await;
+    let canary = Canary::new().await;
+    let long = format!("{}/{}", canary.address, "long".repeat(50_000));
+    let mut mail = email("Links");
+    mail["text"] = format!(
+        "Your code is 482 913\n\n{0}/one\n\njavascript:top.document.title='owned'\n\n\
+         {0}/\u{202e}cod.exe\n\n{0}/<img/src={0}/img>\n\n{long}\n",
+        canary.address
+    )
+    .into();
+    page.send(&mail);
+    page.look().await;
+    page.click(".row").await;
+    page.says(".onetime code", "482913").await;
+    page.holds("document.querySelector('.onetime .copy') !== null").await;
+    let one = json!(format!("{}/one", canary.address));
+    page.holds(&format!("document.querySelector('.meta .links code').textContent === {one}")).await;
+    // No element of it leads anywhere, and nothing of it became markup.
+    let inert = "!document.querySelector('.meta .links a, .meta .links img, .meta .links [href], .meta .links [src]')";
+    page.holds(inert).await;
+    page.holds("!document.querySelector('.meta .links').textContent.includes('javascript:')").await;
+    page.holds("[...document.querySelectorAll('.meta .links code')].every((code) => code.textContent.length <= 2000)").await;
+    page.holds("!document.querySelector('.meta .links').textContent.includes('\u{202e}')").await;
+    // Neither the page nor the row is wider than the window.
+    page.holds("document.documentElement.scrollWidth <= innerWidth").await;
+    page.click(".meta .links code").await;
+    sleep(Duration::from_millis(150)).await;
+    assert_eq!(canary.visits(), 0);
+    assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+
+    let mut html = email("HTML");
+    html["html"] = format!(
+        "<p>Your code is <b>7731</b></p><a href=\"javascript:top.document.title='owned'\">\u{202e}Verify</a>\
+         <a href={}/two>Two</a>",
+        canary.address
+    )
+    .into();
+    page.send(&html);
+    page.waits_for_subjects(&["HTML", "Links"]).await;
+    page.click(".row").await;
+    page.says(".onetime code", "7731").await;
+    page.click("#tab-html").await;
+    page.click(".panelbar [aria-expanded]").await;
+    page.holds("document.querySelectorAll('.links li').length === 2 && document.querySelectorAll('.links .bad').length === 1").await;
+    page.holds("!document.querySelector('.links a') && !document.querySelector('.meta .links')").await;
+    assert_eq!(canary.visits(), 0);
+    page.browser.stop().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn headers_with_invisible_characters_can_t_mislead_or_break_the_page() {
     let page = InboxPage::new().await;
     let mut parts = String::new();

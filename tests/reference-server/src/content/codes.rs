@@ -8,6 +8,7 @@ mod labels;
 mod numbers;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -90,9 +91,11 @@ struct Text {
     owners: Vec<Option<usize>>,
     /// The beginnings of the sentences, in order.
     sentences: Vec<usize>,
-    prominent: Vec<std::ops::Range<usize>>,
+    prominent: Vec<Range<usize>>,
     /// Whether the email is about a one-time code at all.
     is_about_codes: bool,
+    /// How much of it is: words for codes, of which one that leaves no doubt counts twice.
+    evidence: usize,
 }
 
 impl Text {
@@ -107,8 +110,14 @@ impl Text {
         let numbers = numbers::find(&text, &lower);
         let owners = owners(&lower, &labels, &numbers);
         let is_about_codes = labels.iter().any(|label| label.kind == Kind::OneTime);
+        let evidence = labels.iter().map(|label| match label.kind {
+            Kind::OneTime => 2,
+            Kind::Code => 1,
+            Kind::Other | Kind::Promotion => 0,
+        });
+        let evidence = evidence.sum();
         let sentences = sentences(&lower);
-        Self { lower, labels, numbers, owners, sentences, prominent, is_about_codes }
+        Self { lower, labels, numbers, owners, sentences, prominent, is_about_codes, evidence }
     }
 
     /// How much speaks for a number being a code.
@@ -124,20 +133,21 @@ impl Text {
         let context = match before {
             // "Order 482913", also if the sentence has other words.
             Some((Kind::Other, gap))
-                if gap <= NEAR && !(alone && self.has_code_in(sentence.start..start)) =>
+                if is_direct(gap) && !(alone && self.has_code_in(sentence.start..start)) =>
             {
                 return 0;
             }
-            Some((Kind::Code | Kind::OneTime, gap)) if gap <= NEAR => 4,
-            Some((Kind::Code | Kind::OneTime, _)) => 2,
-            _ => match self.after(end, sentence.end) {
-                Some(gap) if gap <= NEAR + NEAR / 2 => 3,
-                Some(_) => 2,
-                None => 0,
-            },
+            Some((Kind::Code | Kind::OneTime, gap)) if names(gap) => 3 + i32::from(is_direct(gap)),
+            Some((Kind::Code | Kind::OneTime, _)) => 1,
+            _ => 0,
         };
+        let context = context.max(match self.after(end, sentence.end) {
+            Some(gap) if gap <= NEAR + NEAR / 2 => 3,
+            Some(_) => 2,
+            None => 0,
+        });
         let context = if alone { context.max(self.around(number)) } else { context };
-        if context == 0 || (number.needs_label && context < 4) {
+        if context == 0 || (number.needs_label && context < 4) || (number.is_word && self.evidence < 2) {
             return 0;
         }
         context + form
@@ -146,8 +156,7 @@ impl Text {
     /// What the lines before and after a number on a line or in a cell of its own say about it.
     fn around(&self, number: &Number) -> i32 {
         let (start, end) = (number.range.start, number.range.end);
-        let from = self.lower.floor_char_boundary(start.saturating_sub(MAX_CONTEXT));
-        let to = self.lower.ceil_char_boundary((end + MAX_CONTEXT).min(self.lower.len()));
+        let Range { start: from, end: to } = self.near(start, end);
         if self.labels_in(from..to).any(|(_, label)| label.kind == Kind::Promotion) {
             return 0;
         }
@@ -157,15 +166,22 @@ impl Text {
             owner.is_none_or(|owner| self.numbers[owner].range == number.range)
         };
         let previous = self.labels_in(from..start).filter(own).filter(|(_, label)| label.end <= start);
-        let (mut code, mut last) = (false, None);
+        let (mut code, mut last) = (None, None);
         for (_, label) in previous {
-            code |= label.kind.is_code();
+            code = if label.kind.is_code() { Some(label) } else { code };
             last = Some(label);
         }
-        match last {
-            Some(label) if label.kind == Kind::Other && (!code || start - label.end <= 3) => return 0,
-            Some(_) if code => return 4,
-            _ => {}
+        // "Order:", but not "Enter this code to confirm your order:".
+        let is_other = last.filter(|label| label.kind == Kind::Other).is_some_and(|label| {
+            let sentence = self.sentence(label.start, label.end).start;
+            !self.lower[label.end..start].contains(['.', ','])
+                && code.is_none_or(|code| code.start < sentence)
+        });
+        if is_other {
+            return 0;
+        }
+        if code.is_some() {
+            return 4;
         }
         if self.labels_in(end..to).filter(own).any(|(_, label)| label.kind.is_code()) {
             return 2;
@@ -173,14 +189,14 @@ impl Text {
         i32::from(self.is_about_codes)
     }
 
-    /// The nearest label before a number in its sentence that doesn't belong to another number, and its distance.
-    fn before(&self, start: usize, sentence: usize, number: &Number) -> Option<(Kind, usize)> {
+    /// The nearest label before a number in its sentence that doesn't belong to another number, and the text between them.
+    fn before(&self, start: usize, sentence: usize, number: &Number) -> Option<(Kind, &str)> {
         let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(FAR)));
         let own =
             |place: usize| self.owners[place].is_none_or(|owner| self.numbers[owner].range == number.range);
         let last =
             self.labels_in(from..start).filter(|(place, label)| label.end <= start && own(*place)).last();
-        last.map(|(_, label)| (label.kind, start - label.end))
+        last.map(|(_, label)| (label.kind, &self.lower[label.end..start]))
     }
 
     /// The distance of the nearest label after a number in its sentence, if it names a code.
@@ -190,12 +206,12 @@ impl Text {
         (label.kind.is_code() && self.owners[place].is_none()).then_some(label.start - end)
     }
 
-    fn has_code_in(&self, range: std::ops::Range<usize>) -> bool {
+    fn has_code_in(&self, range: Range<usize>) -> bool {
         self.labels_in(range).any(|(_, label)| label.kind.is_code())
     }
 
     /// The labels that start in a range, with their places.
-    fn labels_in(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = (usize, &Label)> {
+    fn labels_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Label)> {
         let first = self.labels.partition_point(|label| label.start < range.start);
         self.labels[first..]
             .iter()
@@ -204,10 +220,18 @@ impl Text {
             .map(move |(place, label)| (first + place, label))
     }
 
-    fn sentence(&self, start: usize, end: usize) -> std::ops::Range<usize> {
+    /// The sentence around a place, as far as it is near.
+    fn sentence(&self, start: usize, end: usize) -> Range<usize> {
         let next = self.sentences.partition_point(|sentence| *sentence <= start);
         let after = self.sentences[next..].iter().find(|sentence| **sentence >= end);
-        self.sentences[next - 1]..after.copied().unwrap_or(self.lower.len())
+        let near = self.near(start, end);
+        near.start.max(self.sentences[next - 1])..near.end.min(after.copied().unwrap_or(usize::MAX))
+    }
+
+    /// A place with what is near it.
+    fn near(&self, start: usize, end: usize) -> Range<usize> {
+        let from = self.lower.floor_char_boundary(start.saturating_sub(MAX_CONTEXT));
+        from..self.lower.ceil_char_boundary((end + MAX_CONTEXT).min(self.lower.len()))
     }
 
     fn is_prominent(&self, at: usize) -> bool {
@@ -225,6 +249,58 @@ impl Text {
     }
 }
 
+/// Whether the text between a label and a number is so short that they belong together.
+fn is_direct(gap: &str) -> bool {
+    gap.len() <= NEAR && !gap.contains([',', ';'])
+}
+
+/// Whether a label names the number after this text, as in "code: 1234" or "code for Acme is 1234", but not "code base has 1234".
+fn names(gap: &str) -> bool {
+    let gap = gap.trim_end_matches(|char: char| {
+        char.is_whitespace() || matches!(char, '"' | '“' | '„' | '«' | '*' | '(' | '[' | '「')
+    });
+    let Some(word) = gap.split_whitespace().next_back() else { return true };
+    word.ends_with([':', '：', '=', '-', '–', '—', '→', '>'])
+        || gap.len() <= 8
+        || COPULAS.contains(&word)
+        || SUFFIX_COPULAS.iter().any(|copula| word.ends_with(copula))
+}
+
+/// Words between a name and its number, in languages that need them.
+const COPULAS: &[&str] = &[
+    "is",
+    "are",
+    "was",
+    "as",
+    "with",
+    "enter",
+    "using",
+    "below",
+    "est",
+    "ist",
+    "lautet",
+    "es",
+    "è",
+    "é",
+    "to",
+    "är",
+    "er",
+    "on",
+    "je",
+    "jest",
+    "este",
+    "είναι",
+    "הוא",
+    "هو",
+    "là",
+    "adalah",
+    "ialah",
+    "है",
+];
+
+/// The same for languages without spaces.
+const SUFFIX_COPULAS: &[&str] = &["は", "是", "为", "為", "는", "은", "คือ"];
+
 /// Finds the number that each label belongs to: the first one after it, if no other label is between.
 fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize>> {
     let mut owners = vec![None; labels.len()];
@@ -237,7 +313,10 @@ fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize
         }
         while let Some(label) = open.pop() {
             let between = &lower[labels[label].end.min(number.range.start)..number.range.start];
-            if between.len() > NEAR || between.contains("\n\n") {
+            let ends_before = between.len() <= NEAR
+                && between.contains("\n\n")
+                && !between.trim_end().ends_with([':', '：']);
+            if between.len() > NEAR || ends_before {
                 // All others are farther away.
                 open.clear();
                 break;

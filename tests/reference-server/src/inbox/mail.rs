@@ -15,6 +15,7 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use self::sanitized::Colors;
+use crate::content::codes::{Extracted, extract};
 use crate::content::inline_images::Pictures;
 use crate::inbox::{messages, unsent};
 use crate::lock::lock;
@@ -118,6 +119,18 @@ impl MailView {
         }
     }
 
+    /// Its one-time codes and links.
+    fn extracted(&self) -> Extracted {
+        match self {
+            Self::Sent(mail) => mail.extracted(mail.html().as_deref()),
+            Self::Unsent(email) => {
+                let (html, text) = (email.bodies.html(), email.bodies.given_text());
+                extract(&email.subject, html.as_deref(), text.as_deref())
+            }
+            Self::Received(mail) => extract(&mail.subject, mail.html.as_deref(), mail.text.as_deref()),
+        }
+    }
+
     /// The HTML body as an isolated document: without scripts and external resources; the message's own inline images are embedded.
     pub(super) fn html_document(&self, canceled: &Cancellation) -> Answer {
         self.document(&self.html_body()?, Colors::Own, canceled)
@@ -203,6 +216,7 @@ impl MailView {
                 text_size: self.text().map(|text| text.len()),
                 headers,
                 files: files.iter().map(File::of).collect(),
+                extracted: self.extracted(),
                 not_shown,
             },
         )
@@ -255,6 +269,8 @@ struct Details<'a> {
     headers: Vec<Header<'a>>,
     /// In the order of the message; the index is the one in `files/{n}`.
     files: Vec<File<'a>>,
+    #[serde(flatten)]
+    extracted: Extracted,
     /// Why there are none, if the message can't be parsed.
     not_shown: Option<String>,
 }

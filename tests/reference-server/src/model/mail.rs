@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use self::tracking::Tracking;
 use crate::content::codes::{Extracted, extract};
+use crate::content::links::Link;
 use crate::model::email::Email;
 use crate::model::email::attachments::{Attachment, Content};
 use crate::model::email::draft::Draft;
@@ -57,6 +58,10 @@ pub struct CapturedMail {
     pub html: Lazy<Option<Arc<str>>>,
     /// The text body, given or derived from the HTML on first access.
     pub text: Lazy<Option<Arc<str>>>,
+    /// The one-time codes in the subject and the bodies, without separators, the best candidate first; extracted on first access.
+    pub codes: Lazy<Vec<String>>,
+    /// The web links of the HTML in order, then the URLs that only occur as text; extracted on first access.
+    pub links: Lazy<Vec<Link>>,
     /// The approximate number of bytes that it holds, rendered or not.
     pub held_bytes: usize,
 }
@@ -238,6 +243,9 @@ impl Mail {
     pub(crate) fn shown(self: &Arc<Self>) -> CapturedMail {
         let owned = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
         let (mime, html, text) = (Arc::clone(self), Arc::clone(self), Arc::clone(self));
+        let extracted = Arc::clone(self);
+        let extracted = Lazy::new(move || extracted.extracted(extracted.html().as_deref()));
+        let links = extracted.clone();
         CapturedMail {
             id: self.id.to_string(),
             email_id: self.email_id.to_string(),
@@ -252,6 +260,8 @@ impl Mail {
             attachments: self.attachments(),
             html: Lazy::new(move || html.html()),
             text: Lazy::new(move || text.text()),
+            codes: Lazy::new(move || extracted.codes.clone()),
+            links: Lazy::new(move || links.links.clone()),
             held_bytes: self.held() + self.draft.bodies.size(),
         }
     }

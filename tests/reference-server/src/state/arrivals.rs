@@ -41,12 +41,6 @@ impl Arrivals {
         let sender = waiting.entry(tenant.into()).or_insert_with(|| watch::channel(()).0);
         Subscription { arrivals: self, tenant: tenant.into(), receiver: sender.subscribe() }
     }
-
-    /// The number of waiters of all tenants.
-    #[cfg(test)]
-    pub(crate) fn waiters(&self) -> usize {
-        lock(&self.waiting).values().map(watch::Sender::receiver_count).sum()
-    }
 }
 
 /// A waiter.

@@ -101,30 +101,28 @@ async fn wait_finds_words_tags_and_scheduled_mails() {
 async fn hundred_waiters_wake_within_50_ms_of_their_mail() {
     let server = start().await;
     let (client, mut tasks) = (client(), Vec::new());
-    for number in 0..100 {
-        let client = client.clone();
-        let url = format!("{}/_/messages/wait?to=user{number}@example.com&timeout=30", server.base_url());
+    for _ in 0..100 {
+        let request =
+            client.get(format!("{}/_/messages/wait?to=ada@example.com&timeout=60", server.base_url()));
         tasks.push(tokio::spawn(async move {
-            let response = client.get(url).bearer_auth(KEY).send().await.unwrap();
+            let response = request.bearer_auth(KEY).send().await.unwrap();
             assert_eq!(response.status(), 200);
             let mail: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
-            assert_eq!(mail["to"][0], format!("user{number}@example.com"));
+            assert_eq!(mail["subject"], "Hello");
             Instant::now()
         }));
     }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let start = Instant::now();
-    for number in 0..100 {
-        send(&server, &to(&format!("user{number}@example.com")));
-    }
-    let sent = start.elapsed();
-    let mut slowest = Duration::ZERO;
+    send(&server, &to("ada@example.com"));
+    let mut woken = Vec::new();
     for task in tasks {
-        slowest = slowest.max(task.await.unwrap().duration_since(start));
+        woken.push(task.await.unwrap().duration_since(start));
     }
-    println!("100 waiters: all mails sent after {sent:?}, last waiter woken after {slowest:?}");
-    // The machine may be busy; without load it is below 50 ms.
-    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    woken.sort();
+    println!("100 waiters have the mail after {:?} (half of them) and {:?} (all)", woken[50], woken[99]);
+    // Without load all have it within 50 ms; the machine may be busy.
+    assert!(woken[99] < Duration::from_secs(2), "{woken:?}");
 }
 
 #[tokio::test]
@@ -348,4 +346,47 @@ fn details_contain_codes_and_links() {
     let plain = sandbox.sent(&email_with("html", "<p>Hello"));
     let mail = sandbox.get(format!("/_/messages/{plain}")).json();
     assert_eq!((&mail["codes"], &mail["links"]), (&json!([]), &json!([])));
+}
+
+#[tokio::test]
+async fn tests_in_the_process_wait_without_http() {
+    let server = ReferenceServer::start().await;
+    let service = std::sync::Arc::clone(server.service());
+    let later = service.wait_for_mail(KEY, Duration::from_secs(20), |mail| mail.subject == "Welcome");
+    let sends = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        post(&server, "/emails", &email()).await;
+        let mut welcome = email_with("subject", "Welcome");
+        welcome["html"] = json!("<p>Your code is 482 913</p><a href='https://acme.test/v'>Verify</a>");
+        post(&server, "/emails", &welcome).await;
+    };
+    let (mail, ()) = tokio::join!(later, sends);
+    let mail = mail.unwrap();
+    assert_eq!(*mail.codes, ["482913"]);
+    assert_eq!((&*mail.links[0].text, &*mail.links[0].url), ("Verify", "https://acme.test/v"));
+    let again = service.wait_for_mail(KEY, Duration::ZERO, |mail| mail.subject == "Welcome").await;
+    assert_eq!(again.unwrap().id, mail.id);
+    assert!(
+        service.wait_for_mail(KEY, Duration::from_millis(50), |mail| mail.subject == "Bye").await.is_none()
+    );
+    assert!(service.wait_for_mail("sb_other", Duration::from_millis(50), |_| true).await.is_none());
+}
+
+#[tokio::test]
+async fn client_that_disconnects_frees_its_waiter() {
+    let server = ReferenceServer::over_http(Settings { max_connections: 3, ..Settings::default() }).await;
+    // More than there is room for, if one of them stayed.
+    for _ in 0..10 {
+        let mut tasks = Vec::new();
+        for _ in 0..2 {
+            tasks.push(waiting(&server, "to=ada&timeout=600").await);
+        }
+        for task in tasks {
+            task.abort();
+            let _ = task.await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let id = send(&server, &to("ada@example.com"));
+    assert_eq!(wait(&server, "to=ada&timeout=5").await.1["email_id"], json!(id));
 }

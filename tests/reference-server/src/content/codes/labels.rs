@@ -35,41 +35,57 @@ pub(super) struct Label {
 /// words to be whole.
 #[rustfmt::skip]
 const WORDS: &[(Kind, &str)] = &[
-    (Kind::Code, "~code,pin,~codes,pin-code,pincode,passcode,token,verification,verify,authentication,authenticate,one-time,sign in,sign-in,log in,login,\
-        tan,kennwort,codice,código,codigo,clave,senha,kod,kodu,kodunuz,~kod,~koden,~kode,~koodi,~koodisi,kód,kódod,cod,codul,код,кода,коду,пароль,κωδικός,\
-        コード,番号は,코드,رمز,الرمز,رمزك,كود,קוד,कोड,รหัส,mã,kode,חד-פעמי,代码,代碼"),
-    (Kind::OneTime, "otp,otps,2fa,mfa,one-time code,one time code,one-time password,one time password,one-time passcode,one time passcode,one-time pin,verification code,\
-        verification pin,verify code,security code,authentication code,authenticator code,authorization code,login code,log-in code,sign-in code,signin code,sign in code,\
-        access code,confirmation code,passcode,passwordless,two-factor,two-step,single-use code,temporary code,magic code,activation code,recovery code,reset code,device code,\
-        bestätigungscode,verifizierungscode,sicherheitscode,einmalcode,einmal-code,einmalpasswort,einmalkennwort,anmeldecode,zugangscode,aktivierungscode,freischaltcode,\
-        code de vérification,code de verification,code de sécurité,code de confirmation,code d'accès,code d’accès,code de connexion,code à usage unique,usage unique,code d'activation,\
-        code d’activation,código de verificación,codigo de verificacion,código de seguridad,código de acceso,código de confirmación,un solo uso,código de un solo uso,contraseña de un solo uso,\
-        codice di verifica,codice di sicurezza,codice di conferma,codice di accesso,codice otp,codice monouso,monouso,código de verificação,código de segurança,código de acesso,\
-        código de confirmação,uso único,verificatiecode,beveiligingscode,bevestigingscode,inlogcode,toegangscode,eenmalige code,eenmalig,kod weryfikacyjny,kod bezpieczeństwa,\
-        kod jednorazowy,hasło jednorazowe,kod logowania,verifieringskod,engångskod,inloggningskod,säkerhetskod,bekræftelseskode,engangskode,verifiseringskode,bekreftelseskode,\
-        sikkerhedskode,sikkerhetskode,vahvistuskoodi,kertakäyttökoodi,kertakäyttöinen,ověřovací kód,bezpečnostní kód,overovací kód,ellenőrző kód,cod de verificare,doğrulama kodu,\
-        doğrulama kodunuz,onay kodu,güvenlik kodu,tek kullanımlık,код подтверждения,код для входа,проверочный код,одноразовый код,одноразовый пароль,код безопасности,\
-        код підтвердження,одноразовий код,κωδικός επαλήθευσης,验证码,驗證碼,校验码,动态码,动态密码,確認碼,确认码,一次性,認証コード,確認コード,ワンタイム,パスコード,暗証番号,認証番号,\
-        인증번호,인증 코드,인증코드,확인 코드,보안 코드,일회용,رمز التحقق,رمز التأكيد,كود التفعيل,קוד אימות,קוד האימות,सत्यापन,ओटीपी,รหัสยืนยัน,mã xác minh,mã xác nhận,kode verifikasi"),
-    (Kind::Other, "order,order no,order number,order id,invoice,invoice no,invoice number,receipt,receipt number,tracking,tracking number,shipment,parcel,package,phone,telephone,tel,fax,mobile,\
-        call,call us,ref,reference,reference number,ticket,case,case number,case id,request id,customer,customer number,customer id,client id,account,account number,account ending,card,card ending,\
-        ending in,ending,ends in,policy,contract,member,member id,membership,zip,zip code,zip codes,postal code,postcode,error,error code,status code,country code,area code,source code,build,\
-        version,release,sku,item,item no,model,model number,article,vat,tax id,iban,bic,sort code,swift code,serial,serial number,room,flight,gate,seat,booking,booking code,booking number,\
-        booking reference,reservation,reservation code,reservation number,confirmation number,pnr,transaction,transaction id,payment,amount,total,balance,price,po box,suite,ext,extension,barcode,\
-        qr code,qr-code,qr codes,code of conduct,code review,codebase,dress code,product code,branch code,exit code,http,port,year,since,copyright,issue,pull request,pr,commit,meeting id,\
-        locker,apartment,registration,registered,company no,company number,population,views,followers,station,bus,train,course,class code,colour code,color code,hs code,tariff code,cost center,\
-        bestellung,bestellnummer,rechnung,rechnungsnummer,rechnungsnr,auftrag,auftragsnummer,kundennummer,kunden-nr,sendung,sendungsnummer,paketnummer,telefon,tel,hotline,plz,postleitzahl,\
-        aktenzeichen,vorgangsnummer,ticketnummer,vertragsnummer,fehlercode,buchungscode,buchungsnummer,hrb,betrag,summe,konto,kontonummer,endet auf,version,zimmer,\
-        commande,facture,n° de commande,numéro de commande,téléphone,tél,code postal,référence,réf,dossier,client,numéro client,montant,siret,siren,rcs,numéro de suivi,colis,code erreur,compte,\
-        pedido,número de pedido,factura,teléfono,telefono,tfno,código postal,referencia,cliente,importe,envío,número de seguimiento,terminada en,cuenta,ordine,fattura,codice fiscale,codice cliente,\
-        importo,spedizione,partita iva,fatura,telefone,cep,encomenda,código de rastreio,valor,nota fiscal,bestelling,bestelnummer,factuur,factuurnummer,telefoon,klantnummer,bedrag,kvk,\
-        zamówienie,zamówienia,faktura,faktury,kod pocztowy,kwota,numer klienta,ordrenummer,ordernummer,fakturanummer,postnummer,kundnummer,tilaus,lasku,puhelin,postinumero,objednávka,\
-        sipariş,posta kodu,müşteri,tutar,заказ,заказа,заказу,заказе,счёт,счет,счета,телефон,тел,индекс,договор,сумма,замовлення,рахунок,παραγγελία,τηλέφωνο,订单,订单号,電話,电话,发票,邮编,快递,单号,訂單,\
-        郵便番号,注文,注文番号,請求書,追跡番号,お問い合わせ番号,会員番号,金额,金額,주문,주문번호,전화,송장,우편번호,문의,금액,طلب,الطلب,هاتف,فاتورة,הזמנה,טלפון"),
-    (Kind::Promotion, "promo code,promo,promotion code,promotional code,discount code,discount,coupon,coupon code,voucher,voucher code,gift card,gift code,referral code,referral,invite code,at checkout,% off,\
-        off your,gutscheincode,gutschein,rabattcode,rabatt,aktionscode,code promo,bon de réduction,remise,code de réduction,código promocional,código de descuento,descuento,cupón,codice sconto,\
-        sconto,codice promozionale,código promocional,cupom,desconto,kortingscode,korting,kod rabatowy,rabattkod,rabatkode,rabattkode,alennuskoodi,slevový kód,indirim kodu,indirim,\
-        промокод,скидка,скидку,优惠码,优惠券,優惠碼,折扣,クーポン,割引,쿠폰,할인,كود الخصم,خصم,קופון,kode promo,mã giảm giá"),
+    (Kind::Code, "~code,pin,~codes,pin-code,pincode,passcode,token,verification,verify,authentication,authenticate,one-time,sign in,sign-in,log in,\
+        login,tan,kennwort,codice,código,codigo,clave,senha,kod,kodu,kodunuz,~kod,~koden,~kode,~koodi,~koodisi,kód,kódod,cod,codul,код,кода,\
+        коду,пароль,κωδικός,コード,パスワード,코드,رمز,الرمز,رمزك,كود,קוד,कोड,รหัส,mã,kode,חד-פעמי,代码,代碼,codi,کد,رمز عبور"),
+    (Kind::OneTime, "otp,otps,2fa,mfa,one-time code,one time code,one-time password,one time password,one-time passcode,one time passcode,one-time pin,\
+        verification code,verification pin,verify code,security code,authentication code,authenticator code,authorization code,login code,\
+        log-in code,sign-in code,signin code,sign in code,access code,confirmation code,passcode,passwordless,two-factor,two-step,\
+        single-use code,temporary code,magic code,activation code,recovery code,reset code,device code,bestätigungscode,verifizierungscode,\
+        sicherheitscode,einmalcode,einmal-code,einmalpasswort,einmalkennwort,anmeldecode,zugangscode,aktivierungscode,freischaltcode,\
+        code de vérification,code de verification,code de sécurité,code de confirmation,code d'accès,code d’accès,code de connexion,\
+        code à usage unique,usage unique,code d'activation,code d’activation,código de verificación,codigo de verificacion,\
+        código de seguridad,código de acceso,código de confirmación,un solo uso,código de un solo uso,contraseña de un solo uso,\
+        codice di verifica,codice di sicurezza,codice di conferma,codice di accesso,codice otp,codice monouso,monouso,código de verificação,\
+        código de segurança,código de acesso,código de confirmação,uso único,verificatiecode,beveiligingscode,bevestigingscode,inlogcode,\
+        toegangscode,eenmalige code,eenmalig,kod weryfikacyjny,kod bezpieczeństwa,kod jednorazowy,hasło jednorazowe,kod logowania,\
+        verifieringskod,engångskod,inloggningskod,säkerhetskod,bekræftelseskode,engangskode,verifiseringskode,bekreftelseskode,\
+        sikkerhedskode,sikkerhetskode,vahvistuskoodi,kertakäyttökoodi,kertakäyttöinen,ověřovací kód,bezpečnostní kód,overovací kód,\
+        ellenőrző kód,cod de verificare,doğrulama kodu,doğrulama kodunuz,onay kodu,güvenlik kodu,tek kullanımlık,код подтверждения,\
+        код для входа,проверочный код,одноразовый код,одноразовый пароль,код безопасности,код підтвердження,одноразовий код,\
+        κωδικός επαλήθευσης,验证码,驗證碼,校验码,动态码,动态密码,確認碼,确认码,一次性,認証コード,確認コード,ワンタイム,パスコード,暗証番号,認証番号,인증번호,인증 코드,인증코드,확인 코드,보안 코드,일회용,رمز التحقق,\
+        رمز التأكيد,كود التفعيل,קוד אימות,קוד האימות,सत्यापन,ओटीपी,รหัสยืนยัน,mã xác minh,mã xác nhận,kode verifikasi,codi de verificació,\
+        код за потвърждение,код за вход,kod pengesahan,kod za prijavu,kôd,کد تأیید,کد تایید,کد ورود,kodi i verifikimit,kinnituskood,\
+        apstiprinājuma kods,patvirtinimo kodas,verifikacioni kod"),
+    (Kind::Other, "order,order no,order number,order id,invoice,invoice no,invoice number,receipt,receipt number,tracking,tracking number,shipment,\
+        parcel,package,phone,telephone,tel,fax,mobile,call,call us,ref,reference,reference number,ticket,case,case number,case id,\
+        request id,customer,customer number,customer id,client id,account,account number,account ending,card,card ending,ending in,ending,\
+        ends in,policy,contract,member,member id,membership,zip,zip code,zip codes,postal code,postcode,error,error code,status code,\
+        country code,area code,source code,build,version,release,sku,item,item no,model,model number,article,vat,tax id,iban,bic,sort code,\
+        swift code,serial,serial number,room,flight,gate,seat,booking,booking code,booking number,booking reference,reservation,\
+        reservation code,reservation number,confirmation number,pnr,transaction,transaction id,payment,amount,total,balance,price,po box,\
+        suite,ext,extension,barcode,qr code,qr-code,qr codes,code of conduct,code review,code reviews,codebase,code base,lines of code,\
+        dress code,product code,branch code,exit code,exit codes,episode,chapter,volume,page,season,diagnosis code,vendor code,project code,\
+        department code,employee code,company code,agent code,school code,station code,currency code,language code,fare code,item code,\
+        part code,color codes,error codes,unicode,morse code,building code,penal code,tax code,http,port,year,since,copyright,issue,\
+        pull request,pr,commit,meeting id,locker,apartment,registration,registered,company no,company number,population,views,followers,\
+        station,bus,train,course,class code,colour code,color code,hs code,tariff code,cost center,bestellung,bestellnummer,rechnung,\
+        rechnungsnummer,rechnungsnr,auftrag,auftragsnummer,kundennummer,kunden-nr,sendung,sendungsnummer,paketnummer,telefon,hotline,plz,\
+        postleitzahl,aktenzeichen,vorgangsnummer,ticketnummer,vertragsnummer,fehlercode,buchungscode,buchungsnummer,hrb,betrag,summe,konto,\
+        kontonummer,endet auf,zimmer,commande,facture,n° de commande,numéro de commande,téléphone,tél,code postal,référence,réf,dossier,\
+        client,numéro client,montant,siret,siren,rcs,numéro de suivi,colis,code erreur,compte,pedido,número de pedido,factura,teléfono,\
+        telefono,tfno,código postal,referencia,cliente,importe,envío,número de seguimiento,terminada en,cuenta,ordine,fattura,\
+        codice fiscale,codice cliente,importo,spedizione,partita iva,fatura,telefone,cep,encomenda,código de rastreio,valor,nota fiscal,\
+        bestelling,bestelnummer,factuur,factuurnummer,telefoon,klantnummer,bedrag,kvk,zamówienie,zamówienia,faktura,faktury,kod pocztowy,\
+        kwota,numer klienta,ordrenummer,ordernummer,fakturanummer,postnummer,kundnummer,tilaus,lasku,puhelin,postinumero,objednávka,sipariş,\
+        posta kodu,müşteri,tutar,заказ,заказа,заказу,заказе,счёт,счет,счета,телефон,тел,индекс,договор,сумма,замовлення,рахунок,παραγγελία,\
+        τηλέφωνο,订单,订单号,電話,电话,发票,邮编,快递,单号,訂單,郵便番号,注文,注文番号,請求書,追跡番号,お問い合わせ番号,会員番号,金额,金額,주문,주문번호,전화,송장,우편번호,문의,금액,طلب,الطلب,هاتف,فاتورة,הזמנה,\
+        טלפון"),
+    (Kind::Promotion, "promo code,promo,promotion code,promotional code,discount code,discount,coupon,coupon code,voucher,voucher code,gift card,gift code,\
+        referral code,referral,invite code,at checkout,% off,off your,gutscheincode,gutschein,rabattcode,rabatt,aktionscode,code promo,\
+        bon de réduction,remise,code de réduction,código promocional,código de descuento,descuento,cupón,codice sconto,sconto,\
+        codice promozionale,cupom,desconto,kortingscode,korting,kod rabatowy,rabattkod,rabatkode,rabattkode,alennuskoodi,slevový kód,\
+        indirim kodu,indirim,промокод,скидка,скидку,优惠码,优惠券,優惠碼,折扣,クーポン,割引,쿠폰,할인,كود الخصم,خصم,קופון,kode promo,mã giảm giá"),
 ];
 
 struct Words {

@@ -15,6 +15,8 @@ pub(super) struct Number {
     pub(super) bonus: i32,
     /// Whether only a label directly before it makes it a code: years, and words with a digit.
     pub(super) needs_label: bool,
+    /// Whether it has letters.
+    pub(super) is_word: bool,
 }
 
 /// Finds all numbers of at least 4 digits, and all words of letters and digits.
@@ -154,12 +156,33 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
         let upper = !code.bytes().any(|byte| byte.is_ascii_lowercase());
         bonus -= if upper { 0 } else { 1 };
         needs_label = true;
+        // The 1940s.
+        if digits == 4 && code.len() == 5 && code.ends_with('s') {
+            return None;
+        }
+        if is_slogan(&code) {
+            bonus -= 2;
+        }
         if !upper && code.bytes().any(|byte| byte.is_ascii_uppercase()) && digits < 2 {
             return None;
         }
     }
     let is_code = fits && !is_something_else(text, lower, start..run.end);
-    Some(Number { range: start..run.end, code: is_code.then_some(code), bonus, needs_label })
+    Some(Number {
+        range: start..run.end,
+        code: is_code.then_some(code),
+        bonus,
+        needs_label,
+        is_word: !is_number,
+    })
+}
+
+/// Whether it is a word with a number after it, like most discount codes: `SPRING25`.
+fn is_slogan(code: &str) -> bool {
+    let word = code.trim_end_matches(|char: char| char.is_ascii_digit());
+    word.len() >= 3
+        && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && word.bytes().any(|byte| b"aeiouyAEIOUY".contains(&byte))
 }
 
 /// Whether the characters around a number show that it is something else: a price, date, time, phone number, part of an address or a URL.
@@ -205,7 +228,8 @@ fn is_something_else(text: &str, lower: &str, range: Range<usize>) -> bool {
     }
     let word = last_word(lower[..trimmed.len()].trim_end_matches(['.', ',']));
     let is_short = text[range.clone()].len() == 4;
-    if CURRENCIES.contains(&word) || (is_short && MONTHS.iter().any(|month| word.starts_with(month))) {
+    let dates = || BEFORE_YEARS.contains(&word) || MONTHS.iter().any(|month| word.starts_with(month));
+    if CURRENCIES.contains(&word) || (is_short && dates()) {
         return true;
     }
     let following = lower[range.end..].trim_start_matches([' ', '\u{a0}', '\t']);
@@ -234,6 +258,12 @@ fn last_word(text: &str) -> &str {
 const CURRENCIES: &[&str] = &[
     "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb", "inr", "rub", "pln", "sek", "nok", "dkk", "czk", "huf",
     "try", "brl", "cad", "aud", "krw", "kr", "zł",
+];
+
+/// Words before years.
+const BEFORE_YEARS: &[&str] = &[
+    "in", "of", "since", "until", "im", "seit", "bis", "en", "depuis", "desde", "dal", "class", "year",
+    "sinds", "sedan",
 ];
 
 /// The beginnings of the names of months, in the languages with Latin letters and in Russian.

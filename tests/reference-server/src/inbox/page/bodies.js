@@ -49,11 +49,14 @@ async function linksOf(page) {
   try { ({ text } = await beginning(page, HEAVY)); } catch (error) { return h("p.bad", null, error.message); }
   const all = [...inert(text).querySelectorAll("[data-to]")];
   if (!all.length) return h("p.soft", null, "There are no links.");
-  const shown = all.slice(0, 200).map((link) => {
-    const to = link.dataset.to;
-    const words = link.textContent.replace(/\s+/g, " ").trim().slice(0, 120);
-    const bad = !/^\s*(https?:|mailto:|tel:|#)/i.test(to) && !/\{\{\{/.test(to);
-    return h("li", null, h("span.soft", null, foreign(words || "no text")), h("code", null, foreign(to.slice(0, 2000))), bad && h("span.event.bad", null, "not a web address"), copyButton(to));
+  return linkList(all.map((link) => ({ text: link.textContent.replace(/\s+/g, " ").trim(), url: link.dataset.to })));
+}
+
+/** Lists links as text: nothing leads to them, but they can be copied. */
+export function linkList(all) {
+  const shown = all.slice(0, 200).map(({ text, url }) => {
+    const bad = !/^\s*(https?:|mailto:|tel:|#)/i.test(url) && !/\{\{\{/.test(url);
+    return h("li", null, text !== url && h("span.soft", null, foreign(text.slice(0, 120) || "no text")), h("code", null, foreign(url.slice(0, 2000))), bad && h("span.event.bad", null, "not a web address"), copyButton(url));
   });
   return [h("ul", null, shown), all.length > 200 && h("p.soft", null, `and ${all.length - 200} more`)];
 }

@@ -4,7 +4,7 @@ import { get, address } from "./api.js";
 import { actions } from "./actions.js";
 import { mark, onDeleted } from "./changes.js";
 import { badge, badgeOf } from "./badge.js";
-import { files, headers, html, source, text } from "./bodies.js";
+import { files, headers, html, linkList, source, text } from "./bodies.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
 import { requestOf } from "./requests.js";
@@ -55,6 +55,8 @@ export async function showMail(tray, id, pane, drop) {
         people("Received for", (mail.received_for ?? []).filter((one) => !mail.to.some((to) => to.includes(one)))),
         mail.authentication ? row("Checks", ["spf", "dkim", "dmarc"].map((check) => checked(check, mail.authentication[check]))) : null,
         row("Date", h("time", { datetime: mail.created_at }, long(mail.created_at)), !mail.state && h("span.soft", null, ` · ${bytes(mail.size)}`)),
+        mail.codes.length > 0 && row(mail.codes.length > 1 ? "Codes" : "Code", mail.codes.map((code) => h("span.onetime", null, h("code", null, code), copyButton(code)))),
+        mail.html_size === null && mail.links.length > 0 && row("Links", h("div.links", null, linkList(mail.links))),
         mail.tags?.length ? row("Tags", mail.tags.map((one) => h("span.tag", null, `${one.name}=${one.value}`))) : null,
         row(tray !== "received" ? "Email" : "ID", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
       !mail.state && h("div.acts", null,

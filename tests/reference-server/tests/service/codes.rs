@@ -1,0 +1,163 @@
+//! One-time codes, measured on a corpus of labelled emails; and the bounds of their extraction.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, email, email_with};
+
+const MAILS: &str = include_str!("codes/mails.txt");
+
+/// An email of the corpus.
+struct Labelled {
+    name: &'static str,
+    codes: Vec<&'static str>,
+    email: Value,
+}
+
+fn corpus() -> Vec<Labelled> {
+    let mails = MAILS.split("\n=== ").skip(1).map(|mail| {
+        let (name, rest) = mail.split_once('\n').unwrap();
+        let (codes, rest) = rest.strip_prefix("codes:").unwrap().split_once('\n').unwrap();
+        let (subject, bodies) = rest.strip_prefix("subject:").unwrap().split_once('\n').unwrap();
+        let mut email = email_with("subject", subject.trim());
+        email["text"] = Value::Null;
+        for body in format!("\n{bodies}").split("\n--- ").skip(1) {
+            let (kind, body) = body.split_once('\n').unwrap();
+            assert!(["html", "text"].contains(&kind), "{name}: {kind}");
+            email[kind] = body.trim_end().into();
+        }
+        Labelled { name, codes: codes.split_whitespace().collect(), email }
+    });
+    mails.collect()
+}
+
+#[test]
+fn codes_are_found_with_precision_and_recall() {
+    let sandbox = Sandbox::new();
+    let corpus = corpus();
+    assert!(corpus.len() >= 200, "{}", corpus.len());
+    assert!(corpus.iter().filter(|mail| mail.codes.is_empty()).count() >= 60);
+    let (mut right, mut found, mut wanted, mut best, mut with_codes) = (0, 0, 0, 0, 0);
+    for mail in &corpus {
+        // The service requires a body and a subject.
+        let mut email = mail.email.clone();
+        for field in ["text", "subject"] {
+            if email["html"].is_null() && email[field].as_str().is_none_or(|text| text.trim().is_empty()) {
+                email[field] = "-".into();
+            }
+        }
+        let id = sandbox.sent(&email);
+        let details = sandbox.get(format!("/_/messages/{id}")).json();
+        let codes: Vec<_> =
+            details["codes"].as_array().unwrap().iter().map(|code| code.as_str().unwrap()).collect();
+        right += codes.iter().filter(|code| mail.codes.contains(code)).count();
+        found += codes.len();
+        wanted += mail.codes.len();
+        with_codes += usize::from(!mail.codes.is_empty());
+        best += usize::from(!mail.codes.is_empty() && codes.first() == mail.codes.first());
+        if codes != mail.codes {
+            println!("{}: expected {:?}, found {codes:?}", mail.name, mail.codes);
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+    let rate = |part: usize, whole: usize| part as f64 / whole as f64;
+    let (precision, recall) = (rate(right, found), rate(right, wanted));
+    println!(
+        "{} mails: precision {precision:.4} ({right} of {found}), recall {recall:.4} ({right} of {wanted}), best candidate first in {best} of {with_codes}",
+        corpus.len()
+    );
+    assert!(precision >= 0.98 && recall >= 0.95 && best * 100 >= with_codes * 95);
+}
+
+/// The time to extract from an email with this HTML and this text.
+fn cost(html: &str, text: &str) -> Duration {
+    let sandbox = Sandbox::unread();
+    let mut email = email();
+    (email["html"], email["text"]) = (html.into(), text.into());
+    sandbox.sent(&email);
+    let mail = sandbox.mail();
+    let start = Instant::now();
+    assert!(mail.codes.len() <= 10 && mail.links.len() <= 1_000);
+    start.elapsed()
+}
+
+#[test]
+fn cost_is_linear_in_the_size_of_the_mail() {
+    for piece in [
+        "code 1234 ",
+        "1\n",
+        "1 2 3 4 5 6 code ",
+        "12-34-",
+        "code code code ",
+        "A1B2C3 ",
+        "<b>",
+        "<a href=https://a.example/1>code</a>",
+        "<a href=https://a.example>",
+        "<p a=1 b=2 c=3 ",
+        "</b></i>",
+        "https://",
+        "https://a.example/(",
+        "a@b:",
+        "((((",
+        "!!!!",
+        "    ",
+        "****",
+        "<td>1</td>",
+        "&zwnj;&#8203;",
+        "コード１２３４",
+        "code: ",
+        "<pre>\n\n",
+        "http://a.",
+        "&",
+        "<!--",
+    ] {
+        let of = |size: usize| piece.repeat(size / piece.len());
+        let (small, large) = (of(15_000), of(60_000));
+        // Noise can hide a linear cost in one attempt; a superlinear cost shows in all.
+        let slow =
+            (0..10).all(|_| cost(&large, &large) > cost(&small, &small) * 6 + Duration::from_millis(1));
+        assert!(!slow, "{piece:?}");
+    }
+}
+
+#[test]
+fn only_the_beginning_of_a_large_mail_is_read() {
+    let sandbox = Sandbox::unread();
+    let filler = "é ".repeat(600_000);
+    let text = format!(
+        "Your verification code is 482913. https://a.example/1\n{filler}\nYour PIN is 7731. https://a.example/2"
+    );
+    sandbox.sent(&email_with("text", text));
+    let mail = sandbox.mail();
+    assert_eq!(*mail.codes, ["482913"]);
+    assert_eq!(mail.links.iter().map(|link| &*link.url).collect::<Vec<_>>(), ["https://a.example/1"]);
+}
+
+#[test]
+fn number_of_codes_is_bounded_and_each_is_listed_once() {
+    let sandbox = Sandbox::unread();
+    let text: String = (100_000..100_050)
+        .map(|code| format!("Your verification code is {code}.\nYour verification code is {code}.\n"))
+        .collect();
+    sandbox.sent(&email_with("text", text));
+    assert_eq!(*sandbox.mail().codes, (100_000..100_010).map(|code| code.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn received_and_unsent_mails_have_codes_and_links_on_the_page() {
+    let sandbox = Sandbox::new();
+    let (codes, links) =
+        (json!(["482913"]), json!([{"text": "https://a.example/v", "url": "https://a.example/v"}]));
+    let body = "Your verification code is 482913.\n\nhttps://a.example/v";
+    let message = format!("From: a@example.com\r\nTo: b@acme.test\r\nSubject: Hi\r\n\r\n{body}\r\n");
+    let received = sandbox.service.receive(crate::support::KEY, &["b@acme.test"], message).unwrap();
+    let mut later = email_with("text", body);
+    later["scheduled_at"] = json!("in 1 hour");
+    let unsent = sandbox.sent(&later);
+    let sent = sandbox.sent(&email_with("text", body));
+    for path in [format!("received/{received}"), format!("messages/{unsent}"), format!("messages/{sent}")] {
+        let about = sandbox.get(format!("/_/{path}/about")).json();
+        assert_eq!((&about["codes"], &about["links"]), (&codes, &links), "{path}");
+    }
+}
