@@ -15,6 +15,7 @@ use crate::output::report::lost_by;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
+mod check;
 mod clock;
 mod env;
 mod export;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Env(env::Args),
     #[command(subcommand)]
     Inbox(inbox::Command),
+    Check(check::Args),
     Receive(receive::Args),
     Trigger(trigger::Args),
     Fail(fail::Args),
@@ -190,6 +192,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Wait(args) => wait::run(&args, context).await,
         Command::Env(args) => env::run(&args, context),
         Command::Inbox(command) => inbox::run(command, context).await,
+        Command::Check(args) => check::run(&args, context).await,
         Command::Receive(args) => receive::run(&args, context).await,
         Command::Trigger(args) => trigger::run(&args, context).await,
         Command::Fail(args) => fail::run(&args, context).await,

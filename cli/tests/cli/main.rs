@@ -51,6 +51,7 @@ mod profiles;
 mod received;
 mod received_watch;
 mod sandbox;
+mod sandbox_check;
 mod sandbox_control;
 mod sandbox_mails;
 mod sandbox_reach;

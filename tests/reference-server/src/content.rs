@@ -1,5 +1,6 @@
-//! The content of emails: placeholders of templates, inline images, HTML as plain text, and the one-time codes and links in a text.
+//! The content of emails: their check, placeholders of templates, inline images, HTML as plain text, and the one-time codes and links in a text.
 
+pub mod check;
 pub(crate) mod codes;
 pub(crate) mod inline_images;
 pub(crate) mod links;

@@ -19,6 +19,7 @@
 //! | `mailpit` | the API of Mailpit under `/api/v1` |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
+//! | `check` | the check of an email |
 //! | `unsent` | emails that are waiting, failed or canceled |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
 //! | `shared`, `unsubscribe` | the pages of links |
@@ -26,6 +27,7 @@
 
 mod account;
 mod body;
+mod check;
 mod clock;
 mod export;
 mod faults;

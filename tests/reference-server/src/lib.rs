@@ -19,7 +19,7 @@
 //! | `wire` | request bodies, list parameters, responses and errors |
 //! | `store` | tables with indexes, ordered lists, and the accounting of memory |
 //! | `clock`, `scheduler` | a clock that tests can move, and jobs that run at a time of it |
-//! | `mime`, `content` | bounded MIME parsing; placeholders, and HTML as text |
+//! | `mime`, `content` | bounded MIME parsing; the [`check`] of a mail, placeholders, and HTML as text |
 //! | `model` | the records, one module per resource |
 //! | `state` | the state of one service: tenants, logins, [`faults`] and queues |
 //! | `delivery` | delivery of accepted emails; broadcasts; webhook events |
@@ -58,6 +58,7 @@ mod store;
 mod wire;
 
 pub use clock::{Clock, ClockStart};
+pub use content::check;
 pub use content::links::Link;
 pub use delivery::webhooks::post::{Posted, WebhookPost};
 pub use model::email::tags::Tag;

@@ -7,9 +7,12 @@
 pub(crate) mod limits;
 mod structure;
 
+use std::borrow::Cow;
 use std::panic::catch_unwind;
 
-use mail_parser::{Message, MessageParser};
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{Encoding, Message, MessageParser, MessagePart};
 
 /// The maximum nesting depth of parts: messages, and `multipart` parts with content.
 pub(crate) const MAX_LEVELS: usize = 100;
@@ -55,6 +58,17 @@ pub(crate) fn parse(raw: &[u8]) -> Result<Option<Message<'_>>, NotParsed> {
 /// Parses only the headers of a message, which needs no limit.
 pub(crate) fn headers(raw: &[u8]) -> Option<Message<'_>> {
     MessageParser::new().parse_headers(raw)
+}
+
+/// The bytes of a part without its transfer encoding. The parser converts text to UTF-8; these are the original bytes. `None` if they can't be
+/// decoded.
+pub(crate) fn decoded<'a>(part: &MessagePart<'_>, message: &'a Message<'_>) -> Option<Cow<'a, [u8]>> {
+    let packed = message.raw_message.get(part.offset_body as usize..part.offset_end as usize)?;
+    match part.encoding {
+        Encoding::None => Some(packed.into()),
+        Encoding::Base64 => base64_decode(packed).map(Cow::Owned),
+        Encoding::QuotedPrintable => quoted_printable_decode(packed).map(Cow::Owned),
+    }
 }
 
 /// Checks whether a message with these attachments and media types can be parsed; if not, returns the index of the file that exceeds a

@@ -21,6 +21,8 @@ mod batch;
 mod broadcast_recipients;
 #[path = "service/broadcasts.rs"]
 mod broadcasts;
+#[path = "service/check.rs"]
+mod check;
 #[path = "service/clock.rs"]
 mod clock;
 #[path = "service/codes.rs"]

@@ -329,7 +329,7 @@ pub(super) async fn messages(client: &Client, query: &[(&str, String)]) -> Resul
 }
 
 /// The ID of the newest matching email.
-async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<String>, Fail> {
+pub(super) async fn newest(client: &Client, query: &[(&str, String)]) -> Result<Option<String>, Fail> {
     let mut query = query.to_vec();
     query.push(("limit", "1".to_owned()));
     let list = messages(client, &query).await?;

@@ -151,6 +151,7 @@ async fn mails_are_searched_filtered_opened_and_made_to_bounce() {
         ("source", "MIME-Version: 1.0"),
         ("headers", "Message-ID"),
         ("files", "terms.txt"),
+        ("check", "link_placeholder"),
         ("request", "\"subject\": \"Invoice 17\""),
         ("timeline", "delivered"),
     ] {
@@ -372,7 +373,7 @@ async fn a_phone_shows_one_column_at_a_time() {
     page.click(".row").await;
     page.says(".mail h1", "Small").await;
     page.holds("getComputedStyle(document.getElementById('list')).display === 'none'").await;
-    for tab in ["source", "headers", "request", "timeline"] {
+    for tab in ["source", "headers", "check", "request", "timeline"] {
         page.click(&format!(".tab[data-tab={tab}]")).await;
         page.holds(fits).await;
     }
@@ -552,5 +553,42 @@ async fn a_received_mail_has_the_results_of_the_checks_of_its_sender() {
          === 'event good: SPF pass,event bad: DKIM processing failed,event calm: DMARC unknown'",
     )
     .await;
+    page.end().await;
+}
+
+#[needs("chromium", "chromedriver")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_check_of_a_mail_is_text_in_groups_and_its_features_open_by_the_keyboard() {
+    let page = InboxPage::new().await;
+    let mut mail = email("Hi {{name}}");
+    let attack = "<img src=x onerror=\"document.title='owned'\">{{<b onload=1>}}";
+    mail["html"] = format!(
+        "<html lang=en><p style='gap:1px;margin:0'>{}</p>{attack}<a href='http://localhost/<script>'>x</a></html>",
+        "{{first}} ".repeat(7)
+    )
+    .into();
+    page.send(&mail);
+    page.look().await;
+    page.click(".row").await;
+    page.click(".tab[data-tab=check]").await;
+    page.says(".check section[aria-label=Errors] .count.bad", "2").await;
+    // One finding with its first places; the others open.
+    let first = ".check section[aria-label=Errors] li:has(.event)";
+    page.says(&format!("{first} .event"), "placeholder").await;
+    page.holds(&format!(
+        "document.querySelector({first:?}).querySelectorAll(':scope > .places > li').length === 3"
+    ))
+    .await;
+    page.holds(&format!("document.querySelector({first:?}).textContent.includes('5 more places')")).await;
+    page.holds("[...document.querySelectorAll('.places code')].some((one) => one.textContent.startsWith('<img src=x onerror'))").await;
+    page.holds("document.querySelectorAll('.check img, .check script, .check b[onload]').length === 0 && document.title !== 'owned'").await;
+    // A feature, by the keyboard.
+    page.holds("document.querySelector('.features summary').textContent.startsWith('gap')").await;
+    page.eval("(document.querySelector('.features summary').focus(), true)").await;
+    page.keys(['\u{e007}']).await;
+    page.find(".features .clients").await;
+    page.holds("[...document.querySelectorAll('.clients tr')].some((row) => /Outlook.*no .*Windows/.test(row.textContent))").await;
+    page.holds("document.querySelector('.features .shares rect.yes').getBoundingClientRect().width > 5")
+        .await;
     page.end().await;
 }

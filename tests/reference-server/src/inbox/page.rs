@@ -34,6 +34,8 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "base.css" STYLE,
     "bodies.js" SCRIPT,
     "changes.js" SCRIPT,
+    "check.css" STYLE,
+    "check.js" SCRIPT,
     "clock.js" SCRIPT,
     "dom.js" SCRIPT,
     "faults.js" SCRIPT,

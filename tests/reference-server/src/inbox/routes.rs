@@ -9,8 +9,8 @@ use self::Flag::{AnyContentType, Link, MovesClock, Public};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail;
 use crate::inbox::{
-    clock, export, faults, images, live, messages, mutations, name_of, page, ready, received, requests,
-    reset, shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
+    check, clock, export, faults, images, live, messages, mutations, name_of, page, ready, received,
+    requests, reset, shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
 };
 use crate::oauth::consent;
 use crate::resources::emails::attachments as sent_attachments;
@@ -107,6 +107,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/html", MailView(|call, _, mail| mail.html_page(call.state, call.query(), &call.canceled()))),
     route(GET, "/_/messages|received/{id}/images", MailView(|call, _, mail| Ok(images::show(call.state, mail)))),
     route(POST, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::load(call.state, mail))),
+    route(GET, "/_/messages|received/{id}/check", MailView(|_, _, mail| Ok(check::answer(mail)))),
     route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3), call.query()))),

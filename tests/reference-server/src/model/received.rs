@@ -8,9 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
-use mail_parser::{Address, ContentType, Encoding, Message, MessagePart, MimeHeaders as _, PartType};
+use mail_parser::{Address, ContentType, Message, MessagePart, MimeHeaders as _, PartType};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -286,13 +284,7 @@ fn content<'a>(part: &'a MessagePart<'_>, message: &'a Message<'_>) -> std::borr
     if !text || charset.eq_ignore_ascii_case("utf-8") || charset.eq_ignore_ascii_case("us-ascii") {
         return part.contents().into();
     }
-    let packed = message.raw_message.get(part.offset_body as usize..part.offset_end as usize);
-    let bytes = packed.and_then(|packed| match part.encoding {
-        Encoding::None => Some(packed.to_vec()),
-        Encoding::Base64 => base64_decode(packed),
-        Encoding::QuotedPrintable => quoted_printable_decode(packed),
-    });
-    bytes.map_or_else(|| part.contents().into(), Into::into)
+    mime::decoded(part, message).unwrap_or_else(|| part.contents().into())
 }
 
 pub(crate) fn addresses(address: Option<&Address<'_>>) -> Vec<String> {

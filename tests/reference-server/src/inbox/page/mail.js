@@ -5,6 +5,7 @@ import { actions } from "./actions.js";
 import { mark, onDeleted } from "./changes.js";
 import { badge, badgeOf } from "./badge.js";
 import { files, headers, html, linkList, source, text } from "./bodies.js";
+import { check } from "./check.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
 import { requestOf } from "./requests.js";
@@ -40,6 +41,7 @@ export async function showMail(tray, id, pane, drop) {
     !mail.state && ["source", "Source", () => source(path, mail)],
     !mail.state && ["headers", "Headers", () => headers(mail)],
     !mail.state && ["files", mail.files.length ? ["Files", h("b.count", null, mail.files.length)] : "Files", () => files(path, mail)],
+    ["check", "Check", () => check(path)],
     tray !== "received" && ["request", "Request", () => requestOf(path)],
     ["timeline", "Timeline", () => (asked.timeline = timeline(path))],
   ].filter(Boolean);

@@ -1,0 +1,171 @@
+//! `sandbox check`: what recipients of an email would see wrong, as an exit code.
+
+use http::{Method, StatusCode};
+use posthaste::{Client, Error};
+use posthaste_reference_server::check;
+use serde_json::{Value, json};
+
+use super::inbox::{EmailFilter, newest};
+use super::{client, unreachable};
+use crate::context::Context;
+use crate::diagnostics::Fail;
+use crate::input::flags::{Choices, Flags};
+use crate::input::source::{Source, TEXT_LIMIT};
+use crate::output::table::{Column, Kind, at};
+use crate::settings::keys::nearest;
+
+/// The values of `--fail-on`, from the strictest.
+const LEVELS: &[&str] = &["note", "warning", "error", "never"];
+
+/// Check an email: unsupported HTML, links, missing text, leftover placeholders
+///
+/// Checks the newest captured email, or one by its ID, or a message file, which needs no sandbox. Nothing is fetched.
+///
+/// The exit code is 3 if there is a finding of the severity that --fail-on names, or a higher one, and otherwise 0. The codes of all findings
+/// are in docs/sandbox.md; the data about mail clients is from caniemail.com.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    posthaste sandbox check --to ada@example.com\n  \
+    posthaste sandbox check mail.eml --fail-on warning --ignore link_placeholder,css-gap\n  \
+    posthaste sandbox check --json --jq '.findings[].code'")]
+pub(crate) struct Args {
+    /// ID of a captured or received email, or a message file (.eml); - reads standard input [default: the newest captured email]
+    #[arg(value_name = "ID|FILE", conflicts_with_all = ["to", "from", "subject", "tag"])]
+    mail: Option<String>,
+    #[command(flatten)]
+    which: EmailFilter,
+    /// Lowest severity that fails: note, warning, error, or never
+    #[arg(long, value_name = "SEVERITY", default_value = "error", value_parser = Choices(LEVELS), hide_possible_values = true)]
+    fail_on: String,
+    /// Code of findings to leave out, or name of an HTML or CSS feature; repeatable
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    ignore: Vec<String>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::new("severity", "SEVERITY", Kind::State),
+    Column::new("code", "CODE", Kind::Id),
+    Column::new("count", "COUNT", Kind::Id),
+    Column::new("place", "PLACE", Kind::Id).of(place),
+    Column::new("message", "MESSAGE", Kind::Shrinks),
+];
+
+/// Columns shown only on request.
+const MORE: &[Column] = &[
+    Column::new("excerpt", "EXCERPT", Kind::Text).at("/places/0/excerpt"),
+    Column::new("feature", "FEATURE", Kind::Text),
+];
+
+/// Checks the email.
+pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
+    let mut flags = Flags::default();
+    let lowest = LEVELS.iter().position(|level| *level == args.fail_on);
+    if lowest.is_none() {
+        let rule = "the severity must be note, warning, error or never";
+        flags.wrong("unknown", rule, "--fail-on", &args.fail_on);
+    }
+    for (n, code) in args.ignore.iter().enumerate() {
+        let known = check::RULES.iter().map(|rule| rule.code).chain(check::features());
+        if !known.clone().any(|known| known == code) {
+            let meant =
+                nearest(code, known).map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+            flags.wrong_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
+        }
+    }
+    let query = match args.which.query() {
+        Err(Fail::Usage(report)) => flags.take(Err(report)),
+        query => Some(query?),
+    };
+    let of_file = args.mail.as_ref().filter(|mail| !is_id(mail)).and_then(|file| read(file, &mut flags));
+    flags.finish()?;
+    let mut report = match (&args.mail, of_file) {
+        (_, Some(bytes)) => serde_json::to_value(check::message(&bytes))
+            .map_err(|error| Fail::local("the findings can't be written as JSON", error))?,
+        (Some(id), None) => by_id(id, &client(context)?).await?,
+        (None, None) => {
+            let client = client(context)?;
+            let id = newest(&client, &query.unwrap_or_default()).await?.ok_or_else(|| Fail::NotFound {
+                message: "no captured email matches".to_owned(),
+                hint: Some("posthaste sandbox inbox list".to_owned()),
+            })?;
+            by_id(&id, &client).await?
+        }
+    };
+    if let Some(findings) = report["findings"].as_array_mut() {
+        findings.retain(|finding| {
+            !["/code", "/feature"].iter().any(|field| args.ignore.contains(&at(finding, field)))
+        });
+    }
+    show(&report, context)?;
+    let level = |finding: &Value| LEVELS.iter().position(|level| finding["severity"] == **level);
+    let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let failed = findings.iter().filter(|finding| level(finding) >= lowest).count();
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(Fail::Rejected {
+        message: format!("the check found {}", summary(findings)),
+        hint: Some("to accept a finding: posthaste sandbox check --ignore CODE".to_owned()),
+    })
+}
+
+fn show(report: &Value, context: &Context) -> Result<(), Fail> {
+    if context.out.is_json() && context.global.columns.is_empty() {
+        return context.out.document(report);
+    }
+    let columns = if context.global.columns.is_empty() { COLUMNS.to_vec() } else { [COLUMNS, MORE].concat() };
+    let columns = context.out.columns(&columns)?;
+    let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summary(findings) });
+    context.out.list(&json!({ "object": "list", "data": findings, "has_more": false }), &columns)
+}
+
+/// `1 error, 2 warnings, 3 notes`.
+fn summary(findings: &[Value]) -> String {
+    let of = |severity: &str| findings.iter().filter(|finding| finding["severity"] == severity).count();
+    let counted = |severity: &str| match of(severity) {
+        0 => None,
+        1 => Some(format!("1 {severity}")),
+        count => Some(format!("{count} {severity}s")),
+    };
+    let parts: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(counted).collect();
+    parts.join(", ")
+}
+
+/// `html:12:5`, or the part alone.
+fn place(finding: &Value) -> String {
+    let Some(place) = finding.pointer("/places/0") else { return String::new() };
+    match (&place["line"], &place["column"]) {
+        (Value::Number(line), Value::Number(column)) => format!("{}:{line}:{column}", at(place, "/part")),
+        _ => at(place, "/part"),
+    }
+}
+
+async fn by_id(id: &str, client: &Client) -> Result<Value, Fail> {
+    let checked = |folder: &str| client.request(Method::GET, format!("/_/{folder}/{id}/check"));
+    match checked("messages").await {
+        Err(Error::Api(error)) if error.status == StatusCode::NOT_FOUND => {
+            checked("received").await.map_err(unreachable)
+        }
+        report => report.map_err(unreachable),
+    }
+}
+
+/// Whether this is an ID, in the form of a UUID. A file of this name can be given as `./…`.
+fn is_id(text: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    let fits = |(at, byte): (usize, u8)| {
+        if dashes.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() }
+    };
+    text.len() == 36 && text.bytes().enumerate().all(fits)
+}
+
+fn read(file: &str, flags: &mut Flags) -> Option<Vec<u8>> {
+    match Source::of(file).bytes(TEXT_LIMIT) {
+        Ok(bytes) => Some(bytes),
+        Err(rule) => {
+            flags.wrong("file", rule, "ID|FILE", file);
+            None
+        }
+    }
+}

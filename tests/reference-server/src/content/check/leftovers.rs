@@ -1,0 +1,249 @@
+//! What a template engine leaves behind: placeholders that weren't replaced, values that were missing, and dummy text.
+
+use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
+
+/// The maximum length of a placeholder, in bytes.
+const MAX_PLACEHOLDER: usize = 200;
+
+/// What was left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leftover {
+    Placeholder,
+    EmptyValue,
+    DummyText,
+}
+
+/// Calls `on` with everything left behind in a text of people, in order.
+pub(super) fn in_text(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
+    placeholders(text, false, on);
+    empty_values(text, on);
+    let starts =
+        |at: usize| text.get(at..at + LOREM.len()).is_some_and(|word| word.eq_ignore_ascii_case(LOREM));
+    if let Some(at) = memchr::memchr2_iter(b'l', b'L', text.as_bytes()).find(|at| starts(*at)) {
+        on(Leftover::DummyText, at..at + LOREM.len());
+    }
+}
+
+const LOREM: &str = "lorem ipsum";
+
+/// Calls `on` with everything left behind in a URL.
+pub(super) fn in_url(url: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
+    let mut found = false;
+    placeholders(url, true, &mut |kind, range| {
+        found = true;
+        on(kind, range);
+    });
+    // Braces are often percent-encoded.
+    if !found && url.contains('%') {
+        let decoded = percent_decode_str(url).decode_utf8_lossy();
+        placeholders(&decoded, true, &mut |kind, _| {
+            if !std::mem::replace(&mut found, true) {
+                on(kind, 0..url.len());
+            }
+        });
+    }
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let mut at = start;
+    for segment in url[start..].split(['/', '?', '&', '=', '#']) {
+        let is_host = at == start && start > 0;
+        let names = ["undefined", "null", "NaN", "[object Object]", "%5Bobject%20Object%5D"];
+        // A host of this name isn't reachable either, but a query without values may have it as a name.
+        if names.contains(&segment) && !is_host {
+            on(Leftover::EmptyValue, at..at + segment.len());
+        }
+        at += segment.len() + 1;
+    }
+}
+
+/// Whether a URL has a placeholder, so that it can't be checked as a URL.
+pub(super) fn is_template(url: &str) -> bool {
+    let mut found = false;
+    in_url(url, &mut |kind, _| found |= kind == Leftover::Placeholder);
+    found
+}
+
+/// `{{name}}`, `{{{name}}}`, `{% tag %}`, `<% code %>`, `[[name]]`, `%NAME%`, `*|NAME|*`, `${name}` and `#{name}`.
+fn placeholders(text: &str, is_url: bool, on: &mut impl FnMut(Leftover, Range<usize>)) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(next) =
+        bytes[at..].iter().position(|byte| matches!(byte, b'{' | b'[' | b'%' | b'*' | b'$' | b'#' | b'<'))
+    {
+        at += next;
+        let length = placeholder(&bytes[at..], is_url);
+        if length > 0 {
+            on(Leftover::Placeholder, at..at + length);
+        }
+        at += length.max(1);
+    }
+}
+
+/// The length of the placeholder that starts here, or 0.
+fn placeholder(text: &[u8], is_url: bool) -> usize {
+    let until = |open: usize, close: &[u8], fits: &dyn Fn(&[u8]) -> bool| {
+        let window = &text[..text.len().min(MAX_PLACEHOLDER)];
+        let inner = window.get(open..)?;
+        let end = memchr::memmem::find(inner, close)?;
+        fits(&inner[..end]).then_some(open + end + close.len())
+    };
+    let is_filled = |inner: &[u8]| inner.iter().any(u8::is_ascii_alphanumeric) && !inner.contains(&b'\n');
+    let is_name = |inner: &[u8]| {
+        let inner = inner.trim_ascii();
+        inner.first().is_some_and(u8::is_ascii_alphabetic)
+            && inner
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b' '))
+    };
+    let is_constant = |inner: &[u8]| {
+        inner.len() > 1
+            && inner[0].is_ascii_uppercase()
+            && inner.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
+            // `%E2%9C%93` is percent-encoded.
+            && !(is_url && inner[..2].iter().all(u8::is_ascii_hexdigit))
+            && !(inner.len() == 2 && inner.iter().all(u8::is_ascii_hexdigit))
+    };
+    let found = match text {
+        [b'{', b'{', b'{', ..] => until(3, b"}}}", &is_filled),
+        [b'{', b'{', ..] => until(2, b"}}", &is_filled),
+        [b'{', b'%', ..] => until(2, b"%}", &is_filled),
+        [b'<', b'%', ..] => until(2, b"%>", &is_filled),
+        [b'[', b'[', ..] => until(2, b"]]", &is_name),
+        [b'*', b'|', ..] => until(2, b"|*", &is_filled),
+        [b'$' | b'#', b'{', ..] => until(2, b"}", &is_name),
+        [b'%', ..] => until(1, b"%", &is_constant),
+        _ => None,
+    };
+    found.unwrap_or(0)
+}
+
+/// Words that a value follows.
+const GREETINGS: [&str; 9] = ["hi", "hello", "hey", "dear", "welcome", "thanks", "hallo", "bonjour", "hola"];
+
+/// `undefined`, `null` and `NaN` where a value belongs: alone, after a greeting, or after `:`, `=`, `#` or a currency sign. Anywhere else they
+/// can be words of the text. `[object Object]` can't.
+fn empty_values(text: &str, on: &mut impl FnMut(Leftover, Range<usize>)) {
+    let trimmed = text.trim();
+    let mut before = "";
+    let mut colon = false;
+    let mut at = 0;
+    for word in text.split_inclusive(char::is_whitespace) {
+        let start = at;
+        at += word.len();
+        let word = word.trim_end();
+        if word.is_empty() {
+            continue;
+        }
+        let bare = word.trim_end_matches([',', '.', '!', '?', ';', ':', ')']);
+        let value = bare.trim_start_matches(['$', '€', '£', '¥', '#', '=', ':', '(']);
+        let is_marked = value.len() < bare.len() && !bare.starts_with('(');
+        if matches!(value, "undefined" | "null" | "NaN") {
+            let greeted = GREETINGS.iter().any(|greeting| before.eq_ignore_ascii_case(greeting));
+            if trimmed.len() == word.len() || is_marked || greeted || (colon && at >= text.trim_end().len()) {
+                on(Leftover::EmptyValue, start..start + word.len());
+            }
+        } else if value.starts_with("[object") && text[start..].starts_with("[object Object]") {
+            on(Leftover::EmptyValue, start..start + "[object Object]".len());
+        }
+        colon = word.ends_with([':', '=']);
+        before = bare;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn left(text: &str, find: fn(&str, &mut dyn FnMut(Leftover, Range<usize>))) -> Vec<(Leftover, &str)> {
+        let mut found = Vec::new();
+        find(text, &mut |kind, range| found.push((kind, &text[range])));
+        found
+    }
+
+    fn in_words(text: &str) -> Vec<(Leftover, &str)> {
+        left(text, |text, mut on| in_text(text, &mut on))
+    }
+
+    fn in_address(text: &str) -> Vec<(Leftover, &str)> {
+        left(text, |text, mut on| in_url(text, &mut on))
+    }
+
+    #[test]
+    fn placeholders_of_common_template_languages_are_found() {
+        for (text, found) in [
+            ("Hi {{name}}!", "{{name}}"),
+            ("Hi {{{ contact.first_name|there }}}!", "{{{ contact.first_name|there }}}"),
+            ("{% if x %}", "{% if x %}"),
+            ("<%= name %>", "<%= name %>"),
+            ("Hi [[first name]],", "[[first name]]"),
+            ("Hi %FIRST_NAME%,", "%FIRST_NAME%"),
+            ("Hi *|FNAME|*", "*|FNAME|*"),
+            ("Total ${order.total}", "${order.total}"),
+            ("Total #{total}", "#{total}"),
+            ("é {{{{x}}}} é", "{{{{x}}}"),
+        ] {
+            assert_eq!(in_words(text), [(Leftover::Placeholder, found)], "{text}");
+        }
+    }
+
+    #[test]
+    fn ordinary_text_has_no_leftovers() {
+        for text in [
+            "100% of 50% off",
+            "50% OFF, 20%, %20%",
+            "{} {{}} {{ }} [[]] [[1]] ${} $5 #1 *bold* a | b",
+            "A null pointer is undefined behavior; NaN isn't a number.",
+            "Is it null? (undefined)",
+            "{{\n\nnot closed here}}",
+            "%AB%",
+            "the lorem of ipsum",
+            "Nullable Undefined",
+        ] {
+            assert_eq!(in_words(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn empty_values_are_found_where_values_belong() {
+        for (text, found) in [
+            ("Hi undefined,", "undefined,"),
+            ("Dear null!", "null!"),
+            (" NaN ", "NaN"),
+            ("Total: $NaN", "$NaN"),
+            ("Order #undefined was sent", "#undefined"),
+            ("Your name: null", "null"),
+            ("You bought [object Object].", "[object Object]"),
+        ] {
+            assert_eq!(in_words(text), [(Leftover::EmptyValue, found)], "{text}");
+        }
+        assert_eq!(in_words("x LOREM Ipsum"), [(Leftover::DummyText, "LOREM Ipsum")]);
+    }
+
+    #[test]
+    fn urls_have_placeholders_and_empty_values() {
+        use Leftover::{EmptyValue, Placeholder};
+        for (url, found) in [
+            ("https://a.test/{{id}}?x=1", &[(Placeholder, "{{id}}")][..]),
+            ("https://a.test/%7B%7Bid%7D%7D", &[(Placeholder, "https://a.test/%7B%7Bid%7D%7D")]),
+            ("%UNSUBSCRIBE_URL%", &[(Placeholder, "%UNSUBSCRIBE_URL%")]),
+            ("https://a.test/users/undefined", &[(EmptyValue, "undefined")]),
+            ("https://a.test/?id=null&x=NaN", &[(EmptyValue, "null"), (EmptyValue, "NaN")]),
+            ("https://a.test/%E2%9C%93?q=%DATE%20%AB%CD%EF", &[]),
+            ("https://null.test/nullable", &[]),
+        ] {
+            assert_eq!(in_address(url), found, "{url}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_is_scanned_without_panics(text in "[{}\\[\\]%*|$#<>a-zA é𝄞\n:=]{0,60}") {
+            for (_, found) in in_words(&text).into_iter().chain(in_address(&text)) {
+                prop_assert!(!found.is_empty());
+            }
+        }
+    }
+}

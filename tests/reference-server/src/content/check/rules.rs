@@ -1,0 +1,106 @@
+//! The table of findings: code, severity, and the sentence that is shown.
+
+use serde::Serialize;
+
+/// How severe a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// For information: correct mails can have it.
+    Note,
+    /// Some recipients are affected, or it is probably a mistake.
+    Warning,
+    /// A mistake.
+    Error,
+}
+
+impl Severity {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A rule of the check. Its code is stable.
+#[derive(Debug)]
+pub struct Rule {
+    /// The stable code.
+    pub code: &'static str,
+    /// The severity of its findings.
+    pub severity: Severity,
+    /// What is wrong, as a sentence; some findings show a sentence with figures instead.
+    pub sentence: &'static str,
+}
+
+macro_rules! rules {
+    ($($name:ident $severity:ident $code:literal $sentence:literal;)*) => {
+        $(pub(super) const $name: Rule = Rule { code: $code, severity: Severity::$severity, sentence: $sentence };)*
+
+        /// All rules, errors first.
+        pub const RULES: &[Rule] = &[$($name),*];
+    };
+}
+
+rules! {
+    // Errors
+    MESSAGE_UNREADABLE Error "message_unreadable" "The message can't be parsed.";
+    BODY_MISSING Error "body_missing" "The message has neither text nor HTML.";
+    SUBJECT_MISSING Error "subject_missing" "The message has no subject.";
+    PLACEHOLDER Error "placeholder" "A placeholder wasn't replaced.";
+    EMPTY_VALUE Error "empty_value" "A value is missing: the code that rendered the mail inserted `undefined`, `null`, `NaN` or `[object Object]`.";
+    LINK_INVALID Error "link_invalid" "A link isn't a valid URL.";
+    LINK_BLOCKED Error "link_blocked" "No mail client opens links of this kind.";
+    URL_RELATIVE Error "url_relative" "A URL is relative; a mail has no address that it could be relative to.";
+    IMAGE_NOT_ATTACHED Error "image_not_attached" "A `cid:` URL refers to a part that the message doesn't have.";
+    CHARSET_INVALID Error "charset_invalid" "A body has bytes that are invalid in its character set.";
+    CHARSET_MISSING Error "charset_missing" "A body has non-ASCII characters and declares no character set.";
+    UNSUBSCRIBE_INVALID Error "unsubscribe_invalid" "`List-Unsubscribe` needs a URL in angle brackets, and `List-Unsubscribe-Post` an https one (RFC 2369, RFC 8058).";
+    ATTACHMENT_BLOCKED Error "attachment_blocked" "Gmail rejects mails with files of this type.";
+    // Warnings
+    HTML_CLIPPED Warning "html_clipped" "Gmail clips HTML of more than 102 kB.";
+    MESSAGE_LARGE Warning "message_large" "Many servers reject mails of more than 10 MB.";
+    TEXT_MISSING Warning "text_missing" "The message has HTML but no text part.";
+    TEXT_EMPTY Warning "text_empty" "The text part is empty, and the HTML isn't.";
+    TEXT_DIFFERS Warning "text_differs" "The text part has hardly a word of the HTML.";
+    CHARSET_CONFLICT Warning "charset_conflict" "The HTML's `meta` element declares another character set than the message.";
+    GARBLED Warning "garbled" "The text was probably decoded with a wrong character set.";
+    IMAGE_WITHOUT_ALT Warning "image_without_alt" "An image has no `alt` text; images that mean nothing need `alt=\"\"`.";
+    IMAGES_ONLY Warning "images_only" "The HTML has images and hardly any text, as spam does.";
+    SCRIPT Warning "script" "No mail client runs scripts.";
+    LINK_PLACEHOLDER Warning "link_placeholder" "A link leads nowhere: `#`, nothing, or a domain reserved for examples.";
+    LINK_PRIVATE Warning "link_private" "A URL has a private or local host, which recipients can't reach.";
+    LINK_MISLEADING Warning "link_misleading" "A link's text shows another domain than the link has.";
+    ANCHOR_BROKEN Warning "anchor_broken" "A link leads to an ID that the HTML doesn't have.";
+    UNSUBSCRIBE_MISSING Warning "unsubscribe_missing" "The mail is bulk mail without a `List-Unsubscribe` header, which Gmail and Yahoo require.";
+    ONE_CLICK_MISSING Warning "one_click_missing" "`List-Unsubscribe` has no `List-Unsubscribe-Post`, which Gmail and Yahoo require of bulk mail (RFC 8058).";
+    DUMMY_TEXT Warning "dummy_text" "The mail has dummy text.";
+    CONTENT_UNSUPPORTED Warning "content_unsupported" "Fewer than half of the mail clients show this element or image format.";
+    // Notes
+    SUBJECT_LONG Note "subject_long" "The subject has more than 120 characters; mail clients show 40 to 80.";
+    IMAGES_LARGE Note "images_large" "The attached images have more than 1 MB.";
+    LANGUAGE_MISSING Note "language_missing" "The HTML doesn't declare its language (`<html lang=…>`), which screen readers need.";
+    LINK_WITHOUT_TEXT Note "link_without_text" "A link has neither text nor an image with `alt`.";
+    URL_INSECURE Note "url_insecure" "A URL is `http:` instead of `https:`.";
+    FEATURE_UNSUPPORTED Note "feature_unsupported" "Some mail clients don't support this feature.";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_errors_come_first() {
+        let codes: HashSet<_> = RULES.iter().map(|rule| rule.code).collect();
+        assert_eq!(codes.len(), RULES.len());
+        assert!(RULES.is_sorted_by(|a, b| a.severity >= b.severity));
+        assert!(
+            RULES.iter().all(|rule| rule.code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+        );
+    }
+}

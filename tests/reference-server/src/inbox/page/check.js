@@ -1,0 +1,90 @@
+// The check of an email: its findings by severity, and the mail clients that support its HTML and CSS. Excerpts are untrusted text.
+
+import { get } from "./api.js";
+import { fill, foreign, h } from "./dom.js";
+import { bytes } from "./format.js";
+
+const SEVERITIES = [["error", "Errors", "bad"], ["warning", "Warnings", "warn"], ["note", "Notes", "calm"]];
+/** Findings about features are listed with their mail clients instead. */
+const OF_FEATURE = "feature_unsupported";
+const PARTS = { html: "HTML", text: "Text", subject: "Subject", header: "Header", attachment: "File" };
+/** The number of places that are shown at once. */
+const SHOWN = 3;
+
+export function check(path) {
+  const holder = h("div.sheet.check", { "aria-busy": "true" });
+  const load = async () => {
+    try { fill(holder, shown(await get(`${path}/check`))); } catch (error) { fill(holder, h("p.bad", null, error.message)); }
+    holder.removeAttribute("aria-busy");
+  };
+  load();
+  return holder;
+}
+
+function shown({ findings, features, sizes }) {
+  const low = new Set(findings.filter((one) => one.feature).map((one) => one.feature));
+  const groups = SEVERITIES.map(([severity, label, tone]) => {
+    const group = findings.filter((one) => one.severity === severity && one.code !== OF_FEATURE);
+    return group.length > 0 && h("section", { "aria-label": label }, h("h2", null, `${label} `, h(`b.count.${tone}`, null, group.length)), h("ul.findings", null, group.map((one) => finding(one, tone))));
+  });
+  const [few, most] = [features.filter((one) => low.has(one.name)), features.filter((one) => !low.has(one.name))];
+  const sized = [["Message", sizes.message], ["HTML", sizes.html], ["Text", sizes.text], ["Images", sizes.images || null]].filter(([, size]) => size !== null);
+  return [
+    h("p.soft", null, sized.map(([name, size], place) => `${place ? " · " : ""}${name} ${bytes(size)}`)),
+    groups,
+    !groups.some(Boolean) && h("p.good", null, "No findings."),
+    features.length > 0 && h("section", { "aria-label": "Mail clients" },
+      h("h2", null, "Mail clients"),
+      h("p.soft.legend", null, h("i.yes"), "supported", h("i.part"), "in part", h("i.no"), "not supported"),
+      few.length > 0 && h("ul.features", null, few.map(feature)),
+      most.length > 0 && h("details", null, h("summary", null, `${most.length} HTML and CSS features that at least 90% of mail clients support`), h("ul.features", null, most.map(feature))),
+      h("p.soft", null, "Data: ", h("a", { href: "https://www.caniemail.com", target: "_blank", rel: "noopener noreferrer" }, "caniemail.com"), ", the newest tested version of each client.")),
+  ];
+}
+
+function finding({ code, message, count, places }, tone) {
+  const list = (some) => h("ul.places", null, some.map(place));
+  const rest = places.slice(SHOWN);
+  return h("li", null,
+    h("div.line", null, h("strong", null, message), h(`span.event.${tone}`, null, code)),
+    places.length > 0 && list(places.slice(0, SHOWN)),
+    rest.length > 0 && h("details", null, h("summary", null, `${rest.length} more places`), list(rest)),
+    places.length > 0 && count > places.length && h("p.soft", null, `and ${count - places.length} more`));
+}
+
+function place({ part, line, column, excerpt }) {
+  return h("li", null, h("span.soft", null, line === null ? PARTS[part] : `${PARTS[part]} ${line}:${column}`), excerpt && h("code", null, foreign(excerpt)));
+}
+
+function feature({ name, title, url, count, supported, partial, unsupported, families }) {
+  const inside = h("div");
+  const tested = supported + partial + unsupported;
+  return h("li", null, h("details", { ontoggle: (event) => { if (event.currentTarget.open && !inside.firstChild) fill(inside, clients(families), h("p", null, h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, name))); } },
+    h("summary", null, h("code", null, title), h("span.soft", null, count > 1 && `${count} times`), bar(supported, partial, unsupported),
+      h("span.counted", null, `${supported} of ${tested}`, partial > 0 && h("span.soft", null, `, ${partial} in part`))),
+    inside));
+}
+
+function clients(families) {
+  return h("table.clients", null, h("caption.only-heard", null, "Support by mail client"), h("tbody", null, families.map(({ name, supported, partial, unsupported }) => h("tr", null,
+    h("th", { scope: "row" }, name),
+    h("td", null, bar(supported.length, partial.length, unsupported.length)),
+    h("td", null, [[supported, "good", "yes"], [partial, "warn", "in part"], [unsupported, "bad", "no"]].map(([platforms, tone, word]) => platforms.length > 0 && h("span", null, h(`b.${tone}`, null, word), ` ${platforms.join(", ")} `)))))));
+}
+
+/** Shares as a bar. Its text stands beside it. */
+function bar(yes, part, no) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", `0 0 ${yes + part + no} 1`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "shares");
+  svg.setAttribute("aria-hidden", "true");
+  let at = 0;
+  for (const [name, width] of [["yes", yes], ["part", part], ["no", no]]) {
+    const one = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    for (const [key, value] of Object.entries({ x: at, width, height: 1, class: name })) one.setAttribute(key, value);
+    svg.append(one);
+    at += width;
+  }
+  return svg;
+}
