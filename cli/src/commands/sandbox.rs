@@ -23,6 +23,7 @@ mod fail;
 mod forward;
 mod inbox;
 mod receive;
+mod relay;
 mod reset;
 mod run;
 mod serve;
@@ -121,11 +122,8 @@ pub(crate) struct ServerArgs {
     /// Serve SMTP over TLS on this port, with a self-signed certificate per run; 0 picks any free port
     #[arg(long, value_name = "N", hide_short_help = true)]
     smtp_tls_port: Option<u16>,
-    /// Forward every captured email to a real SMTP server: smtp://USER:PASSWORD@HOST:PORT?tls=required, or smtps://…
-    ///
-    /// Command lines are visible to other users; put a URL with a password in the variable.
-    #[arg(long, value_name = "URL", env = "POSTHASTE_SANDBOX_FORWARD", hide_env_values = true)]
-    smtp: Option<String>,
+    #[command(flatten)]
+    relay: relay::RelayArgs,
     /// Persist state in this folder and resume from it at the next start; without it, state is lost on exit
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,

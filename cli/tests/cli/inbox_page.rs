@@ -7,6 +7,7 @@ mod hostile;
 mod metrics;
 mod password;
 mod preview;
+mod release;
 mod screenshots;
 
 use std::time::Instant;

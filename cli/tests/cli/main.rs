@@ -61,6 +61,7 @@ mod service;
 mod sessions;
 mod shorthands;
 mod smtp;
+mod smtp_release;
 mod streams;
 mod support;
 mod suppressions;

@@ -9,6 +9,7 @@ pub(crate) mod contacts;
 pub(crate) mod imports;
 pub(crate) mod inboxes;
 mod recorded;
+pub(crate) mod relay;
 pub(crate) mod suppressions;
 pub(crate) mod topics;
 pub(crate) mod unsubscribe;

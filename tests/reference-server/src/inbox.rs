@@ -24,6 +24,7 @@
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
 //! | `shared`, `unsubscribe` | the pages of links |
 //! | `clock`, `faults`, `trigger` | control of the clock, faults and events |
+//! | `release` | release of an email to a real server |
 
 mod account;
 mod body;
@@ -39,6 +40,7 @@ mod messages;
 mod mutations;
 pub(crate) mod page;
 mod received;
+pub(crate) mod release;
 mod requests;
 mod routes;
 mod search;

@@ -72,4 +72,5 @@ pub use service::Service;
 pub use settings::{Compat, Settings};
 pub use state::faults::{self, Faults};
 pub use state::fetches::{FetchError, FetchJob, Fetched};
+pub use state::relay::{AllowList, Outgoing, Relay, RelayError};
 pub use state::requests::RecordedRequest;

@@ -17,6 +17,7 @@ pub(crate) mod mail;
 pub(crate) mod metric;
 pub(crate) mod oauth;
 pub(crate) mod received;
+pub(crate) mod relayed;
 pub(crate) mod segment;
 pub(crate) mod suppression;
 pub(crate) mod template;

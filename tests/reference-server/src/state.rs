@@ -17,6 +17,7 @@ pub(crate) mod oauth;
 pub(crate) mod outbox;
 pub(crate) mod quota;
 pub(crate) mod ratelimit;
+pub(crate) mod relay;
 pub(crate) mod requests;
 pub(crate) mod retention;
 pub(crate) mod tenant;
@@ -24,7 +25,7 @@ pub(crate) mod tenants;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use http::HeaderMap;
 use uuid::Uuid;
@@ -39,6 +40,7 @@ use self::job::Job;
 use self::links::Links;
 use self::oauth::OAuthStore;
 use self::outbox::Outbox;
+use self::relay::Relay;
 use self::tenants::Tenants;
 use crate::clock::Clock;
 use crate::lock::lock;
@@ -66,6 +68,8 @@ pub(crate) struct State {
     pub(crate) images: ImageStore,
     pub(crate) outbox: Outbox,
     pub(crate) http_clients: HttpClients,
+    /// The real server that mails may leave to.
+    pub(crate) relay: OnceLock<Relay>,
     pub(crate) event_bus: EventBus,
     pub(crate) arrivals: Arrivals,
     /// Captured emails that the listeners have not received yet.
@@ -99,6 +103,7 @@ impl State {
             images: ImageStore::new(settings.image_bytes()),
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
+            relay: OnceLock::new(),
             event_bus: EventBus::new(),
             arrivals: Arrivals::default(),
             for_listeners: Mutex::default(),

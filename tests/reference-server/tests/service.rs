@@ -87,6 +87,8 @@ mod password;
 mod persistence;
 #[path = "service/received.rs"]
 mod received;
+#[path = "service/release.rs"]
+mod release;
 #[path = "service/remote_images.rs"]
 mod remote_images;
 #[path = "service/request_guards.rs"]

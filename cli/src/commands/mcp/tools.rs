@@ -41,7 +41,7 @@ const EXCLUDED: [&str; 7] = [
 ];
 
 /// The commands that send something to people.
-const SENDING: [&str; 9] = [
+const SENDING: [&str; 10] = [
     "broadcasts send",
     "emails batch",
     "emails send",
@@ -51,6 +51,7 @@ const SENDING: [&str; 9] = [
     "inboxes reply",
     "inboxes send-draft",
     "received",
+    "sandbox inbox release",
 ];
 
 /// Value names of arguments that name local files or run commands.

@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Wait(WaitArgs),
     Delete(change::DeleteArgs),
     Mark(change::MarkArgs),
+    Release(ReleaseArgs),
 }
 
 /// Filter for captured emails; all given conditions must match.
@@ -150,6 +151,23 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 const MAX_NAMED: usize = 10;
 const MAX_NAME: usize = 60;
 
+/// Send one email to real recipients, through the server of `sandbox serve --smtp-release` or `--smtp`
+///
+/// Only the recipients given here get it, never those of the email, and --smtp-allow of the sandbox limits them. The email itself is unchanged;
+/// Bcc fields are removed. The server's reply is printed; if it rejects the email, the exit code is 3. The timeline of the email shows the result.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  posthaste sandbox inbox release 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --to ada@acme.test"
+)]
+pub(crate) struct ReleaseArgs {
+    /// ID of a captured or received email
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Recipient; repeatable
+    #[arg(long, value_name = "ADDRESS", required = true)]
+    to: Vec<String>,
+}
+
 const COLUMNS: &[Column] = &[
     Column::new("id", "ID", Kind::Id),
     Column::new("to", "TO", Kind::Text),
@@ -207,6 +225,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Wait(args) => wait(&args, context).await,
         Command::Delete(args) => change::delete(&args, context).await,
         Command::Mark(args) => change::mark(&args, context).await,
+        Command::Release(args) => release(&args, context).await,
     }
 }
 
@@ -312,6 +331,29 @@ fn named(link: &Value) -> String {
     }
 }
 
+async fn release(args: &ReleaseArgs, context: &Context) -> Result<(), Fail> {
+    let (client, id) = (patient_client(context)?, segment(&args.id)?);
+    let ask = async |folder: &str| {
+        let path = format!("/_/{folder}/{id}/release");
+        client.request(Method::POST, path).json(&json!({ "to": args.to })).await
+    };
+    let released = match ask("messages").await {
+        Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => ask("received").await,
+        sent => sent,
+    };
+    let released = released.map_err(unreachable)?;
+    context.out.note(&format!("released to {}", args.to.join(", ")));
+    context.out.result(&[at(&released, "/reply")], &released)
+}
+
+/// An ID as a segment of a path.
+fn segment(id: &str) -> Result<String, Fail> {
+    path_segment(id).map(|id| id.to_string()).map_err(|problem| {
+        let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
+        Fail::from(Diagnostics::one(problem, Some(origin)))
+    })
+}
+
 impl EmailFilter {
     pub(super) fn query(&self) -> Vec<(&'static str, String)> {
         let Self { query, to, from, subject, tag } = self;
@@ -337,13 +379,7 @@ pub(super) async fn newest(client: &Client, query: &[(&str, String)]) -> Result<
 }
 
 async fn show(id: &str, how: DisplayArgs, client: &Client, context: &Context) -> Result<(), Fail> {
-    let path = format!(
-        "/_/messages/{}",
-        path_segment(id).map_err(|problem| {
-            let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
-            Diagnostics::one(problem, Some(origin))
-        })?
-    );
+    let path = format!("/_/messages/{}", segment(id)?);
     if how.raw {
         let mail = client.request(Method::GET, format!("{path}/raw")).bytes().await.map_err(unreachable)?;
         return context.out.untrusted(&mail);

@@ -79,7 +79,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         }
     }
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
-    lines.extend(server.forwards_to().map(|server| format!("# forward {server}")));
+    lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
     let key = word(key);
     lines.push(format!(

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::ServerArgs;
-use super::forward::{Forward, Target};
+use super::forward::Forward;
 use super::serve::reach::Reach;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -32,7 +32,7 @@ pub(super) struct SandboxServer {
     /// The certificate of both SMTP listeners.
     tls: Option<Tls>,
     forward: Option<Forward>,
-    forwards_to: Option<String>,
+    relay: Option<(&'static str, String)>,
     keeper: Option<Persistence>,
 }
 
@@ -52,8 +52,7 @@ impl SandboxServer {
                 ..server_args.settings()
             })
         };
-        let target =
-            server_args.smtp.as_deref().filter(|url| !url.is_empty()).map(Target::read).transpose()?;
+        let target = server_args.relay.target()?;
         let (http, address) = bind(reach.host, port, "--port").await?;
         let smtp = bind_if(reach.host, server_args.smtp_port, "--smtp-port").await?;
         let smtps = bind_if(reach.host, server_args.smtp_tls_port, "--smtp-tls-port").await?;
@@ -65,8 +64,19 @@ impl SandboxServer {
             }
             None => (Service::new(settings()?), None),
         };
-        let forwards_to = target.as_ref().map(|target| target.name().to_owned());
-        let forward = target.map(|target| Forward::start(target, &service, context));
+        if let Some(target) = &target {
+            if target.readable {
+                let name = target.name();
+                context.out.warn(&format!("the password for {name} is sent unencrypted; add ?tls=required"));
+            }
+            service.set_relay(target.relay());
+        }
+        let relay = target.as_ref().map(|target| {
+            let purpose = if target.forwards { "forward" } else { "release" };
+            (purpose, target.name().to_owned())
+        });
+        let forward = target.filter(|target| target.forwards);
+        let forward = forward.map(|target| Forward::start(target, &service, context));
         Ok(Self {
             service,
             http,
@@ -76,7 +86,7 @@ impl SandboxServer {
             smtps,
             tls,
             forward,
-            forwards_to,
+            relay,
             keeper,
         })
     }
@@ -114,9 +124,9 @@ impl SandboxServer {
         self.tls.as_ref().map(Tls::fingerprint)
     }
 
-    /// The server that captured mails are forwarded to, without credentials.
-    pub(super) fn forwards_to(&self) -> Option<&str> {
-        self.forwards_to.as_deref()
+    /// The server that mails leave to, without credentials, and whether they are forwarded or released.
+    pub(super) fn relay(&self) -> Option<(&'static str, &str)> {
+        self.relay.as_ref().map(|(purpose, name)| (*purpose, name.as_str()))
     }
 
     /// The sandbox's URLs for programs.

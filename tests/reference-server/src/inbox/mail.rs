@@ -89,6 +89,15 @@ impl MailView {
         }
     }
 
+    /// The envelope sender; `None` if the message names none.
+    pub(super) fn sender(&self) -> Option<&str> {
+        match self {
+            Self::Sent(mail) => Some(mail.sender()),
+            Self::Unsent(_) => None,
+            Self::Received(mail) => Some(&mail.from),
+        }
+    }
+
     pub(super) fn source(&self) -> Result<Bytes, Problem> {
         match self {
             Self::Sent(mail) => Ok(mail.mime()),
@@ -387,6 +396,7 @@ mod tests {
             authentication: None,
             unread: AtomicBool::new(false),
             raw: raw.into(),
+            relayed: crate::model::relayed::RelayLog::default(),
         };
         lock(&service.state().tenants.tenant(KEY).received).insert(id, Arc::new(mail));
         id

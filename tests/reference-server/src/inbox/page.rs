@@ -51,6 +51,7 @@ const ASSETS: &[(&str, &str, &str)] = assets![
     "metrics.js" SCRIPT,
     "notify.js" SCRIPT,
     "preview.js" SCRIPT,
+    "release.js" SCRIPT,
     "requests.js" SCRIPT,
     "selection.js" SCRIPT,
     "templates.js" SCRIPT,

@@ -9,7 +9,7 @@ use self::Flag::{AnyContentType, Link, MovesClock, Public};
 use self::Handler::{Account, AnyKey, MailView, Open, Viewer};
 use crate::inbox::mail;
 use crate::inbox::{
-    check, clock, export, faults, images, live, messages, mutations, name_of, page, ready, received,
+    check, clock, export, faults, images, live, messages, mutations, name_of, page, ready, received, release,
     requests, reset, shared, templates, tenant, timeline, trigger, unsubscribe, view, wait,
 };
 use crate::oauth::consent;
@@ -112,6 +112,8 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3), call.query()))),
     route(GET, "/_/messages|received/{id}/timeline", Viewer(|call, tenant| timeline::answer(tenant, call.folder(), call.segment(1)))),
+    route(POST, "/_/messages|received/{id}/release", Account(|call, tenant| release::ask(call.state, tenant, call.folder(), call.segment(1), call.request))),
+    route(GET, "/_/relay", AnyKey(|call| Ok(release::server(call.state)))),
     // Metrics, recorded requests, and templates
     route(GET, "/_/metrics", Viewer(|call, tenant| metrics::answer(tenant, call.query(), call.now()))),
     route(GET, "/_/requests", Viewer(|call, tenant| requests::index(call.state, &tenant.name, call.query()))),

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
 use crate::inbox::mail::MailView;
 use crate::lock::lock;
 use crate::model::email::Event::Failed;
+use crate::model::received::Received;
+use crate::model::relayed::RelayLog;
 use crate::model::webhook_delivery::{Attempt, WebhookDelivery, message_id};
 use crate::state::mails::Folder;
 use crate::state::tenant::Tenant;
@@ -28,9 +31,18 @@ struct Timeline {
 struct Entry {
     at: String,
     event: &'static str,
-    /// Why the email was not sent.
+    /// Why the email was not sent, or the reply of the real server that it was forwarded or released to.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Arc<str>>,
+    /// The recipients to whom it was forwarded or released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<Arc<[String]>>,
+}
+
+impl Entry {
+    fn new(at: Timestamp, event: &'static str) -> Self {
+        Self { at: database(at), event, reason: None, to: None }
+    }
 }
 
 /// The delivery of an event to one webhook.
@@ -59,8 +71,10 @@ pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
     let events = match folder {
         Folder::Sent => of_email(tenant, email),
         Folder::Received => {
-            let received = lock(&tenant.received).get(email).map(|mail| database(mail.created_at));
-            received.into_iter().map(|at| Entry { at, event: "received", reason: None }).collect()
+            let mail = lock(&tenant.received).get(email).cloned();
+            let of =
+                |mail: &Received| with_relayed(vec![Entry::new(mail.created_at, "received")], &mail.relayed);
+            mail.map(|mail| of(&mail)).unwrap_or_default()
         }
     };
     let webhooks = tenant.deliveries.of_email(email).iter().map(|one| delivery(tenant, one)).collect();
@@ -69,14 +83,24 @@ pub(super) fn answer(tenant: &Tenant, folder: Folder, id: &str) -> Answer {
 
 fn of_email(tenant: &Tenant, id: Uuid) -> Vec<Entry> {
     let Some(email) = lock(&tenant.emails).get(id).cloned() else { return Vec::new() };
-    let accepted = Entry { at: database(email.created_at), event: "accepted", reason: None };
+    let accepted = Entry::new(email.created_at, "accepted");
     let later = email.history().into_iter();
     let later = later.map(|(at, event)| Entry {
-        at: database(at),
-        event: event.as_str(),
         reason: email.failure().filter(|_| event == Failed),
+        ..Entry::new(at, event.as_str())
     });
-    std::iter::once(accepted).chain(later).collect()
+    with_relayed(std::iter::once(accepted).chain(later).collect(), &email.relayed)
+}
+
+/// Adds the attempts to forward or release an email to its events, by time.
+fn with_relayed(mut events: Vec<Entry>, log: &RelayLog) -> Vec<Entry> {
+    events.extend(log.all().into_iter().map(|one| Entry {
+        reason: Some(one.reason),
+        to: Some(one.to),
+        ..Entry::new(one.at, one.outcome.as_str())
+    }));
+    events.sort_by(|one, other| one.at.cmp(&other.at));
+    events
 }
 
 fn delivery(tenant: &Tenant, delivery: &WebhookDelivery) -> Delivery {

@@ -26,6 +26,7 @@ use self::recipients::Mailbox;
 use self::tags::Tag;
 use crate::lock::lock;
 use crate::model::metric::Metric;
+use crate::model::relayed::RelayLog;
 use crate::store::size::Size;
 use crate::wire::timestamp::database;
 use crate::wire::view::view;
@@ -63,6 +64,9 @@ pub(crate) struct Email {
     pub(crate) topic: Option<Uuid>,
     pub(crate) origin: Origin,
     progress: Mutex<Progress>,
+    /// Where the real server of the sandbox sent it.
+    #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
+    pub(crate) relayed: RelayLog,
 }
 
 /// A separate copy with the current progress. The bodies are shared.
@@ -84,6 +88,7 @@ impl Clone for Email {
             topic,
             origin,
             progress,
+            relayed,
         } = self;
         Self {
             id: *id,
@@ -101,6 +106,7 @@ impl Clone for Email {
             topic: *topic,
             origin: *origin,
             progress: Mutex::new(lock(progress).clone()),
+            relayed: relayed.clone(),
         }
     }
 }
@@ -188,6 +194,7 @@ impl Email {
                 failure: None,
                 engagement: None,
             }),
+            relayed: RelayLog::default(),
         }
     }
 
@@ -371,6 +378,7 @@ impl Size for Email {
             + waiting
             + progress.failure.heap_size()
             + progress.engagement.heap_size()
+            + self.relayed.heap_size()
             + (progress.history.len() + 2) * self.fact_size()
     }
 }

@@ -135,6 +135,11 @@ impl Mail {
         &self.draft.from.text
     }
 
+    /// The address of the sender, without its display name.
+    pub(crate) fn sender(&self) -> &str {
+        &self.draft.from.address
+    }
+
     /// The recipients as given.
     pub(crate) fn to(&self) -> Vec<&str> {
         self.left_of(&self.draft.to).collect()

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::content::inline_images::Pictures;
 use crate::mime::{self, NotParsed};
+use crate::model::relayed::RelayLog;
 use crate::store::mails::StoredMail;
 use crate::store::size::Size;
 use crate::wire::timestamp::iso;
@@ -48,6 +49,9 @@ pub(crate) struct Received {
     pub(crate) unread: AtomicBool,
     /// The raw message.
     pub(crate) raw: Bytes,
+    /// Where the real server of the sandbox sent it.
+    #[serde(default, skip_serializing_if = "RelayLog::is_empty")]
+    pub(crate) relayed: RelayLog,
 }
 
 /// The results of the checks of a sender (RFC 7208, RFC 6376, RFC 7489). The sandbox doesn't check senders, so the test states them.
@@ -135,6 +139,7 @@ impl Received {
             authentication: Some(authentication),
             unread: AtomicBool::new(true),
             raw: Bytes::new(),
+            relayed: RelayLog::default(),
         };
         drop(message);
         Ok(Some(Self { raw, ..received }))
@@ -177,7 +182,12 @@ impl Size for Received {
         let lists = lists.map(Size::heap_size).iter().sum::<usize>();
         let texts = [&self.from, &self.subject, &self.message_id].map(Size::heap_size).iter().sum::<usize>();
         let bodies = self.html.heap_size() + self.text.heap_size() + self.raw.heap_size();
-        lists + texts + bodies + self.headers.heap_size() + self.attachments.heap_size()
+        lists
+            + texts
+            + bodies
+            + self.headers.heap_size()
+            + self.attachments.heap_size()
+            + self.relayed.heap_size()
     }
 }
 

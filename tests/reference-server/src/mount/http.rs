@@ -29,6 +29,7 @@ use crate::inbox;
 use crate::inbox::live::Live;
 use crate::inbox::mailpit;
 use crate::inbox::mailpit::events::{CanUpgrade, Events};
+use crate::inbox::release::Release;
 use crate::inbox::wait::Waiting;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
@@ -187,6 +188,15 @@ async fn answer(
         }
     };
     outbound::run_all(&service);
+    if let Some(release) = response.extensions_mut().remove::<Release>() {
+        let service = Arc::clone(&service);
+        // A task of its own, so that the result is recorded even if the client disconnects.
+        let released = tokio::spawn(async move { service.release(release).await }).await;
+        let released =
+            released.unwrap_or_else(|error| Problem::application(error.to_string()).into_response());
+        *response.status_mut() = released.status();
+        *response.body_mut() = released.into_body();
+    }
     let wire = response.extensions().get::<Wire>().copied().unwrap_or_default();
     if wire.stalled {
         // `hyper` drops this future when the client disconnects.

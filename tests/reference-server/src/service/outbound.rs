@@ -1,8 +1,9 @@
-//! Outbound requests, which the mounts make: attachments to fetch, webhook events to post, and remote images to load.
+//! What leaves, through the mounts: attachments to fetch, webhook events to post, remote images to load, and mails to a real server.
 
 pub(crate) mod fetch;
 pub(crate) mod images;
 pub(crate) mod post;
+mod relay;
 
 use std::sync::Arc;
 

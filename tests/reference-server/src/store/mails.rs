@@ -65,6 +65,11 @@ impl<T: StoredMail> Mails<T> {
         changed
     }
 
+    /// Records that something inside a mail has changed.
+    pub(crate) fn mark_changed(&mut self, id: Uuid) {
+        self.ledger.mark_changed(id);
+    }
+
     /// The number of unread mails.
     pub(crate) fn unread(&self) -> usize {
         self.unread

@@ -109,6 +109,12 @@ fn invalid_and_past_schedules_are_rejected() {
         assert_eq!(answer.name(), "validation_error");
         assert!(answer.message().contains(words), "{}", answer.message());
     }
+    for (text, status) in
+        [("2026-03-31T12:00:00Z", 200), ("2026-04-01T12:00:00Z", 200), ("2026-04-02T12:00:00Z", 422)]
+    {
+        let answer = sandbox.post("/emails", &email_with("scheduled_at", text));
+        assert_eq!(answer.status, status, "29, 30 or 31 days ahead: {text}");
+    }
     let id = sandbox.sent(&email_with("scheduled_at", "in 30 days"));
     let later = sandbox
         .ask(http::Method::PATCH, format!("/emails/{id}"))

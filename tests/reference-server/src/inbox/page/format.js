@@ -57,6 +57,7 @@ export const EVENTS = {
   accepted: ["accepted", "calm"], queued: ["queued", "calm"], scheduled: ["scheduled", "calm"], sent: ["sent", "calm"],
   delivered: ["delivered", "good"], opened: ["opened", "good"], clicked: ["clicked", "good"], received: ["received", "good"],
   delivery_delayed: ["delayed", "warn"], suppressed: ["suppressed", "warn"], canceled: ["canceled", "warn"],
+  forwarded: ["forwarded", "good"], released: ["released", "good"], not_forwarded: ["not forwarded", "warn"], not_released: ["not released", "bad"],
   bounced: ["bounced", "bad"], complained: ["complained", "bad"], failed: ["failed", "bad"],
 };
 

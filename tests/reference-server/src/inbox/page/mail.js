@@ -8,6 +8,7 @@ import { files, headers, html, linkList, source, text } from "./bodies.js";
 import { check } from "./check.js";
 import { copyButton, fill, foreign, glyph, h, tabbed } from "./dom.js";
 import { bytes, long } from "./format.js";
+import { releaseButton } from "./release.js";
 import { requestOf } from "./requests.js";
 import { timeline } from "./timeline.js";
 
@@ -63,7 +64,7 @@ export async function showMail(tray, id, pane, drop) {
         row(tray !== "received" ? "Email" : "ID", h("code", null, mail.email_id ?? mail.id), copyButton(mail.email_id ?? mail.id, "Copy"))),
       !mail.state && h("div.acts", null,
         tray === "sent" && actions(path, mail),
-        h("div.group", null, (asked.mark = h("button.small", { type: "button", "data-act": "mark", onclick: () => mark(tray, { ids: [mail.id] }, !mail.unread) }, wordOf(false))),
+        h("div.group", null, releaseButton(path), (asked.mark = h("button.small", { type: "button", "data-act": "mark", onclick: () => mark(tray, { ids: [mail.id] }, !mail.unread) }, wordOf(false))),
           h("button.small.danger", { type: "button", "data-act": "delete", title: "Delete this mail. It can't be restored.", onclick: () => drop(mail) }, "Delete"),
           h("a.small.button", { href: address(`${path}/download`), download: "" }, glyph("M10 3v9m-4-3.500 4 4 4-4M4 16.500h12"), ".eml")))),
     bar, panel));

@@ -13,9 +13,9 @@ export function timeline(path) {
       const { events, webhooks } = await get(`${path}/timeline`);
       if (turn !== asked) return;
       fill(holder,
-        h("ol.timeline", null, events.map(({ at, event, reason }) => {
+        h("ol.timeline", null, events.map(({ at, event, reason, to }) => {
           const [word, tone] = EVENTS[event] ?? [event, "calm"];
-          return h(`li.${tone}`, null, h("strong", null, reason ? `${word}: ${reason}` : word), h("time", { datetime: at, title: long(at) }, precise(at)));
+          return h(`li.${tone}`, null, h("strong", null, word, to && [" to ", foreign(to.join(", "))], reason && [": ", foreign(reason)]), h("time", { datetime: at, title: long(at) }, precise(at)));
         })),
         h("h2", null, "Webhooks"),
         webhooks.length ? h("ul.deliveries", null, webhooks.map(delivery))

@@ -1,0 +1,400 @@
+//! Mails that leave the sandbox: forwarded or released to a real server, of which these tests see every command.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+/// An SMTP server that accepts everything except recipients whose local part is `refused`, and records what clients send.
+struct Sink {
+    address: String,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The arguments of all `RCPT` commands.
+    recipients: Vec<String>,
+    /// The messages.
+    messages: Vec<String>,
+    /// Commands that are none of a simple session.
+    others: Vec<String>,
+}
+
+impl Sink {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let recorded = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let recorded = Arc::clone(&recorded);
+                // A client that disconnects isn't an error.
+                std::thread::spawn(move || Self::session(stream?, &recorded));
+            }
+        });
+        Self { address, seen }
+    }
+
+    fn session(stream: TcpStream, seen: &Mutex<Seen>) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        stream.get_mut().write_all(b"220 sink\r\n")?;
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let line = line.trim_end_matches("\r\n");
+            let reply: &[u8] = match line.split([' ', ':']).next().unwrap_or_default() {
+                "EHLO" => b"250-sink\r\n250-SMTPUTF8\r\n250 8BITMIME\r\n",
+                "RCPT" => {
+                    seen.lock()
+                        .unwrap()
+                        .recipients
+                        .push(line.strip_prefix("RCPT TO:").unwrap_or(line).to_owned());
+                    if line.contains("<refused@") {
+                        b"550 5.1.1 No such user here\r\n"
+                    } else {
+                        b"250 2.1.5 OK\r\n"
+                    }
+                }
+                "DATA" => {
+                    stream.get_mut().write_all(b"354 go\r\n")?;
+                    let mut message = Vec::new();
+                    while !message.ends_with(b"\r\n.\r\n") {
+                        let mut byte = [0];
+                        stream.read_exact(&mut byte)?;
+                        message.push(byte[0]);
+                    }
+                    seen.lock().unwrap().messages.push(String::from_utf8_lossy(&message).into_owned());
+                    b"250 2.0.0 Queued as 17\r\n"
+                }
+                "MAIL" | "NOOP" | "QUIT" | "RSET" => b"250 2.0.0 OK\r\n",
+                _ => {
+                    seen.lock().unwrap().others.push(line.to_owned());
+                    b"500 5.5.1 Unknown\r\n"
+                }
+            };
+            stream.get_mut().write_all(reply)?;
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("smtp://{}", self.address)
+    }
+
+    /// What arrived since the last call, with the recipients sorted.
+    fn take(&self) -> (Vec<String>, Vec<String>) {
+        let mut seen = self.seen.lock().unwrap();
+        assert_eq!(seen.others, [""; 0]);
+        let mut recipients = std::mem::take(&mut seen.recipients);
+        recipients.sort();
+        (recipients, std::mem::take(&mut seen.messages))
+    }
+
+    fn wait_for_messages(&self, many: usize) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while self.seen.lock().unwrap().messages.len() < many {
+            assert!(Instant::now() < end, "{many} messages haven't arrived");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Sends a request to the sandbox; returns the status and the body.
+fn ask(sandbox: &Sandbox, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    let host = sandbox.base_url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let body = body.to_string();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer sb_local\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap())
+}
+
+fn send(sandbox: &Sandbox, to: &Value, cc: &Value, bcc: &Value) -> String {
+    let email = json!({"from": "Acme <hi@acme.test>", "to": to, "cc": cc, "bcc": bcc, "subject": "Hello", "text": ".It works"});
+    let (status, answer) = ask(sandbox, "POST", "/emails", &email);
+    assert_eq!(status, 200, "{answer}");
+    answer["id"].as_str().unwrap().to_owned()
+}
+
+fn release(sandbox: &Sandbox, id: &str, to: &Value) -> (u16, Value) {
+    ask(sandbox, "POST", &format!("/_/messages/{id}/release"), &json!({ "to": to }))
+}
+
+/// The entries of a mail's timeline about mails that left.
+fn relayed(sandbox: &Sandbox, id: &str) -> Vec<Value> {
+    let (_, timeline) = ask(sandbox, "GET", &format!("/_/messages/{id}/timeline"), &json!({}));
+    let events = timeline["events"].as_array().unwrap().iter().filter(|event| event.get("to").is_some());
+    events.map(|event| json!([event["event"], event["to"], event["reason"]])).collect()
+}
+
+#[test]
+fn a_released_mail_reaches_only_the_recipients_of_the_release() {
+    let sink = Sink::start();
+    let sandbox = Sandbox::start(&["--smtp-release", &sink.url()]);
+    assert_eq!(sandbox.printed("release"), Some(sink.url().as_str()));
+    let posthaste = sandbox.client();
+    let id = send(&sandbox, &json!(["Ada <ada@live.test>"]), &json!("cy@live.test"), &json!("eve@live.test"));
+    let released = posthaste.run(&[
+        "sandbox",
+        "inbox",
+        "release",
+        &id,
+        "--to",
+        "qa@acme.test",
+        "--to",
+        "QA <qa2@Acme.test>",
+    ]);
+    assert_eq!(released.stdout, "250 2.0.0 Queued as 17\n");
+    assert_eq!(released.stderr, "released to qa@acme.test, QA <qa2@Acme.test>\n");
+    let (recipients, messages) = sink.take();
+    assert_eq!(recipients, ["<qa2@acme.test>", "<qa@acme.test>"]);
+    // The message is the captured one, with a dot more at the start of a line.
+    let raw = posthaste.run(&["sandbox", "inbox", "get", &id, "--raw"]).ok();
+    assert_eq!(messages[0].replace("\r\n..", "\r\n."), raw + "\r\n.\r\n");
+    assert!(messages[0].contains("To: Ada <ada@live.test>") && !messages[0].contains("eve@"), "{messages:?}");
+
+    let stderr = posthaste
+        .run(&["sandbox", "inbox", "release", &id, "--to", "refused@acme.test", "--to", "qa@acme.test"])
+        .fails(3);
+    assert!(stderr.contains("did not accept the mail: 550 5.1.1 No such user here"), "{stderr}");
+    assert_eq!(
+        relayed(&sandbox, &id),
+        [
+            json!(["released", ["qa@acme.test", "qa2@acme.test"], "250 2.0.0 Queued as 17"]),
+            json!(["not_released", ["refused@acme.test", "qa@acme.test"], "550 5.1.1 No such user here"]),
+        ]
+    );
+    let (recipients, messages) = sink.take();
+    assert_eq!((recipients, messages.len()), (vec!["<refused@acme.test>".to_owned()], 0));
+}
+
+#[test]
+fn a_received_mail_is_released_without_its_bcc_fields_and_bare_line_ends() {
+    let sink = Sink::start();
+    let sandbox = Sandbox::start(&["--smtp-release", &sink.url()]);
+    let posthaste = sandbox.client();
+    let mail = "From: ada@example.com\nTo: support@acme.test\nBcc: eve@evil.test,\n x@evil.test\nSubject: Help\n\nIt broke\n.\nRCPT TO:<eve@evil.test>\n";
+    std::fs::write(posthaste.home().join("mail.eml"), mail).unwrap();
+    let id = posthaste.run(&["sandbox", "receive", "mail.eml"]).ok();
+    posthaste.run(&["sandbox", "inbox", "release", id.trim_end(), "--to", "qa@acme.test"]).ok();
+    let (recipients, messages) = sink.take();
+    assert_eq!(recipients, ["<qa@acme.test>"]);
+    let expected = "From: ada@example.com\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nIt broke\r\n..\r\nRCPT TO:<eve@evil.test>\r\n.\r\n";
+    assert_eq!(messages, [expected]);
+    posthaste
+        .run(&["sandbox", "inbox", "release", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--to", "qa@acme.test"])
+        .fails(5);
+}
+
+/// The recipients of a release were checked, and those of the mail used: an allow list that let everything through.
+#[test]
+fn a_release_is_never_sent_to_the_recipients_of_the_mail_nor_to_those_that_are_not_allowed() {
+    let sink = Sink::start();
+    let sandbox = Sandbox::start(&[
+        "--smtp-release",
+        &sink.url(),
+        "--smtp-allow",
+        "*@allowed.test",
+        "--smtp-allow",
+        "ada@example.com",
+    ]);
+    let id = send(&sandbox, &json!("cust@live.test"), &Value::Null, &json!("boss@live.test"));
+    assert_eq!(release(&sandbox, &id, &json!("qa@allowed.test")).0, 200);
+    assert_eq!(sink.take().0, ["<qa@allowed.test>"]);
+    for to in [
+        json!("cust@live.test"),
+        json!(["qa@allowed.test", "cust@live.test"]),
+        json!("cust@live.test, qa@allowed.test"),
+        json!("cust@live.test,qa@allowed.test"),
+        json!("qa@allowed.test <cust@live.test>"),
+        json!("\"cust@live.test\"@allowed.test"),
+        json!("cust%live.test@allowed.test"),
+        json!("live.test!cust@allowed.test"),
+        json!("@live.test:cust@allowed.test"),
+        json!("cust@live.test\r\nRCPT TO:<cust@live.test>\r\n@allowed.test"),
+        json!("ada@\u{435}xample.com"),
+        json!("ada+tag@example.com"),
+        json!(["qa@allowed.test", 7]),
+        json!([]),
+        Value::Null,
+    ] {
+        let (status, answer) = release(&sandbox, &id, &to);
+        assert_eq!(status, 422, "{to}: {answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.starts_with("The mail was not released: ") || message.contains("`to` "), "{answer}");
+        assert_eq!(sink.take(), (vec![], vec![]), "{to}");
+    }
+    let kept = relayed(&sandbox, &id);
+    assert_eq!(kept[1], json!(["not_released", ["cust@live.test"], "isn't allowed by --smtp-allow"]));
+}
+
+#[test]
+fn random_addresses_never_reach_another_recipient() {
+    let sink = Sink::start();
+    let sandbox = Sandbox::start(&["--smtp-release", &sink.url(), "--smtp-allow", "*@allowed.test"]);
+    let id = send(&sandbox, &json!("cust@live.test"), &json!("cc@live.test"), &json!("bcc@live.test"));
+    let part = prop_oneof![
+        3 => prop::sample::select(vec!["ada", "eve", "@allowed.test", "@live.test", "@"]).prop_map(str::to_owned),
+        2 => prop::sample::select(vec![
+            "\"", "\\", "<", ">", ", ", ";", ":", "(", ")", " ", "\r\n", "\0", "%", "!", ".", "+tag", "\r\nRCPT TO:<eve@live.test>", "[", "]", "\u{430}",
+            "\u{ff20}", "\u{200b}", "ALLOWED.test", "Ü", "Name <", "\"Name, <eve@live.test>\" <",
+        ]).prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+    ];
+    let random = prop::collection::vec(part, 1..5).prop_map(|parts| parts.concat());
+    let allowed =
+        prop::sample::select(vec!["ada@allowed.test", "Bo <bo@ALLOWED.test>", "\"cy\"@allowed.test"]);
+    let address = prop_oneof![random, allowed.prop_map(str::to_owned)];
+    let lists = prop::collection::vec(address, 1..4);
+    let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
+    let released = std::cell::Cell::new(0);
+    TestRunner::new(config)
+        .run(&lists, |to| {
+            let (status, answer) = release(&sandbox, &id, &json!(to));
+            let (recipients, messages) = sink.take();
+            prop_assert_eq!(messages.len(), usize::from(status == 200), "{:?}: {}", to, answer);
+            prop_assert!(status == 200 || recipients.is_empty(), "{:?}: {:?}", to, recipients);
+            for recipient in &recipients {
+                let local = recipient.strip_prefix('<').and_then(|rest| rest.strip_suffix("@allowed.test>"));
+                prop_assert!(
+                    local.is_some_and(|local| !local.contains(['@', '<', '>', '%', '!', ' ', '"'])),
+                    "{:?}: {}",
+                    to,
+                    recipient
+                );
+            }
+            released.set(released.get() + usize::from(status == 200));
+            Ok(())
+        })
+        .unwrap();
+    assert!(released.get() > 20, "only {} of the lists were allowed", released.get());
+}
+
+#[cfg(unix)]
+#[test]
+fn only_allowed_recipients_of_forwarded_mails_get_them_and_the_timeline_names_the_others() {
+    let sink = Sink::start();
+    let mut sandbox = Sandbox::start(&["--smtp", &sink.url(), "--smtp-allow", "*@allowed.test"]);
+    let to = json!(["Ada <ada@Allowed.test>", "cust@live.test"]);
+    let mixed = send(
+        &sandbox,
+        &to,
+        &json!("cy@live.test"),
+        &json!(["bo@allowed.test", "eve@live.test", "x%live.test@allowed.test"]),
+    );
+    let none = send(&sandbox, &json!("cust@live.test"), &Value::Null, &json!("eve@live.test"));
+    let all = send(&sandbox, &json!("dee@allowed.test"), &Value::Null, &Value::Null);
+    sink.wait_for_messages(2);
+    let (recipients, messages) = sink.take();
+    assert_eq!(recipients, ["<ada@allowed.test>", "<bo@allowed.test>", "<dee@allowed.test>"]);
+    assert!(
+        messages[0].contains("cy@live.test") && !messages[0].contains("bo@") && !messages[0].contains("eve@"),
+        "{messages:?}"
+    );
+    let end = Instant::now() + Duration::from_secs(10);
+    while relayed(&sandbox, &all).is_empty() {
+        assert!(Instant::now() < end, "the result isn't recorded");
+    }
+    let refused = "isn't allowed by --smtp-allow";
+    let entries = relayed(&sandbox, &mixed);
+    assert!(
+        entries.contains(&json!([
+            "not_forwarded",
+            ["cust@live.test", "cy@live.test", "eve@live.test", "x%live.test@allowed.test"],
+            refused
+        ])),
+        "{entries:?}"
+    );
+    assert!(
+        entries.contains(&json!([
+            "forwarded",
+            ["ada@allowed.test", "bo@allowed.test"],
+            "250 2.0.0 Queued as 17"
+        ])),
+        "{entries:?}"
+    );
+    assert_eq!(
+        relayed(&sandbox, &none),
+        [json!(["not_forwarded", ["cust@live.test", "eve@live.test"], refused])]
+    );
+    // A mail can be released too, to those who are allowed.
+    assert_eq!(release(&sandbox, &none, &json!("cust@live.test")).0, 422);
+    assert_eq!(release(&sandbox, &none, &json!("qa@allowed.test")).0, 200);
+    assert_eq!(sink.take().0, ["<qa@allowed.test>"]);
+    assert_eq!(sandbox.stop(), "");
+}
+
+#[test]
+fn a_sandbox_without_a_server_refuses_to_release() {
+    let sandbox = Sandbox::start(&[]);
+    let id = send(&sandbox, &json!("ada@example.com"), &Value::Null, &Value::Null);
+    let stderr = sandbox.client().run(&["sandbox", "inbox", "release", &id, "--to", "qa@acme.test"]).fails(3);
+    assert!(stderr.contains("start it with --smtp-release URL"), "{stderr}");
+    assert_eq!(
+        ask(&sandbox, "GET", "/_/relay", &json!({})).1,
+        json!({"object": "relay", "server": null, "forwards": false, "allow": []})
+    );
+}
+
+#[test]
+fn an_unreachable_server_is_reported_and_recorded_without_the_password() {
+    let sandbox =
+        Sandbox::start(&["--smtp-release", "smtp://me:hidden@127.0.0.1:9", "--smtp-allow", "*@acme.test"]);
+    let id = send(&sandbox, &json!("ada@example.com"), &Value::Null, &Value::Null);
+    let (status, answer) = release(&sandbox, &id, &json!("qa@acme.test"));
+    let message = answer["message"].as_str().unwrap();
+    assert_eq!((status, &answer["name"]), (422, &json!("release_rejected")));
+    assert!(
+        message.starts_with("smtp://127.0.0.1:9 did not accept the mail: ")
+            && message.to_lowercase().contains("connection"),
+        "{message}"
+    );
+    assert_eq!(relayed(&sandbox, &id)[0][0], "not_released");
+    let (_, relay) = ask(&sandbox, "GET", "/_/relay", &json!({}));
+    assert_eq!(
+        relay,
+        json!({"object": "relay", "server": "smtp://127.0.0.1:9", "forwards": false, "allow": ["*@acme.test"]})
+    );
+    assert!(!sandbox.lines.join("\n").contains("hidden"));
+}
+
+#[test]
+fn unsuitable_flags_for_mails_that_leave_are_reported() {
+    let url = "smtp://127.0.0.1:9";
+    for (flags, part) in [
+        (&["--smtp-allow", "*@acme.test"][..], "--smtp-allow requires --smtp or --smtp-release"),
+        (&["--smtp", url, "--smtp-release", url], "can't be used together"),
+        (
+            &["--smtp", url, "--smtp-allow", "acme.test"],
+            "--smtp-allow must be an address, or a pattern such as *@example.com",
+        ),
+        (
+            &["--smtp-release", url, "--smtp-allow", "*@acme.*"],
+            "--smtp-allow must have a domain name after the @",
+        ),
+        (&["--smtp-release", "http://me:hidden@acme.test"], "--smtp-release"),
+    ] {
+        let stderr = crate::support::Posthaste::new()
+            .run(&[&["sandbox", "serve", "--port", "0"], flags].concat())
+            .fails(2);
+        assert!(stderr.contains(part) && !stderr.contains("hidden"), "{flags:?}: {stderr}");
+    }
+}

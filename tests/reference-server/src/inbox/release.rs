@@ -1,0 +1,97 @@
+//! Release of one email to a real server: `POST /_/messages/{id}/release`, `POST /_/received/{id}/release`, and `GET /_/relay`, the server.
+//!
+//! Only the recipients that the request names get the mail; those of its headers and of its envelope don't.
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::delivery::relay::record_not_admitted;
+use crate::inbox::body::Body;
+use crate::inbox::mail::MailView;
+use crate::model::email::recipients::Mailbox;
+use crate::model::relayed::RelayOutcome;
+use crate::state::State;
+use crate::state::mails::Folder;
+use crate::state::relay::Outgoing;
+use crate::state::tenant::Tenant;
+use crate::wire::answers::Answer;
+use crate::wire::paging::quoted;
+use crate::wire::problem::{self, Problem};
+
+/// The maximum number of recipients of a release.
+const MAX_TO: usize = 50;
+
+/// Marks a response to a release: the mount sends the mail and responds with the result.
+#[derive(Clone, Debug)]
+pub(crate) struct Release {
+    pub(crate) email: Uuid,
+    pub(crate) outgoing: Outgoing,
+}
+
+/// `GET /_/relay`: the server, without credentials.
+pub(super) fn server(state: &State) -> Response<Bytes> {
+    let relay = state.relay.get();
+    let body = json!({
+        "object": "relay",
+        "server": relay.map(|relay| relay.server()),
+        "forwards": relay.is_some_and(|relay| relay.forwards()),
+        "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
+    });
+    problem::json(StatusCode::OK, &body)
+}
+
+/// Checks the request. Its response contains the [`Release`].
+pub(super) fn ask(
+    state: &State,
+    tenant: &Tenant,
+    folder: Folder,
+    id: &str,
+    request: &Request<Bytes>,
+) -> Answer {
+    let mail = MailView::find(tenant, folder, id)?;
+    let message = mail.source()?;
+    let relay = state.relay.get().ok_or_else(|| {
+        Problem::validation(
+            "This sandbox has no server to release to: start it with --smtp-release URL, or --smtp URL.",
+        )
+    })?;
+    let to = recipients(request.body())?;
+    let (outgoing, not_admitted) = relay.admit(mail.sender(), to.iter().map(String::as_str), &message);
+    let Some(outgoing) = outgoing.filter(|_| not_admitted.is_empty()) else {
+        record_not_admitted(state, mail.email_id(), RelayOutcome::NotReleased, &not_admitted);
+        let all: Vec<_> =
+            not_admitted.iter().map(|one| format!("{} {}", quoted(&one.recipient), one.reason)).collect();
+        return Err(Problem::validation(format!("The mail was not released: {}.", all.join("; "))));
+    };
+    let mut response = Problem::application("Releasing a mail needs the HTTP mount.").into_response();
+    response.extensions_mut().insert(Release { email: mail.email_id(), outgoing });
+    Ok(response)
+}
+
+/// Reads `to`: a string or an array of strings, each with one address.
+fn recipients(body: &[u8]) -> Result<Vec<String>, Problem> {
+    let mut body = Body::read(body)?;
+    let given = match body.take("to") {
+        None => Vec::new(),
+        Some(Value::Array(list)) => list,
+        Some(one) => vec![one],
+    };
+    if given.is_empty() || given.len() > MAX_TO {
+        body.wrong(format!("`to` must name 1 to {MAX_TO} addresses; found {}.", given.len()));
+    }
+    let mut to = Vec::new();
+    for one in given.iter().take(MAX_TO) {
+        let Some(text) = one.as_str() else {
+            body.refuse::<()>("to", "a string or an array of strings", one);
+            continue;
+        };
+        match Mailbox::parse(text) {
+            Ok(mailbox) => to.push(mailbox.address),
+            Err(reason) => body.wrong(format!("`to` {reason}: {}.", quoted(text))),
+        }
+    }
+    body.finish("`to`")?;
+    Ok(to)
+}

@@ -1,0 +1,125 @@
+//! The attempts to send an email to a real server: forwarded or released.
+
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::lock::lock;
+use crate::store::size::Size;
+use crate::wire::words::words;
+
+/// The maximum number of attempts per email; beyond it the oldest are dropped.
+const MAX_ATTEMPTS: usize = 50;
+/// The maximum number of recipients that are recorded per attempt.
+const MAX_RECIPIENTS: usize = 50;
+/// The maximum length of a recorded recipient or reason, in characters.
+const MAX_TEXT: usize = 500;
+
+words! {
+    /// The result of an attempt.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+    pub(crate) enum RelayOutcome {
+        Forwarded = "forwarded",
+        NotForwarded = "not_forwarded",
+        Released = "released",
+        NotReleased = "not_released",
+    }
+}
+
+/// One attempt.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Relayed {
+    pub(crate) at: Timestamp,
+    pub(crate) outcome: RelayOutcome,
+    /// The recipients that it was for.
+    pub(crate) to: Arc<[String]>,
+    /// The server's reply, or why the email stays in the sandbox.
+    pub(crate) reason: Arc<str>,
+}
+
+/// All attempts of an email, oldest first.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(crate) struct RelayLog(Mutex<Vec<Relayed>>);
+
+impl Relayed {
+    pub(crate) fn new(
+        at: Timestamp,
+        outcome: RelayOutcome,
+        to: impl IntoIterator<Item = impl AsRef<str>>,
+        reason: &str,
+    ) -> Self {
+        let short = |text: &str| text.chars().take(MAX_TEXT).collect::<String>();
+        let mut to = to.into_iter();
+        let mut recorded: Vec<_> = to.by_ref().take(MAX_RECIPIENTS).map(|one| short(one.as_ref())).collect();
+        let more = to.count();
+        if more > 0 {
+            recorded.push(format!("and {more} more"));
+        }
+        Self { at, outcome, to: recorded.into(), reason: short(reason).into() }
+    }
+}
+
+impl RelayLog {
+    /// Adds an attempt. Returns by how many bytes the log has grown.
+    pub(crate) fn add(&self, attempt: Relayed) -> usize {
+        let mut log = lock(&self.0);
+        let before = log.heap_size();
+        if log.len() >= MAX_ATTEMPTS {
+            log.remove(0);
+        }
+        log.push(attempt);
+        log.heap_size().saturating_sub(before)
+    }
+
+    pub(crate) fn all(&self) -> Vec<Relayed> {
+        lock(&self.0).clone()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+}
+
+impl Clone for RelayLog {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.all()))
+    }
+}
+
+impl Size for Relayed {
+    fn heap_size(&self) -> usize {
+        let Self { at: _, outcome: _, to, reason } = self;
+        to.iter().map(|one| size_of::<String>() + one.heap_size()).sum::<usize>() + reason.heap_size()
+    }
+}
+
+impl Size for RelayLog {
+    fn heap_size(&self) -> usize {
+        lock(&self.0).heap_size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_recipients_and_texts_are_bounded() {
+        let log = RelayLog::default();
+        let long = "x".repeat(10_000);
+        let add = |reason: &str| {
+            let to = (0..1_000).map(|number| format!("{number}{long}"));
+            log.add(Relayed::new(Timestamp::UNIX_EPOCH, RelayOutcome::Forwarded, to, reason))
+        };
+        let grown = add(&long);
+        assert!((25_000..40_000).contains(&grown), "{grown}");
+        for number in 0..2 * MAX_ATTEMPTS {
+            add(&number.to_string());
+        }
+        let all = log.all();
+        assert_eq!((all.len(), &*all[0].reason), (MAX_ATTEMPTS, "50"));
+        assert_eq!((all[0].to.len(), &*all[0].to[MAX_RECIPIENTS]), (MAX_RECIPIENTS + 1, "and 950 more"));
+        assert!(log.heap_size() < MAX_ATTEMPTS * 40_000);
+    }
+}

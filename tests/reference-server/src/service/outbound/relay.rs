@@ -1,0 +1,72 @@
+//! Mails that leave to a real server: every captured one, if the sandbox forwards, and those that are released.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use serde_json::json;
+
+use crate::delivery::relay::{record_not_admitted, record_result};
+use crate::inbox::release::Release;
+use crate::model::mail::CapturedMail;
+use crate::model::relayed::RelayOutcome;
+use crate::service::Service;
+use crate::state::relay::{Outgoing, Relay, RelayError};
+use crate::wire::problem::{self, Problem};
+
+impl Service {
+    /// Sets the real server for mails that leave. The first call wins.
+    pub fn set_relay(&self, relay: Relay) {
+        let _ = self.state.relay.set(relay);
+    }
+
+    /// The mail to forward to the recipients that the allow list admits; `None` if there are none. The others are recorded.
+    pub fn next_forward(&self, mail: &CapturedMail) -> Option<Outgoing> {
+        let relay = self.state.relay.get().filter(|relay| relay.forwards())?;
+        let (outgoing, not_admitted) = relay.admit(Some(mail.sender()), mail.recipients(), &mail.mime);
+        if let Ok(email) = mail.email_id.parse() {
+            let _guard = self.state.snapshot_lock.enter();
+            record_not_admitted(&self.state, email, RelayOutcome::NotForwarded, &not_admitted);
+        }
+        outgoing
+    }
+
+    /// Records the result of forwarding a mail.
+    pub fn finish_forward(
+        &self,
+        mail: &CapturedMail,
+        outgoing: &Outgoing,
+        result: &Result<String, RelayError>,
+    ) {
+        if let Ok(email) = mail.email_id.parse() {
+            let _guard = self.state.snapshot_lock.enter();
+            let outcomes = (RelayOutcome::Forwarded, RelayOutcome::NotForwarded);
+            record_result(&self.state, email, outcomes, outgoing, result);
+        }
+    }
+
+    /// Sends a released mail, and responds with the server's reply.
+    pub(crate) async fn release(&self, release: Release) -> Response<Bytes> {
+        let Release { email, outgoing } = release;
+        let Some(relay) = self.state.relay.get() else {
+            return Problem::application("The server is missing.").into_response();
+        };
+        let result = relay.send(outgoing.clone()).await;
+        {
+            let _guard = self.state.snapshot_lock.enter();
+            let outcomes = (RelayOutcome::Released, RelayOutcome::NotReleased);
+            record_result(&self.state, email, outcomes, &outgoing, &result);
+        }
+        match result {
+            Ok(reply) => {
+                let to = outgoing.recipients();
+                problem::json(
+                    StatusCode::OK,
+                    &json!({"object": "release", "to": to, "server": relay.server(), "reply": reply}),
+                )
+            }
+            Err(error) => {
+                let message = format!("{} did not accept the mail: {error}", relay.server());
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "release_rejected", message).into_response()
+            }
+        }
+    }
+}
