@@ -33,6 +33,7 @@ pub enum Compat {
 /// assert_eq!(settings.keep_mails, 100_000);
 /// ```
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// Makes identifiers repeatable: two services with the same seed generate the same IDs in the same order. `None` generates random ones.
     pub seed: Option<u64>,

@@ -72,10 +72,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             flags.wrong_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
         }
     }
-    let query = match args.which.query() {
-        Err(Fail::Usage(report)) => flags.take(Err(report)),
-        query => Some(query?),
-    };
     let of_file = args.mail.as_ref().filter(|mail| !is_id(mail)).and_then(|file| read(file, &mut flags));
     flags.finish()?;
     let mut report = match (&args.mail, of_file) {
@@ -84,7 +80,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
         (Some(id), None) => by_id(id, &client(context)?).await?,
         (None, None) => {
             let client = client(context)?;
-            let id = newest(&client, &query.unwrap_or_default()).await?.ok_or_else(|| Fail::NotFound {
+            let id = newest(&client, &args.which.query()).await?.ok_or_else(|| Fail::NotFound {
                 message: "no captured email matches".to_owned(),
                 hint: Some("posthaste sandbox inbox list".to_owned()),
             })?;

@@ -146,7 +146,7 @@ pub(crate) struct WaitArgs {
 }
 
 /// The maximum wait of one request.
-const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// The maximum number of links that an error names, and of the characters of each.
 const MAX_NAMED: usize = 10;
 const MAX_NAME: usize = 60;
@@ -305,7 +305,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
     let links = mail["links"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |link: &Value| at(link, "/text").to_lowercase();
     let Some(link) = links.iter().find(|link| text(link).contains(&wanted.to_lowercase())) else {
-        let there: Vec<_> = links.iter().take(MAX_NAMED).map(|link| named(link)).collect();
+        let there: Vec<_> = links.iter().take(MAX_NAMED).map(named).collect();
         let more = links.len().saturating_sub(MAX_NAMED);
         return Err(Fail::NotFound {
             message: match there.as_slice() {
@@ -348,7 +348,7 @@ async fn release(args: &ReleaseArgs, context: &Context) -> Result<(), Fail> {
 
 /// An ID as a segment of a path.
 fn segment(id: &str) -> Result<String, Fail> {
-    path_segment(id).map(|id| id.to_string()).map_err(|problem| {
+    path_segment(id).map_err(|problem| {
         let origin = Origin::Flag { name: "ID".to_owned(), n: 1, value: id.to_owned(), span: None };
         Fail::from(Diagnostics::one(problem, Some(origin)))
     })

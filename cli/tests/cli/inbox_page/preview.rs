@@ -1,5 +1,6 @@
 //! How mails are shown: remote images on request, widths, colors, and files.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -281,8 +282,8 @@ fn pdf(open_action: &str) -> Vec<u8> {
     ];
     let (mut text, mut table) = ("%PDF-1.7\n".to_owned(), "0000000000 65535 f \n".to_owned());
     for (number, object) in objects.iter().enumerate() {
-        table += &format!("{:010} 00000 n \n", text.len());
-        text += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
+        writeln!(table, "{:010} 00000 n ", text.len()).unwrap();
+        writeln!(text, "{} 0 obj\n{object}\nendobj", number + 1).unwrap();
     }
     let start = text.len();
     format!("{text}xref\n0 4\n{table}trailer << /Size 4 /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n")

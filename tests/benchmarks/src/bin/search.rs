@@ -45,7 +45,7 @@ fn email(number: usize, body: &str) -> Bytes {
 }
 
 fn encoded(query: &str) -> String {
-    query.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    query.bytes().map(|byte| format!("%{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

@@ -311,18 +311,15 @@ fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize
             open.push(next);
             next += 1;
         }
-        while let Some(label) = open.pop() {
-            let between = &lower[labels[label].end.min(number.range.start)..number.range.start];
-            let ends_before = between.len() <= NEAR
-                && between.contains("\n\n")
-                && !between.trim_end().ends_with([':', '：']);
-            if between.len() > NEAR || ends_before {
-                // All others are farther away.
-                open.clear();
-                break;
-            }
+        let Some(label) = open.pop() else { continue };
+        let between = &lower[labels[label].end.min(number.range.start)..number.range.start];
+        let ends_before =
+            between.len() <= NEAR && between.contains("\n\n") && !between.trim_end().ends_with([':', '：']);
+        if between.len() > NEAR || ends_before {
+            // All others are farther away.
+            open.clear();
+        } else {
             owners[label] = Some(place);
-            break;
         }
     }
     owners

@@ -151,8 +151,10 @@ mod tests {
 
     #[test]
     fn number_of_links_is_bounded() {
-        let html: String =
-            (0..3_000).map(|number| format!("<a href=https://a.example/{number}>x</a>")).collect();
+        let html: String = (0..3_000)
+            .map(|number| format!("<a href=https://a.example/{number}>x</a>"))
+            .collect::<Vec<_>>()
+            .concat();
         assert_eq!(found(&html, &html).len(), MAX_LINKS);
     }
 }

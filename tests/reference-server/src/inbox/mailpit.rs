@@ -53,7 +53,7 @@ pub(super) fn has_key(state: &State, headers: &HeaderMap) -> bool {
 pub(super) fn answer(state: &State, request: &Request<Bytes>) -> Response<Bytes> {
     let (method, path) = (request.method(), request.uri().path());
     match routes::find(method, path) {
-        Ok(route) => route.answer(state, request).unwrap_or_else(refused),
+        Ok(route) => route.answer(state, request).unwrap_or_else(|problem| refused(&problem)),
         Err(allowed) if allowed.is_empty() => text(StatusCode::NOT_FOUND, "404 page not found"),
         Err(allowed) => {
             let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
@@ -111,7 +111,7 @@ fn json(value: &Value) -> Response<Bytes> {
 }
 
 /// Mailpit has 400 for all invalid requests.
-fn refused(problem: Problem) -> Response<Bytes> {
+fn refused(problem: &Problem) -> Response<Bytes> {
     match problem.status {
         StatusCode::UNPROCESSABLE_ENTITY => text(StatusCode::BAD_REQUEST, &problem.message),
         status => text(status, &problem.message),

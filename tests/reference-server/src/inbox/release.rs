@@ -35,8 +35,8 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     let relay = state.relay.get();
     let body = json!({
         "object": "relay",
-        "server": relay.map(|relay| relay.server()),
-        "forwards": relay.is_some_and(|relay| relay.forwards()),
+        "server": relay.map(super::super::state::relay::Relay::server),
+        "forwards": relay.is_some_and(super::super::state::relay::Relay::forwards),
         "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
     });
     problem::json(StatusCode::OK, &body)

@@ -57,7 +57,7 @@ impl Search {
                 terms.push(term.map_err(|rule| Problem::validation(format!("`{name}` {rule}")))?);
             }
         }
-        for (operator, found) in SHORTHAND.iter().zip(given).filter(|(_, found)| *found > MAX_TERMS) {
+        if let Some((operator, found)) = SHORTHAND.iter().zip(given).find(|(_, found)| *found > MAX_TERMS) {
             return Err(Problem::validation(format!(
                 "`{}` must be given at most {MAX_TERMS} times; found {found}.",
                 operator.as_str()

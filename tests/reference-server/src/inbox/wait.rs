@@ -26,7 +26,7 @@ use crate::wire::paging::quoted;
 use crate::wire::problem::Problem;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+const MAX_TIMEOUT: Duration = Duration::from_mins(10);
 /// The number of emails that are taken from the list at once.
 const CHUNK: usize = 64;
 

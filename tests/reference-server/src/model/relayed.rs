@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn attempts_recipients_and_texts_are_bounded() {
         let log = RelayLog::default();
-        let long = "x".repeat(10_000);
+        let filler = "x".repeat(10_000);
         let add = |reason: &str| {
-            let to = (0..1_000).map(|number| format!("{number}{long}"));
+            let to = (0..1_000).map(|number| format!("{number}{filler}"));
             log.add(Relayed::new(Timestamp::UNIX_EPOCH, RelayOutcome::Forwarded, to, reason))
         };
-        let grown = add(&long);
+        let grown = add(&filler);
         assert!((25_000..40_000).contains(&grown), "{grown}");
         for number in 0..2 * MAX_ATTEMPTS {
             add(&number.to_string());

@@ -131,7 +131,10 @@ fn phrase() -> impl Strategy<Value = String> {
     prop_oneof![3 => words, 1 => part.prop_map(str::to_owned)]
 }
 
-fn searches() -> impl Strategy<Value = Vec<(Vec<(bool, Wanted)>, Vec<bool>)>> {
+/// The terms of a search, each with its negation, and which of them are parameters.
+type Search = (Vec<(bool, Wanted)>, Vec<bool>);
+
+fn searches() -> impl Strategy<Value = Vec<Search>> {
     let time = prop_oneof![(0_i64..20_000).prop_map(Time::Seconds), (1_i64..20_000).prop_map(Time::Ago)];
     let field = select(vec!["from", "to", "cc", "bcc", "subject", "filename", "message-id"]);
     let tag =
@@ -250,13 +253,14 @@ impl Time {
     }
 }
 
+fn texts(people: &[String]) -> Vec<&str> {
+    people.iter().map(String::as_str).collect()
+}
+
 impl Wanted {
     fn holds(&self, known: &Known, all: &[Known], now: Timestamp) -> bool {
         let Mail { from, to, cc, bcc, subject, text, tag, files, list, .. } = &known.mail;
         let tag = tag.filter(|_| *list != RECEIVED);
-        fn texts(people: &[String]) -> Vec<&str> {
-            people.iter().map(String::as_str).collect()
-        }
         let mut everybody = [texts(to), texts(cc), texts(bcc)].concat();
         if *list == RECEIVED {
             // Of Bcc recipients, a received message has only the address of the envelope.

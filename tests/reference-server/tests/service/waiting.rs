@@ -93,7 +93,7 @@ async fn wait_finds_words_tags_and_scheduled_mails() {
     let id = send(&server, &reset);
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!task.is_finished());
-    server.service().clock().advance(Duration::from_secs(3 * 3_600));
+    server.service().clock().advance(Duration::from_hours(3));
     assert_eq!(task.await.unwrap().1["email_id"], json!(id));
 }
 
@@ -150,7 +150,7 @@ async fn timeout_is_real_time_whatever_the_clock_shows() {
     let server =
         ReferenceServer::over_http(Settings { clock: ClockStart::Frozen(noon), ..Settings::default() }).await;
     let task = waiting(&server, "to=ada&timeout=20").await;
-    server.service().clock().advance(Duration::from_secs(86_400));
+    server.service().clock().advance(Duration::from_hours(24));
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!task.is_finished(), "moving the clock must not end the wait");
     let id = send(&server, &to("ada@example.com"));

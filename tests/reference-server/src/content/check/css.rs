@@ -380,7 +380,9 @@ mod tests {
 
     use super::*;
 
-    fn items(css: &str, scan: fn(&str, &mut dyn FnMut(usize, Item<'_>))) -> Vec<String> {
+    type Scan = fn(&str, &mut dyn FnMut(usize, Item<'_>));
+
+    fn items(css: &str, scan: Scan) -> Vec<String> {
         let mut items = Vec::new();
         scan(css, &mut |at, item| {
             items.push(match item {

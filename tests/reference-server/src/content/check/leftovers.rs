@@ -157,7 +157,9 @@ mod tests {
 
     use super::*;
 
-    fn left(text: &str, find: fn(&str, &mut dyn FnMut(Leftover, Range<usize>))) -> Vec<(Leftover, &str)> {
+    type Find = fn(&str, &mut dyn FnMut(Leftover, Range<usize>));
+
+    fn left(text: &str, find: Find) -> Vec<(Leftover, &str)> {
         let mut found = Vec::new();
         find(text, &mut |kind, range| found.push((kind, &text[range])));
         found

@@ -287,7 +287,7 @@ mod tests {
     fn found(html: &str) -> Vec<String> {
         let (mut links, mut findings) = (Links::default(), Findings::default());
         document::walk(html, &mut |event| {
-            links.see(&event, &HashSet::from(["logo".to_owned()]), &mut findings)
+            links.see(&event, &HashSet::from(["logo".to_owned()]), &mut findings);
         });
         links.finish(&mut findings);
         let mut codes: Vec<_> =

@@ -44,7 +44,8 @@ struct Run {
 impl Run {
     /// Reads a run: words of letters alone end it, and belong to it only if they are all of it.
     fn at(text: &str, start: usize) -> Self {
-        let mut groups = vec![start..word_end(text, start)];
+        let first = start..word_end(text, start);
+        let mut groups = Vec::from([first]);
         loop {
             let end = groups.last().map_or(start, |group| group.end);
             let Some(next) = separator(text, end) else { return Self { end, groups } };
@@ -154,7 +155,7 @@ fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
         needs_label = year;
     } else {
         let upper = !code.bytes().any(|byte| byte.is_ascii_lowercase());
-        bonus -= if upper { 0 } else { 1 };
+        bonus -= i32::from(!upper);
         needs_label = true;
         // The 1940s.
         if digits == 4 && code.len() == 5 && code.ends_with('s') {
@@ -197,9 +198,7 @@ fn is_something_else(text: &str, lower: &str, range: Range<usize>) -> bool {
             | '°' | '№' | '©' | '•' | '×' | '±' | '~' | '^',
         ) => true,
         // Decimals, times, and versions; otherwise the end of a sentence, or a label.
-        Some('.' | ',' | ':' | '\'' | '’' | '-' | '–') => {
-            other.is_some_and(|other| other.is_alphanumeric())
-        }
+        Some('.' | ',' | ':' | '\'' | '’' | '-' | '–') => other.is_some_and(char::is_alphanumeric),
         _ => false,
     };
     let second_before = before.chars().rev().nth(1);

@@ -295,7 +295,10 @@ mod tests {
 
     #[test]
     fn all_images_are_counted_and_the_first_ones_listed() {
-        let html: String = (0..5_000).map(|n| format!("<img src=https://a.example/{}>", n % 3_000)).collect();
+        let html: String = (0..5_000)
+            .map(|n| format!("<img src=https://a.example/{}>", n % 3_000))
+            .collect::<Vec<_>>()
+            .concat();
         let found = list(&html, 100);
         assert_eq!((found.urls.len(), found.total), (100, 3_000));
     }

@@ -230,7 +230,7 @@ fn parts(source: &Bytes) -> Vec<(bool, Value)> {
 }
 
 fn hex<D: Digest>(content: &[u8]) -> String {
-    D::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    D::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 fn unsubscribe(header: &str, post: &str) -> Value {

@@ -30,9 +30,9 @@ pub(super) const VERSION: &str = concat!("posthaste-", env!("CARGO_PKG_VERSION")
 const LIMIT: usize = 50;
 
 /// `GET /api/v1/info`. What the sandbox doesn't count is 0.
-pub(super) fn info(call: &Call<'_>) -> Answer {
+pub(super) fn info(call: &Call<'_>) -> Response<Bytes> {
     let (messages, unread) = counts(&call.tenant);
-    Ok(answer(&json!({
+    answer(&json!({
         "Version": VERSION,
         "LatestVersion": "disabled",
         "Database": "",
@@ -44,7 +44,7 @@ pub(super) fn info(call: &Call<'_>) -> Answer {
             "Uptime": 0, "Memory": 0, "MessagesDeleted": 0,
             "SMTPAccepted": 0, "SMTPAcceptedSize": 0, "SMTPRejected": 0, "SMTPIgnored": 0,
         },
-    })))
+    }))
 }
 
 /// `GET /api/v1/webui`: Mailpit's features that the sandbox doesn't have are off.
@@ -63,8 +63,8 @@ pub(super) fn page_settings() -> Response<Bytes> {
 }
 
 /// `GET /api/v1/tags`
-pub(super) fn tags(call: &Call<'_>) -> Answer {
-    Ok(answer(&json!(tag_counts(&call.tenant).keys().collect::<Vec<_>>())))
+pub(super) fn tags(call: &Call<'_>) -> Response<Bytes> {
+    answer(&json!(tag_counts(&call.tenant).keys().collect::<Vec<_>>()))
 }
 
 /// `GET /api/v1/messages`
@@ -270,7 +270,7 @@ impl Body {
                             value.as_bool().ok_or_else(|| invalid("an object whose `Read` is a boolean"))?;
                     }
                     ("search", value) => {
-                        body.search = value.as_str().unwrap_or_default().trim().to_owned();
+                        value.as_str().unwrap_or_default().trim().clone_into(&mut body.search);
                     }
                     _ => {}
                 }

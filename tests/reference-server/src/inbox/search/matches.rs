@@ -37,7 +37,7 @@ impl Search {
                 Condition::Anywhere(phrase) => matcher.anywhere.add(term.negated, phrase.needle()),
                 Condition::In(field, phrase) => matcher.fields.push((term.negated, *field, phrase.needle())),
                 size @ (Condition::Larger(_) | Condition::Smaller(_)) => {
-                    matcher.sizes.push((term.negated, size))
+                    matcher.sizes.push((term.negated, size));
                 }
                 plain => matcher.plain.push((term.negated, plain)),
             }

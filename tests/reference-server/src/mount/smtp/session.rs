@@ -146,12 +146,11 @@ impl Session {
             Some(Action::Stall) => return Step::Stall,
             Some(Action::DropAfter) => {
                 let before = out.len();
-                return match run(self, out) {
-                    Step::Mail(mail) => Step::Mail(mail.with(Wire { cut: Some(None), ..Wire::default() })),
-                    _ => {
-                        out.truncate(before);
-                        Step::Bye
-                    }
+                return if let Step::Mail(mail) = run(self, out) {
+                    Step::Mail(mail.with(Wire { cut: Some(None), ..Wire::default() }))
+                } else {
+                    out.truncate(before);
+                    Step::Bye
                 };
             }
             Some(Action::Reply { code, text }) => {

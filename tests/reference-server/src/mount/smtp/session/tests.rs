@@ -17,14 +17,13 @@ fn converse_with(service: &Arc<Service>, words: &[u8], piece: usize) -> (String,
         input.extend_from_slice(piece);
         loop {
             match session.advance(&mut input, &mut out) {
-                Step::Go => {}
+                Step::Go | Step::Delay(_) => {}
                 Step::Read => break,
                 Step::Mail(mail) => {
                     mails.push(mail.raw.clone());
                     session.delivered(&mail.deliver().0, &mut out);
                 }
                 Step::StartTls => unreachable!("it is not offered"),
-                Step::Delay(_) => {}
                 Step::Stall | Step::Bye => return (String::from_utf8(out).unwrap(), mails),
             }
         }
