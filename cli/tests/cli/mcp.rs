@@ -100,6 +100,11 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{tools:?}");
     let reading = names(&tools).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
     assert!(reading.contains("emails_list") && reading.contains("doctor"), "{reading:?}");
+    let changes =
+        ["cancel", "create", "delete", "mark", "release", "remove", "reset", "send", "stop", "update"];
+    let changing =
+        reading.iter().find(|name| changes.iter().any(|verb| name.split('_').any(|word| word == *verb)));
+    assert_eq!(changing, None);
     let refused = application.request("tools/call", &json!({"name": "emails_send", "arguments": hello()}));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     application.finish();

@@ -29,11 +29,12 @@ const GROUPS: [&str; 19] = [
     "sandbox inbox",
 ];
 
-/// Commands that are no tools: they don't end, or their result is a secret or a file.
-const EXCLUDED: [&str; 7] = [
+/// Commands that are no tools: they don't end, their result is a secret or a file, or they send mail without a dry run.
+const EXCLUDED: [&str; 8] = [
     "api-keys create",
     "logs tail",
     "received watch",
+    "sandbox inbox release",
     "webhooks create",
     "webhooks listen",
     "webhooks rotate-secret",
@@ -41,7 +42,7 @@ const EXCLUDED: [&str; 7] = [
 ];
 
 /// The commands that send something to people.
-const SENDING: [&str; 10] = [
+const SENDING: [&str; 9] = [
     "broadcasts send",
     "emails batch",
     "emails send",
@@ -51,7 +52,6 @@ const SENDING: [&str; 10] = [
     "inboxes reply",
     "inboxes send-draft",
     "received",
-    "sandbox inbox release",
 ];
 
 /// Value names of arguments that name local files or run commands.
