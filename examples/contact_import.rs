@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_file_is_imported_again_from_its_start_after_a_lost_response() {
+    async fn a_rejected_import_is_sent_again_from_its_start_and_one_of_unknown_outcome_is_not() {
         let server = ReferenceServer::over_http(Settings::default()).await;
         let retry = RetryPolicy::default().base_delay(Duration::from_millis(1));
         let client = Client::builder().base_url(server.base_url()).api_key(server.api_key());
@@ -65,12 +65,16 @@ mod tests {
         let file = std::env::temp_dir().join(format!("posthaste-import-{}.csv", std::process::id()));
         std::fs::write(&file, format!("E-Mail,Town\n{}nobody,\n", rows.collect::<String>())).unwrap();
 
-        for fault in [Action::TooMany { retry_after: None }, Action::DropAfter] {
-            server.service().faults().add(Rule::new(fault).on(Method::POST, "/contacts/imports").times(1));
-        }
+        let fail = |fault| {
+            server.service().faults().add(Rule::new(fault).on(Method::POST, "/contacts/imports").times(1))
+        };
+        fail(Action::TooMany { retry_after: None });
         let done = import(&client, &file, segment.as_str()).await.unwrap();
         assert_eq!(done.status, Some(ContactImportStatus::Completed));
         assert_eq!(done.counts.total, Some(2_001));
+        fail(Action::DropAfter);
+        let lost = import(&client, &file, segment.as_str()).await.unwrap_err();
+        assert!(matches!(lost, Error::OutcomeUnknown(_)) && !lost.is_retryable(), "{lost:?}");
         assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 2, "the service started both");
         let members = client.segments().contacts(&segment).await.unwrap().data;
         assert_eq!(members.len(), 2_000);

@@ -68,7 +68,7 @@ pub(crate) static EXIT_CODES: &[Row] = &[
         Kind::Rejected,
         3,
         "rejected",
-        "request rejected, address suppressed, or --wait or a check failed",
+        "rejected, address suppressed, --wait or check failed",
         "fix the data",
     ),
     row(Kind::Auth, 4, "auth", "no credential, or an expired or insufficient one", "log in"),

@@ -254,11 +254,8 @@ fn emails_are_exported_as_one_file_oldest_first() {
 #[test]
 fn an_impossible_export_is_reported() {
     let posthaste = Posthaste::new();
-    let stderr = posthaste.run(&["sandbox", "export", "-", "--format", "eml", "--tag", "x"]).fails(2);
-    assert!(
-        stderr.contains("standard output needs a single file") && stderr.contains("NAME=VALUE"),
-        "{stderr}"
-    );
+    let stderr = posthaste.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
+    assert!(stderr.contains("standard output needs a single file"), "{stderr}");
     assert!(
         posthaste.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );

@@ -512,7 +512,7 @@ async fn an_unsent_email_is_listed_with_its_state_and_becomes_a_mail_when_sent()
     page.click(&format!(".row[data-id='{waiting}']")).await;
     page.click(".tab[data-tab=request]").await;
     page.says(".panel h1", "POST /emails").await;
-    page.holds("document.querySelectorAll('.tab').length === 4").await;
+    page.holds("document.querySelectorAll('.tab').length === 5").await;
     page.click(".tab[data-tab=timeline]").await;
     page.says(".timeline li:last-child strong", "scheduled").await;
 
@@ -527,7 +527,7 @@ async fn an_unsent_email_is_listed_with_its_state_and_becomes_a_mail_when_sent()
     let states = json!(["failed: recipients_opted_out", "canceled"]).to_string();
     page.holds("location.hash.startsWith('#/sent/')").await;
     page.says(".mail header .event", "delivered").await;
-    page.holds("document.querySelectorAll('.tab').length === 7").await;
+    page.holds("document.querySelectorAll('.tab').length === 8").await;
     page.says(".tray[data-tray=sent] .count", "1").await;
     page.click(".tray[data-tray=unsent]").await;
     page.holds(&format!("{STATES} === {}", json!(states))).await;

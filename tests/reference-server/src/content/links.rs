@@ -3,22 +3,12 @@
 use std::collections::HashSet;
 
 use linkify::{LinkFinder, LinkKind};
-use serde::Serialize;
 
+pub use crate::content::visible::Link;
 use crate::content::visible::Visible;
 
 /// The maximum number of links per email; later ones are omitted.
 const MAX_LINKS: usize = 1_000;
-
-/// A link of an email.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-#[non_exhaustive]
-pub struct Link {
-    /// The visible text, or the alternative text of its images; the URL itself if it isn't the target of a text.
-    pub text: String,
-    /// The target, an `http` or `https` URL as the email has it.
-    pub url: String,
-}
 
 /// Returns the links of the HTML in order, then the URLs that only occur as text, in the HTML or in the text body.
 pub(super) fn links(html: Option<&Visible>, text: Option<&str>) -> Vec<Link> {

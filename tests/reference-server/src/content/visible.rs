@@ -4,8 +4,17 @@
 use std::ops::Range;
 
 use html5gum::{StartTag, Token, Tokenizer};
+use serde::Serialize;
 
-use crate::content::links::Link;
+/// A link of an email.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub struct Link {
+    /// The visible text, or the alternative text of its images; the URL itself if it isn't the target of a text.
+    pub text: String,
+    /// The target, an `http` or `https` URL as the email has it.
+    pub url: String,
+}
 
 /// The maximum number of enclosing elements that a closing tag is compared with.
 const MAX_ENCLOSING: usize = 64;

@@ -13,11 +13,13 @@
 //! | `send` | `POST /api/v1/send` |
 //! | `events` | the events of `/api/events`, a websocket |
 
+mod call;
 pub(crate) mod events;
 mod message;
 mod messages;
 mod routes;
 mod send;
+mod summary;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -15,9 +15,9 @@ use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use uuid::Uuid;
 
-use super::message::{by_id, counts, summary};
+use super::call::Call;
 use super::messages::VERSION;
-use super::routes::Call;
+use super::summary::{by_id, counts, summary};
 use crate::state::State;
 use crate::state::event_bus::{BusEvent, BusEventKind};
 use crate::wire::answers::Answer;

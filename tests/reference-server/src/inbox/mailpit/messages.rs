@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 use uuid::Uuid;
 
-use super::message::{by_id, counts, is_unread, stored_at, summary, tags as tags_of};
-use super::routes::Call;
+use super::call::Call;
+use super::summary::{by_id, counts, is_unread, stored_at, summary, tags as tags_of};
 use super::{json as answer, ok};
 use crate::inbox::mail::MailView;
 use crate::inbox::mutations::matching;

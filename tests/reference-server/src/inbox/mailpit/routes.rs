@@ -1,29 +1,18 @@
 //! The route table of Mailpit's API: method, path and handler, one line per route.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::{Method, Request};
 
+use crate::inbox::mailpit::call::{Call, segments};
 use crate::inbox::mailpit::{account, events, message, messages, ok, send};
 use crate::state::State;
-use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
-use crate::wire::cancel::Cancellation;
 
 /// A route. `{…}` matches one segment, and `{…}.html` one with this ending.
 pub(super) struct Route {
     method: Method,
     path: &'static str,
     handler: fn(&Call<'_>) -> Answer,
-}
-
-/// A request, and the account that it is for.
-pub(super) struct Call<'a> {
-    pub(super) state: &'a State,
-    pub(super) request: &'a Request<Bytes>,
-    /// Not created by requests that only read.
-    pub(super) tenant: Arc<Tenant>,
 }
 
 const fn route(method: Method, path: &'static str, handler: fn(&Call<'_>) -> Answer) -> Route {
@@ -66,30 +55,11 @@ impl Route {
     }
 }
 
-impl Call<'_> {
-    /// A segment of the path, by index; empty if there are fewer.
-    fn segment(&self, index: usize) -> &str {
-        segments(self.request.uri().path()).nth(index).unwrap_or_default()
-    }
-
-    pub(super) fn query(&self) -> &str {
-        self.request.uri().query().unwrap_or_default()
-    }
-
-    pub(super) fn canceled(&self) -> Cancellation {
-        Cancellation::of(self.request)
-    }
-}
-
 /// Finds the route of a method and path. The error contains the methods that the path supports, none if it is unknown.
 pub(super) fn find(method: &Method, path: &str) -> Result<&'static Route, Vec<&'static str>> {
     let fitting = || ROUTES.iter().filter(|route| matches(route.path, path));
     let route = fitting().find(|route| route.method == *method);
     route.ok_or_else(|| fitting().map(|route| route.method.as_str()).collect())
-}
-
-fn segments(path: &str) -> impl Iterator<Item = &str> {
-    path.trim_matches('/').split('/')
 }
 
 fn matches(pattern: &str, path: &str) -> bool {

@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::routes::Call;
+use super::call::Call;
 use crate::delivery;
 use crate::lock::lock;
 use crate::model::email::draft::Draft;
