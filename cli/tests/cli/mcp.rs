@@ -237,6 +237,15 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
         assert_eq!(answer["result"]["isError"], sent == 0, "{answer}");
         assert_eq!(server.service().mails("sb_test").len(), sent, "{action} {confirmed:?}");
     }
+    // A long body hides no recipient.
+    let mut long = hello();
+    long["html"] = "<p>ü</p>".repeat(2_000).into();
+    long["bcc"] = "eve@example.com".into();
+    let question = application.request("tools/call", &json!({"name": "emails_send", "arguments": long}));
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.contains("eve@example.com") && message.contains("(16000 characters)"), "{message}");
+    application.write(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}}));
+    assert_eq!(application.read()["result"]["isError"], true);
     // Reading needs no confirmation, and invalid input no question.
     assert_eq!(application.call("emails_list", &json!({}))["isError"], false);
     assert_eq!(application.call("emails_send", &json!({"to": "ada@@example.com"}))["isError"], true);

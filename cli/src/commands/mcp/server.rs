@@ -23,8 +23,10 @@ use crate::diagnostics::Fail;
 /// The name of the question, and of its only field.
 const CONFIRM: &str = "confirm";
 /// The maximum number of characters of a request in a question.
-const MAX_SHOWN: usize = 2_000;
-/// The maximum number of unanswered questions; above it the oldest are forgotten.
+const MAX_SHOWN: usize = 4_000;
+/// The same for each text in it, so that a long body hides no recipient.
+const MAX_TEXT: usize = 200;
+/// The maximum number of unanswered questions. One more forgets them all; their answers are then asked for again.
 const MAX_PENDING: usize = 100;
 
 struct Server {
@@ -209,7 +211,9 @@ fn decision(answer: Option<ElicitResult>) -> Gate {
 }
 
 fn question(tool: &Tool, request: &Value) -> Result<ElicitRequestParams, ErrorData> {
-    let shown = serde_json::to_string_pretty(request.get("dry_run").unwrap_or(request)).unwrap_or_default();
+    let mut request = request.get("dry_run").unwrap_or(request).clone();
+    shorten(&mut request);
+    let shown = serde_json::to_string_pretty(&request).unwrap_or_default();
     let mut message: String = shown.chars().take(MAX_SHOWN).collect();
     if message.len() < shown.len() {
         message.push_str("\n…");
@@ -220,6 +224,20 @@ fn question(tool: &Tool, request: &Value) -> Result<ElicitRequestParams, ErrorDa
         message: format!("Run `posthaste {}`?\n\n{message}", tool.command),
         requested_schema: schema.map_err(|error| ErrorData::internal_error(error.to_owned(), None))?,
     })
+}
+
+/// Cuts long texts in a request, and says how long they are.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(MAX_TEXT) {
+                *text = format!("{}… ({} characters)", &text[..end], text.chars().count());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 fn failed(reason: String) -> CallToolResponse {

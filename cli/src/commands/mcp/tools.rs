@@ -55,7 +55,7 @@ const SENDING: [&str; 9] = [
 ];
 
 /// Value names of arguments that name local files or run commands.
-const LOCAL: [&str; 7] = ["COMMAND", "CMD", "DEST", "DIR", "FILE", "PATH", "SPEC"];
+const LOCAL: [&str; 5] = ["COMMAND", "DEST", "DIR", "FILE", "PATH"];
 
 /// A command as a tool.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ pub(super) struct RelayArgs {
     /// the variable.
     #[arg(long, value_name = "URL", env = "POSTHASTE_SANDBOX_FORWARD", hide_env_values = true)]
     smtp: Option<String>,
-    /// Forward nothing, but allow to release single emails to this SMTP server: on the inbox page, or by `sandbox inbox release`
+    /// Release single emails to this SMTP server, from the inbox page or by `sandbox inbox release`; forward nothing
     #[arg(
         long,
         value_name = "URL",
@@ -147,8 +147,7 @@ impl RelayArgs {
         let given = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
         let (flag, url) = match (given(&self.smtp), given(&self.smtp_release)) {
             (Some(_), Some(_)) => {
-                let rule =
-                    "--smtp and --smtp-release can't be used together: --smtp allows to release emails too";
+                let rule = "--smtp and --smtp-release can't be used together: with --smtp, emails can be released too";
                 return Err(usage("exclusive", rule.to_owned(), "--smtp-release", ""));
             }
             (Some(url), None) => ("--smtp", url),

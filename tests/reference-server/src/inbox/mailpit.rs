@@ -7,7 +7,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `routes` | the route table |
+//! | `routes`, `call` | the route table; a request as handlers receive it |
+//! | `summary` | what lists, details and events show of a message |
 //! | `messages` | lists, searches, marks, deletions, and statistics |
 //! | `message` | one message: its details, headers, source and parts |
 //! | `send` | `POST /api/v1/send` |

@@ -14,7 +14,7 @@ use crate::model::email::recipients::Mailbox;
 use crate::model::relayed::RelayOutcome;
 use crate::state::State;
 use crate::state::mails::Folder;
-use crate::state::relay::Outgoing;
+use crate::state::relay::{Outgoing, Relay};
 use crate::state::tenant::Tenant;
 use crate::wire::answers::Answer;
 use crate::wire::paging::quoted;
@@ -35,8 +35,8 @@ pub(super) fn server(state: &State) -> Response<Bytes> {
     let relay = state.relay.get();
     let body = json!({
         "object": "relay",
-        "server": relay.map(super::super::state::relay::Relay::server),
-        "forwards": relay.is_some_and(super::super::state::relay::Relay::forwards),
+        "server": relay.map(Relay::server),
+        "forwards": relay.is_some_and(Relay::forwards),
         "allow": relay.map(|relay| relay.allow().patterns().collect::<Vec<_>>()).unwrap_or_default(),
     });
     problem::json(StatusCode::OK, &body)
