@@ -373,6 +373,7 @@ mod tests {
 
     #[test]
     fn json_is_detected_before_the_command_line_is_parsed() {
+        // G-06
         for yes in [
             &["--json"][..],
             &["x", "--json=id"],

@@ -432,6 +432,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_grew_or_shrank_is_rejected() {
+        //
         for now in [b"12345678901".as_slice(), b"1"] {
             let path = scratch(&format!("changed{}", now.len()), b"1234567890");
             let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
@@ -445,6 +446,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_edit_of_the_same_length_during_the_upload_is_detected() {
+        //
         let path = scratch("edited", &vec![b'a'; CHUNK * 2]);
         let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let mut pieces = std::pin::pin!(body.stream());
@@ -460,6 +462,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_replaced_file_of_the_same_length_and_time_is_detected() {
+        //
         let (path, other) = (scratch("replaced", b"1234567890"), scratch("replacement", b"0987654321"));
         let body = Body::default().file(Arc::new(FileSource::inspect(path.clone()).await.unwrap()));
         let modified = std::fs::metadata(&path).unwrap().modified().unwrap();
@@ -471,6 +474,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_regular_files_can_be_attached() {
+        //
         assert!(FileSource::inspect(std::env::temp_dir()).await.is_err());
         assert!(FileSource::inspect("/nonexistent/report.pdf".into()).await.is_err());
         assert!(FileSource::inspect("/dev/null".into()).await.is_err());

@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_a_whole_number_above_zero() {
-        // 5.1.31
+        //
         for wrong in ["0", "-1", "5abc", "1e2", "+5", "", " 5", "1.5", "99999999999999999999999"] {
             let report = args(Some(wrong), false, None, None).plan().unwrap_err();
             assert_eq!(report.found[0].problem.code, "range", "{wrong}");
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn both_cursors_are_refused_and_all_problems_are_reported_at_once() {
-        // LIST-09, 5.1.32
+        // LIST-09, A-32
         let report = args(Some("0"), true, Some("a"), Some("b")).plan().unwrap_err();
         let codes: Vec<_> = report.found.iter().map(|found| found.problem.code).collect();
         assert_eq!(codes, ["range", "exclusive", "exclusive"]);

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn secrets_are_redacted_in_headers_and_at_every_depth_of_a_body() {
-        // 5.7.8
+        // G-08
         let headers = HeaderMap::from_iter([
             (header::SET_COOKIE, HeaderValue::from_static("sentinel")),
             (header::CONTENT_TYPE, HeaderValue::from_static("application/json")),

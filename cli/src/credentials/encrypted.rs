@@ -110,6 +110,7 @@ mod tests {
 
     #[test]
     fn a_file_decrypts_only_if_intact_with_its_key_and_label() {
+        // E-03
         let home = tempfile::tempdir().unwrap();
         let env = Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]);
         let place = Place::of(&env, Some("work")).unwrap();

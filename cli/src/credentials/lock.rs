@@ -205,6 +205,7 @@ mod tests {
 
     #[test]
     fn a_second_holder_is_refused_with_the_name_of_the_first() {
+        // E-09
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
         let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
@@ -222,6 +223,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_lock_whose_file_was_removed_is_not_held() {
+        // E-09
         let home = tempfile::tempdir().unwrap();
         let place = place(&home);
         let held = now(Lock::take(&place, Duration::ZERO)).unwrap();
@@ -236,6 +238,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn network_file_systems_are_detected_by_number() {
+        // E-09
         assert_eq!((network_name(0x6969_i64), network_name(0xef53_i64)), (Some("NFS"), None));
         assert_eq!(network_name(-11_317_950_i64), Some("SMB"));
     }

@@ -159,6 +159,7 @@ mod tests {
 
     #[test]
     fn a_relative_folder_is_refused_with_the_name_of_its_variable() {
+        // E-11
         for (pairs, named) in [
             (&[][..], "HOME"),
             (&[("HOME", "here")][..], "HOME"),
@@ -175,6 +176,7 @@ mod tests {
 
     #[test]
     fn the_store_id_depends_on_the_real_path() {
+        // E-12
         let home = tempfile::tempdir().unwrap();
         let (a, b, link) = (home.path().join("a"), home.path().join("b"), home.path().join("link"));
         let id = |folder: &Path| {

@@ -261,6 +261,7 @@ mod tests {
 
     #[test]
     fn only_a_private_regular_file_is_read() {
+        // E-01, E-04, E-05
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
@@ -298,6 +299,7 @@ mod tests {
 
     #[test]
     fn a_folder_accessible_to_others_and_a_link_to_a_folder_are_refused() {
+        // E-04, E-05
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("a/b");
         folder(&path).unwrap();
@@ -311,6 +313,7 @@ mod tests {
 
     #[test]
     fn a_replaced_file_is_private_and_leaves_no_temporary_file() {
+        // E-14
         let home = tempfile::tempdir().unwrap();
         let (path, way) = (home.path().join("a"), home.path().join("b"));
         for text in ["first", "second"] {

@@ -225,6 +225,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_truncated_or_changed_file_is_refused_without_a_secret_in_the_message() {
+        // E-01
         let record = Record::after(None, StoredCredential::Login(Box::new(login(3))));
         let whole = to_file(&record);
         let read = from_file(&[&whole[..], b"   \n"].concat()).unwrap();
@@ -246,6 +247,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_error_names_what_is_wrong_with_a_record() {
+        // E-02
         let json: Value = serde_json::from_slice(
             &Record::after(None, StoredCredential::Login(Box::new(login(1)))).to_json(),
         )

@@ -158,6 +158,7 @@ const BOTH: [StoreKind; 2] = [StoreKind::File, StoreKind::Keyring];
 
 #[test]
 fn a_login_is_stored_refreshed_and_removed_without_leftovers() {
+    // D-22
     for kind in BOTH {
         let fixture = Fixture::of(kind);
         assert!(fixture.found().unwrap().is_none());
@@ -230,6 +231,7 @@ fn a_new_login_replaces_any_other_regardless_of_generation_and_store() {
 
 #[test]
 fn an_unreadable_file_is_reported_with_its_path_and_stays_until_a_login_replaces_it() {
+    // E-01
     let fixture = Fixture::with(StoreKind::File, 1);
     let path = fixture.file(FileKind::Cred);
     let whole = std::fs::read(&path).unwrap();
@@ -271,6 +273,7 @@ fn next_of(fixture: &Fixture, kind: StoreKind, generation: u64, another_login: b
 
 #[test]
 fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
+    // E-03, E-07
     for kind in BOTH {
         let fixture = Fixture::with(kind, 3);
         fixture.locked(|store| {
@@ -307,6 +310,7 @@ fn a_next_record_is_adopted_if_it_continues_this_login_and_removed_if_not() {
 
 #[test]
 fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
+    // E-08
     for kind in BOTH {
         let fixture = Fixture::with(kind, 1);
         fixture.locked(|store| {
@@ -332,6 +336,7 @@ fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
 
 #[test]
 fn a_keyring_failure_after_the_exchange_loses_nothing() {
+    // E-10
     for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
         let fixture = Fixture::with(StoreKind::Keyring, 1);
         fixture.locked(|store| {
@@ -363,6 +368,7 @@ fn a_keyring_failure_after_the_exchange_loses_nothing() {
 
 #[test]
 fn a_keyring_failure_before_the_exchange_prevents_it() {
+    // E-10
     let fixture = Fixture::with(StoreKind::Keyring, 1);
     let written = fixture.locked(|store| {
         read(store).unwrap();
@@ -376,6 +382,7 @@ fn a_keyring_failure_before_the_exchange_prevents_it() {
 
 #[test]
 fn a_keyring_restored_from_a_backup_is_rejected() {
+    // E-13
     let fixture = Fixture::with(StoreKind::Keyring, 1);
     let copy = fixture.backend.entries.lock().unwrap().clone();
     fixture.renew(1).unwrap();
@@ -386,6 +393,7 @@ fn a_keyring_restored_from_a_backup_is_rejected() {
 
 #[test]
 fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short() {
+    // E-10
     let fixture = Fixture::with(StoreKind::Keyring, 1);
     let mut long = login(1);
     let token = "a".repeat(2000);
@@ -444,6 +452,7 @@ fn an_overview_contains_no_secret_and_needs_no_keyring() {
 
 #[test]
 fn a_reader_sees_the_old_or_the_new_record_and_never_a_mix() {
+    // E-15
     let fixture = Fixture::with(StoreKind::File, 1);
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_repeated_key_is_found_in_every_line() {
-        // 5.1.30
+        //
         let (_, found) = read("{\"a\":1}\n{\"b\":1,\"b\":2}").unwrap();
         assert_eq!((found[0].problem.path.as_str(), pointed_at(&found[0])), ("/1/b", "\"b\""));
     }

@@ -149,20 +149,21 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_not_part_of_the_text() {
-        // 5.1.50
+        //
         let (_file, source) = scratch(b"\xef\xbb\xbf{}");
         assert_eq!(&*source.text().unwrap(), "{}");
     }
 
     #[test]
     fn invalid_utf_8_is_reported_with_its_position() {
-        // 5.1.50
+        //
         let (_file, source) = scratch(b"{\n\"a\xff\"}");
         assert_eq!(source.text().unwrap_err(), "not UTF-8 text: invalid byte 4 (line 2)");
     }
 
     #[test]
     fn more_than_the_limit_is_not_read() {
+        //
         let (_file, source) = scratch(&[b'x'; 11]);
         assert!(source.bytes(11).is_ok());
         assert!(source.bytes(10).unwrap_err().contains("larger than"));
@@ -171,6 +172,7 @@ mod tests {
 
     #[test]
     fn standard_input_has_one_reader() {
+        //
         let mut readers = StdinReaders::default();
         assert_eq!(readers.claim("--input", "mail.json").unwrap(), Source::File("mail.json".into()));
         assert_eq!(readers.claim("--input", "-").unwrap(), Source::Stdin);

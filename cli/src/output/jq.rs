@@ -219,6 +219,7 @@ mod tests {
 
     #[test]
     fn a_raw_string_cannot_control_the_terminal() {
+        // G-01
         let jq = Jq::compile(".").unwrap();
         assert_eq!(jq.run(&json!("\u{1b}]0;x\u{7}"), true).unwrap(), ["\\u{1b}]0;x\\u{7}"]);
         assert_eq!(jq.run(&json!("\u{1b}"), false).unwrap(), ["\u{1b}"]);

@@ -121,6 +121,7 @@ mod tests {
     proptest! {
         #[test]
         fn printed_json_parses_to_the_same_value(text_in in any::<String>(), number in any::<i64>()) {
+            // G-05
             let value = json!({"subject": text_in, text_in.clone(): [number, null, true]});
             for terminal in [true, false] {
                 let printed = text(&value, terminal);
@@ -132,6 +133,7 @@ mod tests {
 
     #[test]
     fn a_tag_character_is_escaped_as_two_utf_16_units() {
+        // G-05
         assert_eq!(text(&json!("\u{E0041}\u{9b}"), true), r#""\udb40\udc41\u009b""#);
         assert_eq!(text(&json!("\u{9b}"), false), "\"\u{9b}\"", "a pipe gets what was sent");
     }

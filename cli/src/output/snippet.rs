@@ -213,6 +213,7 @@ mod tests {
 
     #[test]
     fn control_characters_in_sources_and_rules_are_escaped() {
+        // G-01
         let value = "a\u{1b}[2J\u{9b}\u{202e}b\tc\r";
         let found =
             [flag("--to", 1, value, value.len() - 1..value.len(), "/to", "bad \u{1b}]0;x\u{7}\n\u{9b}")];

@@ -351,6 +351,7 @@ mod tests {
 
     #[test]
     fn a_row_is_one_line_whatever_the_cell_contains() {
+        // G-03, G-04
         let rows = [
             email("two\nlines\u{1b}[2J"),
             email(&"é\u{301}".repeat(100_000)),
@@ -401,6 +402,7 @@ mod tests {
 
     #[test]
     fn text_is_cut_at_grapheme_boundaries() {
+        // G-03, G-07
         assert_eq!(fit("漢字漢字", 5), "漢字…");
         assert_eq!(fit("漢字漢字", 4), "漢…");
         assert_eq!(fit("a👩🏽‍🚀bcd", 4), "a👩🏽‍🚀…");
@@ -418,6 +420,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_wider_than_its_column(text in any::<String>(), width in 0_usize..40) {
+            // G-03, G-07
             let fitted = fit(&safe(&text), width);
             prop_assert!(fitted.width() <= width, "{fitted:?}");
         }

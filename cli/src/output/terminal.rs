@@ -141,6 +141,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_control_or_bidirectional_character_survives(text in any::<String>()) {
+            // G-02
             prop_assert!(!safe(&text).chars().any(is_hostile));
             prop_assert!(!safe_lines(&text).chars().any(|c| is_hostile(c) && c != '\n' && c != '\t'));
         }
@@ -150,6 +151,7 @@ mod tests {
             c in prop::char::ranges(vec!['\0'..='\u{1F}', '\u{7F}'..='\u{9F}', '\u{202A}'..='\u{202E}',
                 '\u{2066}'..='\u{2069}', '\u{200E}'..='\u{200F}', '\u{2028}'..='\u{2029}', '\u{E0000}'..='\u{E007F}'].into()),
         ) {
+            // G-01, G-02
             let text = format!("a{c}b");
             prop_assert_eq!(safe(&text), format!("a\\u{{{:x}}}b", u32::from(c)));
         }
@@ -162,6 +164,7 @@ mod tests {
 
     #[test]
     fn a_clipboard_escape_sequence_is_shown_and_has_no_effect() {
+        // G-01
         assert_eq!(safe("\u{1b}]52;c;YQ==\u{7}x"), "\\u{1b}]52;c;YQ==\\u{7}x");
         assert_eq!(safe_lines("a\n\tb\r"), "a\n\tb\\u{d}");
         assert_eq!(safe_lines("a\r\nb\r\r\n"), "a\nb\\u{d}\n");
@@ -169,6 +172,7 @@ mod tests {
 
     #[test]
     fn color_precedence_is_flag_no_color_force_terminal() {
+        // G-07
         assert!(terminal(false, &[("NO_COLOR", "1")], ColorChoice::Always).color_stdout);
         assert!(!terminal(true, &[("CLICOLOR_FORCE", "1")], ColorChoice::Never).color_stdout);
         assert!(
@@ -188,6 +192,7 @@ mod tests {
 
     #[test]
     fn a_forced_terminal_has_the_given_width() {
+        // G-07
         let forced = terminal(false, &[("POSTHASTE_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
         assert!(forced.stdout && forced.stderr && !forced.stdin);
         assert_eq!(forced.width, 40);

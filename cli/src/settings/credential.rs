@@ -111,6 +111,7 @@ mod tests {
 
     #[test]
     fn a_trailing_line_ending_is_not_part_of_the_key() {
+        //
         assert_eq!(of_file("sb_test\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\r\n"), Ok("sb_test".to_owned()));
         assert_eq!(of_file("sb_test\n\n"), Err("the API key must be one line".to_owned()));
@@ -118,6 +119,7 @@ mod tests {
 
     #[test]
     fn an_invalid_key_is_refused_without_being_repeated() {
+        //
         for wrong in ["", "sb secret", "sb_secret\u{0}", "sb_secrét", "sb_secret\nx"] {
             let message = of_file(wrong).unwrap_err();
             assert!(!message.contains("secr"), "{message}");
@@ -126,6 +128,7 @@ mod tests {
 
     #[test]
     fn the_key_precedes_the_token_and_neither_is_shown() {
+        //
         let env = Env::of(&[("POSTHASTE_API_KEY", "sb_hidden"), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
         let found = find(None, &env).unwrap().unwrap();
         assert!(matches!(found.value, Credential::ApiKey(_)));

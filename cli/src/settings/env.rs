@@ -51,6 +51,7 @@ mod tests {
 
     #[test]
     fn an_empty_variable_is_unset() {
+        //
         let env = Env::of(&[("A", ""), ("B", "x")]);
         assert_eq!((env.get("A"), env.get("B"), env.get("C")), (None, Some("x"), None));
     }

@@ -234,6 +234,7 @@ mod tests {
 
     #[test]
     fn a_duration_is_positive_and_may_be_huge() {
+        //
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
@@ -246,6 +247,7 @@ mod tests {
 
     #[test]
     fn a_base_url_cannot_leak_a_key() {
+        //
         for accepted in [
             "https://api.example.com",
             "https://api.example.com/prefix/",

@@ -149,6 +149,7 @@ mod tests {
 
     #[test]
     fn a_relative_path_is_refused_only_if_it_is_needed() {
+        // E-11
         let message = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
         assert_eq!(message(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
         assert!(

@@ -96,6 +96,7 @@ mod tests {
 
     #[test]
     fn values_are_masked_to_their_end_and_nothing_else_changes() {
+        // G-08
         for (text, expected) in [
             ("a = 1\napi_key = \"x\" # y\nb = 2\n", "a = 1\napi_key =********\nb = 2\n"),
             ("p.api_key = [\n 'x',\n]\nb = 2\n", "p.api_key =**\n*****\n*\nb = 2\n"),

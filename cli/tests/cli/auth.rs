@@ -182,6 +182,7 @@ fn a_login_is_created_used_shown_and_ended() {
 
 #[test]
 fn a_denied_login_is_reported_and_nothing_is_stored() {
+    // C-02
     let service = service();
     let posthaste = without_credentials(&service);
     let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
@@ -191,7 +192,7 @@ fn a_denied_login_is_reported_and_nothing_is_stored() {
 
 #[test]
 fn each_authorization_error_has_its_own_message() {
-    // AUTHZ-32
+    // AUTHZ-32, C-06, C-13, G-01
     let service = service();
     let posthaste = without_credentials(&service);
     for (name, code, expected) in [
@@ -213,7 +214,7 @@ fn each_authorization_error_has_its_own_message() {
 
 #[test]
 fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
-    // TOK-03
+    // TOK-03, C-14
     let service = service();
     let posthaste = without_credentials(&service);
     let refusal = |status: u16, name: &str| Action::answer(status, json!({ "error": name }).to_string());
@@ -239,6 +240,7 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
 
 #[test]
 fn a_different_granted_scope_is_accepted_with_a_warning() {
+    // C-17
     let service = service();
     for (scope, expected) in [
         ("emails:send full_access", "exceeds the requested one by: full_access"),
@@ -259,6 +261,7 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
 
 #[test]
 fn a_login_without_a_redirect_times_out_and_closes_the_port() {
+    // C-11, C-12
     let service = service();
     let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &["--login-timeout", "1s"]);
@@ -285,6 +288,7 @@ fn the_request_timeout_does_not_end_a_login() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
+    // C-11
     let service = service();
     let posthaste = without_credentials(&service);
     let login = Login::begin(&posthaste, &[]);
@@ -300,6 +304,7 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
+    // F-04
     let service = service();
     let posthaste = without_credentials(&service);
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
@@ -319,6 +324,7 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
 
 #[test]
 fn the_store_is_tested_before_the_browser_opens() {
+    // C-15
     let service = service();
     let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");
     // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
@@ -336,6 +342,7 @@ fn the_store_is_tested_before_the_browser_opens() {
 
 #[test]
 fn a_browser_that_does_not_open_does_not_prevent_the_login() {
+    // C-09
     let service = service();
     let posthaste = without_credentials(&service);
     let hangs = posthaste.home().join("hangs");
@@ -433,7 +440,7 @@ fn all_problems_with_the_flags_are_reported_at_once() {
 
 #[test]
 fn no_secret_of_a_login_is_ever_printed() {
-    // AUTH-08
+    // AUTH-08, C-16, G-08
     let service = service();
     let posthaste = without_credentials(&service);
     let mut seen = String::new();

@@ -157,7 +157,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
 
 #[test]
 fn contradictory_flags_are_refused_before_anything_is_sent() {
-    // 5.1.44
+    //
     let service = Service::start();
     for (arguments, part) in [
         (&["automations", "list", "--status", "on"][..], "the status must be enabled or disabled"),

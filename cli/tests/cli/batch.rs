@@ -34,7 +34,7 @@ fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
 
 #[test]
 fn a_batch_has_1_to_100_emails() {
-    // BATCH-03, 5.1.29
+    // BATCH-03, A-29
     let service = Service::start();
     let posthaste = service.posthaste();
     assert!(posthaste.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
@@ -50,7 +50,7 @@ fn a_batch_has_1_to_100_emails() {
 
 #[test]
 fn every_problem_in_every_email_is_reported_at_its_place() {
-    // BATCH-05, BATCH-06, 5.1.30
+    // BATCH-05, BATCH-06, A-30
     let posthaste = Posthaste::new();
     let text = "[\n  {\"from\": \"hi@acme.test\", \"to\": \"a@example.com\", \"subject\": \"Hi\", \"text\": \"x\"},\n  \
         {\"from\": \"Acme a@acme.test\", \"to\": \"bob@example.com\", \"subject\": \"Hi\",\n   \

@@ -94,6 +94,7 @@ fn a_draft_prints_its_id_and_the_command_that_sends_it() {
 
 #[test]
 fn all_problems_are_reported_at_once_by_flag() {
+    //
     let error = Posthaste::new().run(&["broadcasts", "create", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
     let problems = error["problems"].as_array().unwrap();

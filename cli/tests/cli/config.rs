@@ -133,6 +133,7 @@ fn an_invalid_value_is_not_written() {
 
 #[test]
 fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
+    // G-06
     let posthaste = Posthaste::new().config("[defaults]\nretries = \n");
     let stderr = posthaste.run(&["config", "list"]).fails(2);
     assert!(stderr.contains("config.toml:2:") && stderr.contains('^'), "{stderr}");
@@ -160,7 +161,7 @@ fn an_unknown_setting_is_a_warning_with_a_caret() {
 
 #[test]
 fn all_invalid_settings_are_reported_at_once() {
-    // Client inputs 47, 48 and 51.
+    //
     let posthaste = Posthaste::new()
         .env("POSTHASTE_NO_INPUT", "perhaps")
         .env("POSTHASTE_RETRIES", "-1")
@@ -180,6 +181,7 @@ fn all_invalid_settings_are_reported_at_once() {
 
 #[test]
 fn an_empty_variable_is_unset() {
+    //
     let posthaste = Posthaste::new().env("POSTHASTE_RETRIES", "").env("POSTHASTE_OUTPUT", "");
     assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "3\n");
 }

@@ -29,7 +29,7 @@ fn properties(service: &Service) {
 
 #[test]
 fn a_contact_is_created_shown_changed_and_deleted_by_address() {
-    // CONT-02
+    // CONT-02, A-34
     let service = Service::start();
     properties(&service);
     let weekly = made(&service, &["segments", "create", "Weekly"]);
@@ -96,7 +96,7 @@ fn membership_is_visible_from_both_sides() {
 
 #[test]
 fn audiences_list_the_segments_and_warn_once() {
-    // AUD-02, AUD-03
+    // AUD-02, AUD-03, A-52
     let service = Service::start();
     made(&service, &["segments", "create", "Weekly"]);
     let ran = service.posthaste().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);

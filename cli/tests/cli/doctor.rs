@@ -20,6 +20,7 @@ fn without_settings_it_names_what_to_set() {
 
 #[test]
 fn with_its_own_sandbox_every_check_passes() {
+    // B-28
     let report = Posthaste::new().run(&["--sandbox", "doctor", "--json"]).json();
     assert!(report["checks"].as_array().unwrap().iter().all(|check| check["state"] == "ok"), "{report}");
     assert_eq!(check(&report, "clock")["state"], "ok");
@@ -56,6 +57,7 @@ fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
 
 #[test]
 fn a_proxy_is_named_without_its_password() {
+    // B-25
     let posthaste = Posthaste::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
     let ran = posthaste.run(&["doctor", "--offline"]);
     assert!(ran.stdout.contains("HTTPS_PROXY set") && !ran.stdout.contains("hunter2"), "{ran:?}");

@@ -143,7 +143,7 @@ fn every_flag_sets_its_field() {
 
 #[test]
 fn all_problems_are_reported_at_once_and_nothing_is_sent() {
-    // DOM-22, DOM-26, DOM-31
+    // DOM-22, DOM-26, DOM-31, A-35, A-36
     let service = Service::start();
     let wrong = [
         "domains",

@@ -59,6 +59,7 @@ fn is_harmless(ran: &Ran) {
 
 #[test]
 fn an_error_message_cannot_control_the_terminal() {
+    // G-01, G-02
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
     let (posthaste, thread) = service(422, "", &error);
     let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv"]);
@@ -70,6 +71,7 @@ fn an_error_message_cannot_control_the_terminal() {
 
 #[test]
 fn json_on_standard_error_cannot_control_the_terminal_and_is_lossless() {
+    // G-06
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
     for form in ["json", "ndjson"] {
         let (posthaste, thread) = service(422, "", &error);
@@ -83,6 +85,7 @@ fn json_on_standard_error_cannot_control_the_terminal_and_is_lossless() {
 
 #[test]
 fn an_invalid_command_line_cannot_control_the_terminal() {
+    // G-01
     for arguments in [&["emails", EVIL][..], &["emails", "list", EVIL], &["--json", "emails", "list", EVIL]] {
         let ran = Posthaste::new().env("POSTHASTE_FORCE_TTY", "100").run(arguments);
         assert_eq!(ran.code, Some(2));
@@ -92,6 +95,7 @@ fn an_invalid_command_line_cannot_control_the_terminal() {
 
 #[test]
 fn exported_contacts_cannot_control_the_terminal() {
+    // G-01
     let contact = json!({ "object": "contact", "id": "e169aa45-1ecf-4183-9955-b1499d5701d3", "email": EVIL, "first_name": EVIL,
         "last_name": null, "created_at": "2026-03-01T12:00:00Z", "unsubscribed": false, "properties": {} });
     let list = json!({ "object": "list", "data": [contact], "has_more": false });
@@ -124,6 +128,7 @@ fn a_failing_filter_does_not_quote_a_new_secret() {
 
 #[test]
 fn a_list_cannot_control_the_terminal_and_its_json_is_lossless() {
+    // G-01, G-05
     let email = json!({ "id": EVIL, "to": [EVIL], "from": EVIL, "subject": EVIL, "created_at": EVIL, "last_event": EVIL,
         "message_id": EVIL, "bcc": null, "cc": null, "reply_to": null, "scheduled_at": null });
     let list = json!({ "object": "list", "data": [email], "has_more": false });
@@ -147,6 +152,7 @@ fn a_list_cannot_control_the_terminal_and_its_json_is_lossless() {
 
 #[test]
 fn a_pipe_gets_the_bytes_unchanged() {
+    // G-05
     let list =
         json!({ "object": "list", "data": [{ "id": "x", "subject": "\u{9b}\u{202e}é" }], "has_more": false });
     let (posthaste, thread) = service(200, "", &list);
@@ -158,6 +164,7 @@ fn a_pipe_gets_the_bytes_unchanged() {
 
 #[test]
 fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
+    // B-15
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let location = format!("location: http://{}/emails\r\n", elsewhere.local_addr().unwrap());
@@ -170,6 +177,7 @@ fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
 
 #[test]
 fn no_command_prints_the_key() {
+    // G-08
     const KEY: &str = "sb_sentinel_5f1c9e";
     let sandbox = Sandbox::start(&["-vvv"]);
     let folder = tempfile::tempdir().unwrap();

@@ -42,6 +42,7 @@ fn error_of(output: &std::process::Output) -> Value {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_every_command_that_reads_standard_input() {
+    // F-03
     let service = Service::start();
     let commands: [&[&str]; 8] = [
         &["emails", "send", "--input", "-"],
@@ -108,6 +109,7 @@ fn quiet_does_not_hide_the_idempotency_key_of_an_interrupted_send() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
+    // F-07
     let service = Service::start();
     let to_a_full_disk = |flags: &[&str]| {
         let posthaste = service.posthaste();
@@ -137,6 +139,7 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
 
 #[test]
 fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
+    // F-07
     let service = Service::start();
     for flags in [&[][..], &["-q"], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -154,6 +157,7 @@ fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
 
 #[test]
 fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
+    // F-07
     let service = Service::start().unjudged();
     let batch = r#"[{"from":"hi@acme.test","to":"ada@example.com","subject":"Hi","text":"x"},
                     {"from":"hi@acme.test","to":"not an address","subject":"Hi","text":"x"}]"#;
@@ -222,6 +226,7 @@ fn help_that_cannot_be_written_is_an_error() {
 
 #[test]
 fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
+    // F-08
     let posthaste = crate::support::Posthaste::new();
     for expression in [
         "def f: [f]; f",
@@ -254,6 +259,7 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_low_limit_of_open_files_is_raised_or_reported() {
+    // F-08
     let posthaste = crate::support::Posthaste::new();
     let program = env!("CARGO_BIN_EXE_posthaste");
     for limit in [6, 8, 11, 12] {

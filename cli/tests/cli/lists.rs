@@ -49,7 +49,7 @@ fn only_the_given_flags_are_sent() {
 
 #[test]
 fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
-    // LIST-09, 5.1.31, 5.1.32
+    // LIST-09, A-31, A-32
     let service = Service::start();
     for (flags, expected) in [
         (&["--limit", "0"][..], "--limit must be a whole number above 0"),
@@ -68,7 +68,7 @@ fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
 
 #[test]
 fn a_limit_above_one_page_fetches_and_merges_several() {
-    // LIST-12
+    // LIST-12, A-31
     let service = with_emails(230);
     let posthaste = service.posthaste();
     let some = posthaste.run(&["emails", "list", "--limit", "150", "--json"]).json();
@@ -118,7 +118,7 @@ fn a_pipe_gets_complete_ids_and_no_heading() {
 
 #[test]
 fn json_output_is_the_service_s_response() {
-    // 5.7.5: including terminal control sequences
+    // G-05: including terminal control sequences
     let service = Service::start();
     let evil = "\u{85}\u{9b}2J\u{202e}é👩🏽‍🚀";
     let document = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": evil, "text": "x"});
@@ -138,7 +138,7 @@ fn json_output_is_the_service_s_response() {
 
 #[test]
 fn an_id_is_one_segment_of_the_path() {
-    // 5.1.33
+    //
     let service = Service::start();
     service.posthaste().run(&["emails", "get", "a/b?c#d"]).fails(3);
     assert_eq!(service.core().requests()[0].path, "/emails/a%2Fb%3Fc%23d");

@@ -201,6 +201,7 @@ async fn wrong_arguments_are_explained_and_can_t_become_flags() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_in_results_are_replaced() {
+    // G-08
     let (_server, posthaste) = with_service().await;
     let made =
         posthaste.run(&["webhooks", "create", "https://acme.test/hooks", "--event", "email.sent", "--json"]);

@@ -27,6 +27,7 @@ fn counting() -> (String, Arc<AtomicUsize>) {
 
 #[test]
 fn only_service_commands_open_connections_and_only_to_the_service() {
+    // B-25
     let (service, asked) = counting();
     let (proxy, proxied) = counting();
     let mut posthaste = Posthaste::new()

@@ -119,6 +119,7 @@ fn rate_limiting_is_6_and_reports_the_delay() {
 
 #[test]
 fn an_unreachable_and_a_failing_service_are_7() {
+    // B-01
     let posthaste =
         Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
     let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
@@ -157,7 +158,7 @@ fn a_wait_timeout_is_8_and_a_bounce_is_3() {
 
 #[test]
 fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
-    // IDEM, 5.1.19
+    //
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
     let arguments = &SEND[..10];
@@ -170,6 +171,7 @@ fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
 
 #[test]
 fn an_unreadable_response_is_9_with_the_outcome_accepted() {
+    // B-05
     for body in ["", "nonsense", "{\"id\": 7}", "[]"] {
         let error = failing(Action::answer(200, body), &SEND, 9);
         assert_eq!(
@@ -208,6 +210,7 @@ fn a_transient_failure_is_retried_with_the_same_key() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
+    // F-03
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
@@ -226,7 +229,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
 
 #[test]
 fn verbose_traces_requests_without_the_key() {
-    // 5.7.8
+    // G-08
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_API_KEY", "sb_sentinel");
     let sent = posthaste.run(&send(&["-v"]));
@@ -253,7 +256,7 @@ fn verbose_traces_requests_without_the_key() {
 
 #[test]
 fn the_service_s_messages_cannot_control_the_terminal() {
-    // 5.7.1, 5.7.2
+    // G-01, G-02
     let service = Service::start();
     let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
@@ -267,7 +270,7 @@ fn the_service_s_messages_cannot_control_the_terminal() {
 
 #[test]
 fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
-    // 5.2.25: a proxy would receive the key and the mail.
+    // B-25: a proxy would receive the key and the mail.
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let proxy = format!("http://{}", trap.local_addr().unwrap());
@@ -282,7 +285,7 @@ fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
 
 #[test]
 fn an_unresolvable_host_is_7_and_nothing_was_sent() {
-    // 5.2.1: `.invalid` never resolves (RFC 6761).
+    // B-01: `.invalid` never resolves (RFC 6761).
     let posthaste = Posthaste::new()
         .env("POSTHASTE_BASE_URL", "https://service.invalid")
         .env("POSTHASTE_API_KEY", "re_x")

@@ -162,6 +162,7 @@ fn a_rename_that_fails_changes_nothing() {
 
 #[test]
 fn a_relative_folder_is_refused_with_its_variable() {
+    // E-11
     for (variable, code) in [("HOME", 2), ("POSTHASTE_CONFIG_DIR", 2)] {
         let posthaste = Posthaste::new();
         let mut command = posthaste.command();

@@ -350,6 +350,7 @@ fn emails_are_printed_as_json_lines() {
 
 #[test]
 fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
+    // G-01
     let service = Service::start();
     let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
     let mail = "From: ada@example.com\r\nTo: in@acme.test\r\n\

@@ -106,7 +106,7 @@ fn every_flag_sets_its_field() {
 
 #[test]
 fn a_variable_is_text_unless_given_as_json() {
-    // EMAIL-46, EMAIL-60, 5.1.15
+    // EMAIL-46, EMAIL-60, A-15
     let service = Service::start();
     let posthaste = service.posthaste();
     std::fs::write(posthaste.home().join("name"), "Ada").unwrap();
@@ -205,6 +205,7 @@ fn json_errors_name_the_flag_and_its_occurrence() {
 
 #[test]
 fn a_place_in_the_document_has_a_line_and_column() {
+    //
     let posthaste = Posthaste::new();
     let text = "\u{feff}{\n  \"from\": \"hi@acme.test\",\n  \"to\": [\"a@example.com\", 7],\n  \"subjct\": \"x\", \"text\": \"t\",\n  \"subject\": \"s\"\n}";
     std::fs::write(posthaste.home().join("mail.json"), text).unwrap();
@@ -219,7 +220,7 @@ fn a_place_in_the_document_has_a_line_and_column() {
 
 #[test]
 fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
-    // 5.1.1 to 5.1.31 as far as the command line can express them; EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57
+    // EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57, A-01, A-03, A-05, A-10, A-13, A-23, A-51
     let service = Service::start();
     let posthaste = service.posthaste();
     let long_tag = format!("{}=x", "n".repeat(257));
@@ -281,7 +282,7 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
 
 #[test]
 fn a_document_that_is_not_an_email_is_refused() {
-    // 5.1.30, 5.1.50
+    //
     let posthaste = Posthaste::new();
     let deep = "[".repeat(100_000);
     for (text, expected) in [
@@ -336,6 +337,7 @@ fn a_document_with_ten_thousand_problems_is_reported_quickly() {
 
 #[test]
 fn standard_input_has_one_reader() {
+    //
     let posthaste = Posthaste::new();
     let stderr = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
     assert!(

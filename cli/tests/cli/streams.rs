@@ -9,6 +9,7 @@ use crate::support::Posthaste;
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
+    // F-07
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in
         [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
@@ -22,6 +23,7 @@ fn a_full_disk_is_an_error() {
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_ends_the_program_silently() {
+    // F-07
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = Posthaste::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
@@ -30,6 +32,7 @@ fn a_closed_pipe_ends_the_program_silently() {
 
 #[test]
 fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
+    // G-06
     let posthaste = Posthaste::new();
     for arguments in
         [&["--json", "emials"][..], &["config", "--json=x", "--nonsense"], &["-o", "ndjson", "config", "get"]]
@@ -99,6 +102,7 @@ fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
 
 #[test]
 fn output_is_colored_only_at_a_terminal() {
+    // G-07
     let has_escapes = |ran: crate::support::Ran| (ran.stdout + ran.stderr.as_str()).contains('\u{1b}');
     let bad = ["config", "get", "zebra"];
     assert!(!has_escapes(Posthaste::new().run(&bad)));
@@ -110,6 +114,7 @@ fn output_is_colored_only_at_a_terminal() {
 
 #[test]
 fn untrusted_text_cannot_control_the_terminal() {
+    // G-01, G-02
     // A name with a title sequence, a C1 control and a bidirectional mark.
     let name = "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}";
     let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");

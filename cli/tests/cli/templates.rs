@@ -53,6 +53,7 @@ fn a_template_is_created_published_and_sent() {
 
 #[test]
 fn an_update_sends_only_the_given_fields_and_clears_others() {
+    //
     let service = Service::start();
     let posthaste = service.posthaste();
     posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
@@ -90,6 +91,7 @@ fn a_template_is_published_under_the_alias_set_by_the_same_update() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
+    //
     let stderr = Posthaste::new().run(&[
         "templates",
         "create",

@@ -109,6 +109,7 @@ fn a_service_with_a_trusted_certificate_is_used() {
 
 #[test]
 fn an_expired_certificate_is_refused_without_a_retry() {
+    // B-24
     let mut expired = certificate();
     expired.not_before = date_time_ymd(2020, 1, 1);
     expired.not_after = date_time_ymd(2021, 1, 1);
@@ -117,6 +118,7 @@ fn an_expired_certificate_is_refused_without_a_retry() {
 
 #[test]
 fn a_certificate_for_another_name_is_refused_without_a_retry() {
+    // B-24
     let mut other = certificate();
     other.subject_alt_names = vec![SanType::DnsName("another.test".try_into().unwrap())];
     Front::behind(&other, true).is_refused("name");
@@ -124,5 +126,6 @@ fn a_certificate_for_another_name_is_refused_without_a_retry() {
 
 #[test]
 fn a_certificate_of_an_unknown_authority_is_refused_without_a_retry() {
+    // B-24
     Front::behind(&certificate(), false).is_refused("unknown");
 }

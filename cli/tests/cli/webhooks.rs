@@ -44,6 +44,7 @@ fn a_webhook_is_created_changed_disabled_and_deleted() {
 
 #[test]
 fn a_secret_is_shown_only_on_request() {
+    // G-09
     let service = Service::start();
     let posthaste = service.posthaste();
     let secret = posthaste.run(&[&CREATE[..], &["--json", "--jq", ".signing_secret"]].concat()).ok();
@@ -56,6 +57,7 @@ fn a_secret_is_shown_only_on_request() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
+    //
     let stderr = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
     assert!(stderr.contains("/endpoint") && stderr.contains("missing: --event"), "{stderr}");
     let stderr = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);

@@ -108,7 +108,7 @@ const EVENT: &[u8] =
 
 #[test]
 fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
-    // EVT-11
+    // EVT-11, H-06
     let posthaste = Posthaste::new();
     let mut listener = Listener::with_secret(&posthaste, &["--path", "/hooks"]);
     let url = listener.url().to_owned();
@@ -184,6 +184,7 @@ fn a_filter_applies_to_deliveries_only() {
 
 #[test]
 fn an_unsigned_delivery_is_accepted_only_with_the_insecure_flag() {
+    // H-06
     let posthaste = Posthaste::new();
     let mut listener = Listener::start(&posthaste, &["--insecure-no-verify"]);
     let url = listener.url().to_owned();
@@ -222,6 +223,7 @@ fn application(answers: Vec<&'static str>) -> (String, std::thread::JoinHandle<V
 
 #[test]
 fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
+    // H-06
     let (url, serving) = application(vec![
         "HTTP/1.1 201 Created\r\ncontent-type: text/x-made\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmade",
         "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",

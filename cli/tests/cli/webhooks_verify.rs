@@ -67,7 +67,7 @@ fn the_event_type_is_shown() {
 
 #[test]
 fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
-    // EVT-11
+    // EVT-11, H-05
     let posthaste = posthaste();
     let put = |name: &str, content: &[u8]| std::fs::write(posthaste.home().join(name), content).unwrap();
     let refused = |flags: &[&str], why: &str| {
@@ -95,7 +95,7 @@ fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
 
 #[test]
 fn a_binary_body_is_verified_unchanged() {
-    // EVT-11
+    // EVT-11, H-04
     let posthaste = posthaste();
     let body = b"\x00\xff\xfe\x80";
     let signature = posthaste::WebhookVerifier::new(SECRET).unwrap().sign(

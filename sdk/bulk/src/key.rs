@@ -19,6 +19,7 @@ mod tests {
 
     #[test]
     fn a_key_names_the_job_the_batch_and_the_content() {
+        //
         let key = idempotency_key("3f9a1c2b7d4e-1", 17, &[0xab; 16]);
         assert_eq!(key, "bulk/3f9a1c2b7d4e-1/17/abababababababababababababababab");
     }

@@ -137,6 +137,7 @@ mod tests {
 
     #[test]
     fn a_locked_job_names_the_process_that_runs_it() {
+        // F-10
         let folder = tempfile::tempdir().unwrap();
         let lock = JobLock::acquire(folder.path(), HERE).unwrap();
         let error = JobLock::acquire(folder.path(), HERE).unwrap_err().to_string();

@@ -174,6 +174,7 @@ mod tests {
 
     #[test]
     fn a_record_of_a_later_format_is_rejected_by_its_version() {
+        // E-01
         let mut later: serde_json::Value = serde_json::from_slice(&record().to_json()).unwrap();
         later["form"] = 2.into();
         let error = TokenRecord::from_json(later.to_string().as_bytes()).unwrap_err();

@@ -68,6 +68,7 @@ mod tests {
 
     #[test]
     fn every_error_response_has_one_result() {
+        // B-14
         for (status, name, write, read) in [
             (101, "", UNKNOWN, REJECTED),
             (303, "", UNKNOWN, REJECTED),

@@ -49,6 +49,7 @@ mod tests {
 
     #[test]
     fn a_key_reused_with_another_body_is_detected() {
+        //
         let memory = KeyMemory::default();
         let body = |text: &str| Body::from(text.as_bytes().to_vec());
         let key = |name: usize| IdempotencyKey::new(format!("k{name}")).unwrap();

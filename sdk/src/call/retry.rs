@@ -224,6 +224,7 @@ mod tests {
 
     #[test]
     fn attempts_are_bounded() {
+        //
         let plain = Cause::new("x");
         let last = |policy: RetryPolicy| (1..9).find(|made| policy.delay(*made, &plain, 0.0).is_none());
         assert_eq!(last(RetryPolicy::default()), Some(3));
@@ -235,6 +236,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_is_honored_with_jitter() {
+        // B-11
         let policy = RetryPolicy::default();
         let asked = |seconds: &str| Cause::error_response(&refusal(503, &[("retry-after", seconds)]));
         assert_eq!(millis(policy.delay(1, &asked("4"), 0.0)), Some(4_000));
@@ -269,7 +271,7 @@ mod tests {
 
     #[test]
     fn retry_after_is_read_in_every_form_and_never_panics() {
-        // LIM-16
+        // LIM-16, B-11
         let at = |text: &str| refusal(429, &[("retry-after", text)]).retry_after();
         assert_eq!(at("0"), Some(Duration::ZERO));
         assert_eq!(at("5"), Some(Duration::from_secs(5)));

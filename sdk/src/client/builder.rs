@@ -299,6 +299,7 @@ mod tests {
 
     #[test]
     fn an_unsafe_base_url_is_rejected() {
+        //
         for url in [
             "",
             "api.example.com",
@@ -318,7 +319,7 @@ mod tests {
 
     #[test]
     fn path_prefixes_slashes_and_ip_literals_are_preserved() {
-        // GEN-12, GEN-30
+        // GEN-12, GEN-30, A-47
         for (url, base) in [
             ("https://api.example.com", "https://api.example.com"),
             ("https://api.example.com/", "https://api.example.com"),
@@ -335,6 +336,7 @@ mod tests {
 
     #[test]
     fn a_zero_timeout_is_rejected_and_an_infinite_one_is_not() {
+        //
         let base = || Client::builder().base_url("http://127.0.0.1:1").api_key("re_x");
         assert!(base().timeout(Duration::ZERO).build().is_err());
         assert!(base().timeout(Duration::MAX).attempt_timeout(Duration::MAX).build().is_ok());

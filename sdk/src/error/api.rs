@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_body_of_any_shape_becomes_an_error_with_its_status() {
-        // ERR-06
+        // ERR-06, B-07
         for body in [
             b"".as_slice(),
             b"null",
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_name_takes_precedence_over_the_status() {
-        // ERR-07
+        // ERR-07, B-09
         for (status, name, kind) in [
             (400, "validation_error", ApiErrorKind::Validation),
             (422, "validation_error", ApiErrorKind::Validation),
@@ -250,6 +250,7 @@ mod tests {
 
     #[test]
     fn text_from_the_service_cannot_control_the_terminal() {
+        // B-08
         let error = answer(422, b"{\"name\":\"x\",\"message\":\"\\u001b]52;c;aGk=\\u0007 \\u202e\\u0085\"}");
         let line = error.to_string();
         assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");

@@ -73,6 +73,7 @@ mod tests {
 
     #[test]
     fn error_bodies_of_other_formats_have_a_message() {
+        // B-07
         for (body, name, message) in [
             (
                 r#"{"statusCode":422,"name":"validation_error","message":"no `to`"}"#,

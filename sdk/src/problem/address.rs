@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn valid_addresses_pass() {
-        // EMAIL-04, EMAIL-05
+        // EMAIL-04, EMAIL-05, A-04
         let good = [
             "a@b.c",
             "Name <a@b.c>",
@@ -108,6 +108,7 @@ mod tests {
 
     #[test]
     fn invalid_addresses_are_rejected() {
+        //
         let bad = [
             ("", "empty"),
             ("  ", "empty"),

@@ -148,6 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_over_the_limit_is_truncated() {
+        // B-17
         let large = Some(TransportErrorKind::TooLarge);
         assert_eq!(collected(vec![Ok("abcd")], 3).await, ("abc".into(), large));
         assert_eq!(collected(vec![Ok("ab"), Ok("cd")], 3).await, ("abc".into(), large));
@@ -157,6 +158,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_deadline_ends_a_body_that_stalls_and_keeps_its_start() {
+        // B-04
         let chunks = stream::iter([Ok(Bytes::from("abc"))]).chain(stream::pending());
         let end = Instant::now() + std::time::Duration::from_secs(3);
         let body = ResponseBody::stream(chunks).collect(9, Some(end)).await;

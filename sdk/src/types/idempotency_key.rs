@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_length_limit_is_enforced_exactly() {
-        // IDEM-03, 5.1.17
+        // IDEM-03, A-17
         for key in ["a", "order-17", "a b", &"x".repeat(256)] {
             assert!(IdempotencyKey::new(key).is_ok(), "{key}");
         }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn random_keys_are_version_4_uuids_and_differ() {
-        // IDEM-05
+        // IDEM-05, A-19
         let (a, b) = (IdempotencyKey::random(), IdempotencyKey::random());
         assert_ne!(a, b);
         assert_eq!(a.as_str().len(), 36);

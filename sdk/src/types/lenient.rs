@@ -861,6 +861,7 @@ mod tests {
 
     #[test]
     fn a_record_without_its_identifier_is_rejected_with_the_field_name() {
+        // B-20
         for (sent, message) in [
             (json!({ "name": "n" }), "missing field `id`"),
             (json!({ "id": null }), "missing field `id`"),

@@ -63,6 +63,7 @@ mod tests {
 
     #[test]
     fn keeping_clearing_and_setting_a_field_differ_on_the_wire() {
+        //
         #[derive(Serialize)]
         struct Update {
             #[serde(skip_serializing_if = "Patch::is_keep")]

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn serializing_a_record_leaves_its_secret_out() {
-        // AUTH-08
+        // AUTH-08, G-09
         let key = serde_json::json!({ "id": "k1", "token": "re_sentinel" });
         let key: crate::CreatedApiKey = serde_json::from_value(key).unwrap();
         let webhook =
@@ -179,6 +179,7 @@ mod tests {
 
     #[test]
     fn a_malformed_credential_is_rejected_without_being_repeated() {
+        //
         for text in ["", " ", "a b", "a\nb", "a\0b", "clé"] {
             let error = ApiKey::new(text).unwrap_err().to_string();
             assert!(error.contains("api_key"), "{error}");

@@ -43,7 +43,7 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_share_one_key_and_one_body_and_calls_do_not() {
-    // IDEM-05, IDEM-06
+    // IDEM-05, IDEM-06, A-19
     let script = Script::of([refusal(503, "service_unavailable"), Step::Lost, accepted(), accepted()]);
     let client = script.client();
     client.emails().send(&email()).await.unwrap();
@@ -77,6 +77,7 @@ async fn a_refused_connection_after_a_lost_response_is_still_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_post_without_a_key_is_never_retried_after_it_was_sent() {
+    // B-02
     for step in [Step::Lost, refusal(500, "application_error"), refusal(503, ""), refusal(408, "")] {
         let script = Script::of([step]).odd();
         let call = script.client().request(http::Method::POST, "/broadcasts").json(&json!({}));
@@ -100,6 +101,7 @@ async fn a_failed_read_has_no_unknown_outcome() {
 
 #[tokio::test(start_paused = true)]
 async fn an_untrusted_peer_is_not_retried() {
+    // B-24
     let script = Script::of([Step::Untrusted]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), error.attempts()), (Outcome::NotSent, false, 1));
@@ -107,7 +109,7 @@ async fn an_untrusted_peer_is_not_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn retry_after_is_respected_up_to_a_minute() {
-    // LIM-16
+    // LIM-16, B-10, F-11
     let limited = |after: &'static [(&'static str, &'static str)]| {
         Step::Headers(
             429,
@@ -133,6 +135,7 @@ async fn retry_after_is_respected_up_to_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
+    // B-14
     let script = Script::of([refusal(409, "concurrent_idempotent_requests"), accepted()]);
     script.client().emails().send(&email()).await.unwrap();
     let seen = script.seen();
@@ -144,6 +147,7 @@ async fn a_concurrent_request_is_retried_and_a_reused_key_is_not() {
 
 #[tokio::test(start_paused = true)]
 async fn timeouts_apply_to_an_attempt_and_to_the_whole_call() {
+    // A-51, B-04
     let script = Script::of([Step::Silent, Step::Silent, accepted()]);
     let client = script.builder().attempt_timeout(Duration::from_secs(2)).build().unwrap();
     client.emails().send(&email()).await.unwrap();
@@ -183,6 +187,7 @@ async fn the_retry_budget_limits_traffic_during_an_outage() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_acceptance_is_requested_once_more_and_then_reported() {
+    // B-05
     for text in
         ["", "null", "[]", "\"x\"", "<html>", "{\"id\":", "{\"id\":null}", "{\"id\":7}", "{\"id\":\"e1\"} x"]
     {
@@ -202,7 +207,7 @@ async fn an_unreadable_acceptance_is_requested_once_more_and_then_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_response_must_have_an_id_for_every_email() {
-    // BATCH-09, BATCH-10
+    // BATCH-09, BATCH-10, B-23
     let batch: Vec<_> =
         (0..3).map(|i| BatchEmail::new("a@x.test", "b@x.test", i.to_string()).text("t")).collect();
     let answer = |ids: &[&str]| {
@@ -226,6 +231,7 @@ async fn a_batch_response_must_have_an_id_for_every_email() {
 
 #[tokio::test(start_paused = true)]
 async fn every_2xx_is_a_success() {
+    // B-06
     for status in [200, 201, 202, 206, 299] {
         let script = Script::of([Step::Answer(status, json!({"id": "e1", "object": "email", "new": [1]}))]);
         let raw = script.client().emails().send(&email()).with_response().await.unwrap();
@@ -242,7 +248,7 @@ async fn every_2xx_is_a_success() {
 
 #[tokio::test(start_paused = true)]
 async fn a_redirect_is_an_error_that_shows_only_the_host() {
-    // AUTH-09
+    // AUTH-09, B-15
     for status in [301, 302, 303, 307, 308] {
         let to: &[_] = &[("location", "https://evil.test/emails?token=sentinel")];
         let script = Script::of([Step::Headers(status, json!(null), to)]);
@@ -307,6 +313,7 @@ async fn listeners_are_notified_of_retries_and_previews_send_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_policy_of_one_attempt_sends_once() {
+    //
     let script = Script::of([Step::Refused]);
     let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
     assert_eq!((error.attempts(), error.outcome()), (1, Outcome::NotSent));
@@ -314,7 +321,7 @@ async fn a_policy_of_one_attempt_sends_once() {
 
 #[tokio::test(start_paused = true)]
 async fn no_error_repeats_a_credential_or_a_body() {
-    // AUTH-08
+    // AUTH-08, F-12
     for step in [Step::Lost, Step::Refused, refusal(422, "validation_error"), Step::Text(200, "{")] {
         let script = Script::of([step, Step::Text(200, "{"), Step::Refused]);
         let client = script.builder().api_key("re_sentinel").retry(RetryPolicy::never()).build().unwrap();
@@ -388,6 +395,7 @@ async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retr
 
 #[tokio::test(start_paused = true)]
 async fn a_switch_of_protocols_leaves_the_outcome_of_a_send_unknown() {
+    // B-16
     let script = Script::of([Step::Text(101, "")]);
     let error = script.client().emails().send(&email()).await.unwrap_err();
     assert_eq!(

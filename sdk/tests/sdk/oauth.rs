@@ -83,7 +83,7 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
 
 #[tokio::test]
 async fn a_code_is_sent_once_whatever_the_response() {
-    // TOK-33
+    // TOK-33, C-14
     for step in [
         Step::Lost,
         Step::Text(200, "not json"),
@@ -107,7 +107,7 @@ async fn a_code_is_sent_once_whatever_the_response() {
 
 #[tokio::test]
 async fn every_rejection_of_a_code_keeps_its_error_status_and_description() {
-    // TOK-33
+    // TOK-33, C-14
     for (status, name, code) in [
         (400, "invalid_request", OAuthErrorCode::InvalidRequest),
         (400, "invalid_grant", OAuthErrorCode::InvalidGrant),

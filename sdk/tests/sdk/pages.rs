@@ -18,7 +18,7 @@ fn page(ids: &[&str], has_more: bool) -> Step {
 
 #[tokio::test(start_paused = true)]
 async fn only_given_parameters_are_sent() {
-    // LIST-04, LIST-09, LIST-10, GEN-28
+    // LIST-04, LIST-09, LIST-10, GEN-28, A-31, A-32
     let script = Script::of([page(&["a"], true), page(&[], false), page(&[], false), page(&[], false)]);
     let client = script.client();
     let first = client.emails().list().await.unwrap();
@@ -66,7 +66,7 @@ async fn a_listed_email_with_fields_of_other_types_is_preserved() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_after_the_last_page() {
-    // LIST-12
+    // LIST-12, B-22
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
     let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmailSummary| email.id.as_str()).collect();
@@ -98,6 +98,7 @@ async fn a_single_page_and_an_empty_list_both_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_inconsistent_list_is_an_error_instead_of_a_loop() {
+    // B-22
     let paging = |error: Error| if let Error::Paging(error) = error { error } else { panic!("{error:?}") };
     let script = Script::of([page(&["a"], true), page(&[], true)]);
     let found: Vec<_> = script.client().emails().list().stream().collect().await;
@@ -128,6 +129,7 @@ async fn a_list_is_cloned_with_its_filters_and_read_with_its_response() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_whose_pages_cycle_ends_with_an_error() {
+    // B-22
     let steps = (0..6).map(|i| page(&[["a", "b", "c"][i % 3]], true));
     let found: Vec<_> = Script::of(steps).client().emails().list().stream().collect().await;
     assert_eq!(found.len(), 4, "three items and the error");

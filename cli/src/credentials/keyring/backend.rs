@@ -171,6 +171,7 @@ mod tests {
 
     #[test]
     fn a_keyring_that_never_responds_times_out() {
+        // E-10
         let hangs = within(Duration::from_millis(20), || std::thread::park_timeout(Duration::from_mins(10)));
         assert!(matches!(hangs, Err(SecretBackendError::Slow(_))));
         let panics = within(Duration::from_secs(5), || {
@@ -182,6 +183,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_kind_of_failure_and_never_the_secret() {
+        // E-10
         let cause = |text: &str| -> Box<dyn std::error::Error + Send + Sync> { text.into() };
         for (error, expected) in [
             (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "locked"),

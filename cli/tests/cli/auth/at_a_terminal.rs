@@ -70,6 +70,7 @@ impl Session {
 
 #[test]
 fn the_redirect_url_can_be_pasted() {
+    // C-10, C-16
     let service = service();
     let mut session = Session::by_a_shell(&service);
     let back = session.allowed();
@@ -147,6 +148,7 @@ fn ctrl_c_ends_the_prompt_at_once() {
 
 #[test]
 fn without_a_port_the_url_is_pasted() {
+    // C-08
     let service = service();
     let v4 = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = v4.local_addr().unwrap().port();
@@ -167,6 +169,7 @@ fn without_a_port_the_url_is_pasted() {
 
 #[test]
 fn without_a_keyring_the_file_store_needs_confirmation() {
+    // C-15
     let service = service();
     for (answer, code) in [("n", 130), ("y", 0)] {
         let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("TERM", "xterm");

@@ -64,6 +64,7 @@ fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
 
 #[test]
 fn a_login_is_sent_only_to_its_own_service() {
+    // D-19
     let service = service();
     let other = Service::start();
     let posthaste = logged_in(&service, &[]);
@@ -74,6 +75,7 @@ fn a_login_is_sent_only_to_its_own_service() {
 
 #[test]
 fn explicit_credentials_take_precedence_over_the_login() {
+    //
     let service = service();
     let posthaste = without_credentials(&service).env("POSTHASTE_API_KEY", "sb_test");
     let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
@@ -138,6 +140,7 @@ fn each_profile_has_its_own_login() {
 
 #[test]
 fn a_grant_revoked_elsewhere_ends_the_login() {
+    // D-08
     let service = service();
     let posthaste = logged_in(&service, &["--scope", "full_access"]);
     let grants = posthaste.run(&["auth", "grants", "list", "--json"]).json();

@@ -22,6 +22,7 @@ impl Random {
 
 #[test]
 fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
+    // F-09
     killed(16_000, 50);
 }
 
@@ -157,6 +158,7 @@ fn a_signal_before_the_first_request_sends_nothing() {
 
 #[test]
 fn another_command_shows_pauses_and_cancels_a_running_job() {
+    // F-10
     let bench = Bench::with(9_000);
     let child = bench.start(&["--max-rps", "4"]);
     bench.until_asked(2);
@@ -191,6 +193,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
 
 #[test]
 fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
+    // F-10
     let bench = Bench::with(2_000);
     // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";

@@ -78,6 +78,7 @@ fn rejected_rows_are_listed_and_can_be_retried() {
 
 #[test]
 fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
+    // F-09
     let bench = Bench::with(300);
     let faults = bench.service.core().faults();
     faults.add(Rule::new(Action::Delay(Duration::from_mins(1))));

@@ -38,6 +38,7 @@ fn killed_while_the_service_responds(setup: &Setup) {
 
 #[test]
 fn a_command_killed_during_a_refresh_loses_nothing() {
+    // E-09, F-02, F-05
     // C6 and C7 of the table, where the refresh runs in its own process.
     for signal in [rustix::process::Signal::KILL, rustix::process::Signal::HUP] {
         let setup = Setup::expired();
@@ -55,6 +56,7 @@ fn a_command_killed_during_a_refresh_loses_nothing() {
 
 #[test]
 fn a_crash_before_the_pending_mark_has_no_effect() {
+    // F-01
     // C1 to C3 of the table of crash points.
     for point in ["C1", "C2", "C3"] {
         let setup = Setup::expired();
@@ -67,6 +69,7 @@ fn a_crash_before_the_pending_mark_has_no_effect() {
 
 #[test]
 fn after_a_crash_between_mark_and_request_the_next_process_waits_and_refreshes() {
+    // F-01
     // C4, C5
     let setup = Setup::expired();
     killed_at(setup.command(), "C4");
@@ -89,6 +92,7 @@ fn a_pending_mark_does_not_block_commands_while_the_access_token_is_valid() {
 
 #[test]
 fn a_lost_response_ends_the_login_and_is_reported_once() {
+    // D-03, F-01, F-02
     // C6, C7: the one loss that no client can prevent.
     let setup = Setup::expired();
     killed_while_the_service_responds(&setup);
@@ -114,6 +118,7 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
 
 #[test]
 fn a_received_response_is_never_lost() {
+    // E-07, F-01
     // C8, C10, C11, C12
     for point in ["C8", "C10", "C11", "C12"] {
         let setup = Setup::expired();
@@ -127,6 +132,7 @@ fn a_received_response_is_never_lost() {
 
 #[test]
 fn a_truncated_next_record_is_not_adopted() {
+    // E-07, F-01
     // C9
     let setup = Setup::expired();
     killed_at(setup.command(), "C8");
@@ -140,6 +146,7 @@ fn a_truncated_next_record_is_not_adopted() {
 
 #[test]
 fn an_interrupted_logout_leaves_the_login_or_nothing() {
+    // F-01
     // C13
     let setup = Setup::fresh();
     let mut logout = setup.posthaste.command();

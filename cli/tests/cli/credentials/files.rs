@@ -16,6 +16,7 @@ fn refused(setup: &Setup, words: &str) {
 
 #[test]
 fn a_malformed_file_is_refused_with_its_path_and_left_unchanged() {
+    // E-01
     let setup = Setup::expired();
     let path = setup.file("cred");
     let whole = std::fs::read(&path).unwrap();
@@ -33,6 +34,7 @@ fn a_malformed_file_is_refused_with_its_path_and_left_unchanged() {
 
 #[test]
 fn a_file_readable_by_others_is_refused_with_a_hint() {
+    // E-04
     let setup = Setup::expired();
     for mode in [0o644, 0o660, 0o666, 0o604] {
         assert_private(&setup.file("cred"), mode);
@@ -47,6 +49,7 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
 
 #[test]
 fn links_are_not_followed() {
+    // E-05
     let aside = tempfile::tempdir().unwrap();
     for ending in ["cred", "lock", "next"] {
         let setup = Setup::expired();
@@ -72,6 +75,7 @@ fn links_are_not_followed() {
 
 #[test]
 fn a_special_file_is_refused_without_blocking() {
+    // E-01
     let setup = Setup::expired();
     let path = setup.file("cred");
     std::fs::remove_file(&path).unwrap();
@@ -88,6 +92,7 @@ fn a_special_file_is_refused_without_blocking() {
 
 #[test]
 fn a_malformed_login_does_not_affect_other_profiles() {
+    // E-02
     let setup = Setup::expired();
     std::fs::write(setup.folder().join("other.cred"), "{bad").unwrap();
     setup.works();
@@ -96,6 +101,7 @@ fn a_malformed_login_does_not_affect_other_profiles() {
 
 #[test]
 fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
+    // E-06
     if rustix::process::geteuid().is_root() {
         // Modes don't restrict root: a file in place of the lock's folder has the same effect.
         let setup = Setup::expired();
@@ -111,6 +117,7 @@ fn an_unwritable_folder_stops_a_refresh_before_anything_is_sent() {
 
 #[test]
 fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
+    // E-06
     for command in [&CALL[..], &["auth", "token"]] {
         let setup = Setup::expired();
         let (folder, home) = (setup.folder(), setup.posthaste.home().to_owned());
@@ -139,6 +146,7 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
 
 #[test]
 fn a_file_size_limit_stops_a_refresh_before_anything_is_sent() {
+    // E-06
     let setup = Setup::expired();
     let before = std::fs::read(setup.file("cred")).unwrap();
     // No file may grow beyond 4 KiB: like a full disk.
@@ -150,6 +158,7 @@ fn a_file_size_limit_stops_a_refresh_before_anything_is_sent() {
 
 #[test]
 fn files_are_private_regardless_of_the_umask() {
+    // E-14
     for mask in ["000", "077", "777"] {
         let setup = Setup::expired();
         let output = shell(&setup, &format!("umask {mask}; exec \"$0\" \"$@\""));
@@ -164,6 +173,7 @@ fn files_are_private_regardless_of_the_umask() {
 
 #[test]
 fn a_login_copied_from_another_machine_is_not_refreshed() {
+    // E-03
     let setup = Setup::expired();
     let mut kept = setup.kept();
     kept["host"] = "another".into();
@@ -178,6 +188,7 @@ fn a_login_copied_from_another_machine_is_not_refreshed() {
 
 #[test]
 fn a_login_is_bound_to_its_service() {
+    // D-19, E-03
     let setup = Setup::expired();
     let other = crate::service::Service::start();
     let mut command = setup.command();
@@ -187,6 +198,7 @@ fn a_login_is_bound_to_its_service() {
 
 #[test]
 fn with_few_file_descriptors_it_fails_cleanly() {
+    // F-08
     let setup = Setup::expired();
     let output = shell(&setup, "ulimit -n 16; exec \"$0\" \"$@\"");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -197,6 +209,7 @@ fn with_few_file_descriptors_it_fails_cleanly() {
 
 #[test]
 fn refreshes_do_not_accumulate_files_or_disk_space() {
+    // D-22
     let setup = Setup::fresh();
     let before = std::fs::metadata(setup.file("cred")).unwrap().len();
     for _ in 0..10 {

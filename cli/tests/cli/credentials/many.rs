@@ -16,7 +16,7 @@ fn all_succeed(children: Vec<Child>) {
 
 #[test]
 fn concurrent_processes_refresh_an_expired_token_once() {
-    // TOK-24
+    // TOK-24, D-01
     let setup = Setup::fresh();
     for round in 1..=4 {
         setup.age();
@@ -28,6 +28,7 @@ fn concurrent_processes_refresh_an_expired_token_once() {
 
 #[test]
 fn a_slow_token_endpoint_is_requested_only_once() {
+    // D-01
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(2)));
     all_succeed((0..6).map(|_| setup.start()).collect());
@@ -50,6 +51,7 @@ fn an_early_refresh_delays_no_call_and_finishes_before_the_program_exits() {
 
 #[test]
 fn a_logout_during_a_refresh_wins() {
+    // D-20
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(2)));
     let renewing = setup.start();
@@ -63,6 +65,7 @@ fn a_logout_during_a_refresh_wins() {
 
 #[test]
 fn two_concurrent_logins_leave_one_complete_login() {
+    // D-20
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(1)));
     let renewing = setup.start();
@@ -86,6 +89,7 @@ fn two_concurrent_logins_leave_one_complete_login() {
 
 #[test]
 fn processes_with_a_rejected_token_refresh_it_once_and_retry_their_calls() {
+    // D-02
     let setup = Setup::fresh();
     // The service's clock is ahead of the program's.
     setup.service.core().clock().advance(Duration::from_secs(1000));

@@ -227,6 +227,7 @@ fn location(answer: &Response<Bytes>) -> Url {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_login_is_stored_and_refreshed_in_the_keyring() {
+    // D-01
     let setup = Setup::logged_in();
     setup.works();
     for round in 1..=3 {
@@ -252,6 +253,7 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_crash_after_the_response_loses_nothing() {
+    // F-01
     // C8, C10, C11, C12 with the record in the keyring.
     let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
@@ -273,6 +275,7 @@ fn a_crash_after_the_response_loses_nothing() {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_crash_before_the_request_has_no_effect() {
+    // F-01
     // C1 to C3
     let setup = Setup::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
@@ -289,6 +292,7 @@ fn a_crash_before_the_request_has_no_effect() {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
+    // E-10
     let setup = Setup::logged_in();
     let asked = setup.service.asked();
     setup.desktop.lock();
@@ -325,6 +329,7 @@ fn a_renamed_profile_keeps_its_login_in_the_keyring() {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn without_a_keyring_the_file_store_is_never_used_implicitly() {
+    // E-10
     let setup = Setup::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
         let mut command = setup.posthaste.command();
@@ -340,6 +345,7 @@ fn without_a_keyring_the_file_store_is_never_used_implicitly() {
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn an_unresponsive_bus_times_out() {
+    // E-10
     let setup = Setup::logged_in();
     let silent = setup.desktop.folder.path().join("silent");
     let listener = std::os::unix::net::UnixListener::bind(&silent).unwrap();

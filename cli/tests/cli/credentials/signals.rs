@@ -25,6 +25,7 @@ fn saved(setup: &Setup) {
 
 #[test]
 fn a_signal_ends_the_command_at_once_and_the_refresh_completes() {
+    // F-03
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let setup = Setup::expired();
         let child = renewing(&setup);
@@ -61,6 +62,7 @@ fn a_timeout_ends_the_wait_for_a_lost_refresh() {
 
 #[test]
 fn a_signal_ends_the_wait_for_a_lost_refresh() {
+    // F-03
     let setup = lost();
     let child = setup.start();
     std::thread::sleep(Duration::from_secs(1));
@@ -74,6 +76,7 @@ fn a_signal_ends_the_wait_for_a_lost_refresh() {
 
 #[test]
 fn without_a_refresh_a_signal_ends_the_program_at_once() {
+    // F-03
     let setup = Setup::fresh();
     setup
         .service
@@ -90,6 +93,7 @@ fn without_a_refresh_a_signal_ends_the_program_at_once() {
 
 #[test]
 fn a_program_started_with_nohup_continues_after_a_hangup() {
+    // F-05
     let setup = Setup::expired();
     setup.on_token(Action::Delay(Duration::from_secs(1)));
     let mut command = std::process::Command::new("nohup");

@@ -64,6 +64,7 @@ fn killed(times: usize) {
 
 #[test]
 fn a_command_killed_at_any_moment_loses_no_login() {
+    // F-02
     killed(15);
 }
 

@@ -108,6 +108,7 @@ async fn operations() -> usize {
 
 #[tokio::test]
 async fn a_crash_at_any_operation_and_any_byte_loses_no_confirmed_record() {
+    // F-09
     for crash in 0..operations().await {
         let disk = Disk::default().failing_at(crash, Fault::Crash);
         let confirmed = run(&disk, &script()).await;
@@ -159,6 +160,7 @@ async fn a_crash_that_leaves_gaps_loses_no_confirmed_record() {
 
 #[tokio::test]
 async fn a_full_disk_fails_all_later_appends_and_a_resumption_continues() {
+    // F-10
     for full in 0..operations().await {
         for fits in [0, 1, 20] {
             let disk = Disk::default().failing_at(full, Fault::Full(fits));
@@ -202,6 +204,7 @@ fn is_full(error: &BulkError) -> bool {
 
 #[tokio::test]
 async fn damage_before_the_last_group_is_reported_with_its_offset() {
+    // F-10
     let disk = Disk::default();
     run(&disk, &script()).await;
     let (bytes, last) = (disk.bytes(), *group_starts(&disk.bytes()).last().unwrap());
@@ -241,6 +244,7 @@ fn group_starts(bytes: &[u8]) -> Vec<usize> {
 
 #[tokio::test]
 async fn a_record_that_contradicts_the_others_is_damage() {
+    // F-10
     let disk = Disk::default();
     run(&disk, &[vec![job()], vec![intent(0)], vec![intent(BATCHES)]]).await;
     let mut states = BatchStates::new(BATCHES);

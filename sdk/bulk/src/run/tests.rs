@@ -241,6 +241,7 @@ async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
+    // F-09
     let mut replayed = 0;
     for seed in 0..12 {
         let folder = tempfile::tempdir().unwrap();
@@ -274,6 +275,7 @@ async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again() {
+    // F-09
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 500).await;
     let service = Service::new(|_, request| {
@@ -404,6 +406,7 @@ async fn another_process_can_pause_or_cancel_a_running_job() {
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_input_is_detected_before_anything_is_sent() {
+    // F-10
     let folder = tempfile::tempdir().unwrap();
     let job = planned(folder.path(), 300).await;
     let input = folder.path().join("people.csv");

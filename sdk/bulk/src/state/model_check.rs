@@ -353,6 +353,7 @@ fn search(variant: Variant) -> Result<usize, (Harm, u8)> {
 
 #[test]
 fn no_sequence_of_attempts_crashes_and_resumptions_sends_twice_or_loses_silently() {
+    // F-09
     let worlds = search(Variant::Shipped).unwrap();
     println!("{worlds} worlds");
     assert!(worlds > 1_000, "{worlds}");

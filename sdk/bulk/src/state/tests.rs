@@ -179,6 +179,7 @@ fn an_attempt_of_an_earlier_process_is_uncertain() {
 
 #[test]
 fn a_wall_clock_behind_the_journal_expires_open_attempts_but_not_later_ones() {
+    // F-11
     let mut states = states(2, &[intent(NOW.0)]);
     let clock = states.resume(UnixMillis(NOW.0 - 1));
     assert!(clock.now() >= NOW);
@@ -300,6 +301,7 @@ fn a_batch_takes_32_bytes() {
 
 #[test]
 fn a_response_is_assigned_to_the_emails_only_where_it_proves_an_outcome() {
+    // B-23
     let (a, b) = (|| EmailOutcome::Accepted(SentId::from("a")), || EmailOutcome::Accepted(SentId::from("b")));
     let no = || EmailOutcome::Rejected("no".into());
     let unknown = || EmailOutcome::Unknown;

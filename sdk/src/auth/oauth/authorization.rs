@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_request_has_every_parameter_of_the_specification() {
-        // AUTHZ-14, AUTHZ-16, TOK-10, TOK-12
+        // AUTHZ-14, AUTHZ-16, TOK-10, TOK-12, A-45
         let authorization = authorization();
         let sent = parameters_of(authorization.url());
         assert!(authorization.url().as_str().starts_with("https://api.example.com/oauth/authorize?"));
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_redirect_with_another_state_is_ignored_whatever_its_parameters() {
-        // AUTHZ-14
+        // AUTHZ-14, C-03
         let authorization = authorization();
         let state = parameters_of(authorization.url())["state"].clone();
         let near = format!("{}{}", &state[..42], if state.ends_with('A') { 'B' } else { 'A' });
@@ -343,6 +343,7 @@ mod tests {
 
     #[test]
     fn a_malformed_redirect_is_ignored() {
+        // C-03
         let authorization = authorization();
         for rest in [
             "",
@@ -377,7 +378,7 @@ mod tests {
 
     #[test]
     fn an_error_response_has_its_code_and_description() {
-        // AUTHZ-32
+        // AUTHZ-32, C-06, C-13
         for name in [
             "invalid_request",
             "unauthorized_client",
@@ -402,6 +403,7 @@ mod tests {
 
     #[test]
     fn a_response_of_another_issuer_ends_the_login() {
+        // C-05
         let mut server = server();
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;
@@ -414,6 +416,7 @@ mod tests {
 
     #[test]
     fn a_redirect_uri_that_would_leak_the_code_is_rejected() {
+        //
         for wrong in [
             "",
             "callback",
@@ -433,7 +436,7 @@ mod tests {
 
     #[test]
     fn debug_shows_no_secret() {
-        // AUTH-08
+        // AUTH-08, C-16
         let authorization = authorization();
         let shown = format!("{authorization:?} {:?}", back(&authorization, "code=sentinel"));
         let state = &parameters_of(authorization.url())["state"];

@@ -215,6 +215,7 @@ mod tests {
 
     #[test]
     fn a_new_refresh_token_is_kept_whatever_else_is_wrong() {
+        // D-10
         for (rest, lifetime, usable) in [
             (r#""token_type":"Bearer","expires_in":900"#, 60, false),
             (r#""access_token":"at","token_type":"bearer""#, 60, true),
@@ -235,6 +236,7 @@ mod tests {
 
     #[test]
     fn a_refresh_token_is_salvaged_from_a_response_truncated_after_it() {
+        // D-12
         for body in [
             r#"{"access_token":"at","refresh_token":"r\u0074""#,
             r#"{"refresh_token" : "rt", "access_token": "a"#,
@@ -256,6 +258,7 @@ mod tests {
 
     #[test]
     fn a_success_without_a_new_refresh_token_has_an_unknown_outcome() {
+        // D-11
         for refresh in ["", r#""refresh_token":"","#, r#""refresh_token":"old","#] {
             let body = format!(r#"{{{refresh}"access_token":"at","token_type":"Bearer","expires_in":900}}"#);
             match answer(200, &body) {
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_rejection_determines_whether_the_token_is_still_valid() {
-        // TOK-33
+        // TOK-33, D-06, D-09
         for (status, name) in [
             (400, "invalid_request"),
             (400, "invalid_scope"),

@@ -96,6 +96,7 @@ async fn the_redirect_delivers_the_code() {
 
 #[tokio::test]
 async fn other_requests_change_nothing() {
+    // C-01
     let login = Login::begin().await;
     let right = format!("/callback?state={}&code=evil", login.state);
     let port = login.host.rsplit_once(':').unwrap().1.to_owned();
@@ -139,7 +140,7 @@ async fn other_requests_change_nothing() {
 
 #[tokio::test]
 async fn a_response_with_the_wrong_state_changes_nothing() {
-    // AUTHZ-14
+    // AUTHZ-14, C-02, C-03
     let login = Login::begin().await;
     let state = login.state.clone();
     let near = format!("{}{}", &state[..42], if state.ends_with('A') { 'B' } else { 'A' });
@@ -161,6 +162,7 @@ async fn a_response_with_the_wrong_state_changes_nothing() {
 
 #[tokio::test]
 async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
+    // C-03, C-07
     let login = Login::begin().await;
     for query in [
         String::new(),
@@ -197,6 +199,7 @@ async fn a_malformed_response_changes_nothing_even_with_the_right_state() {
 
 #[tokio::test]
 async fn the_first_valid_response_wins_and_later_ones_get_the_same_page() {
+    // C-04
     let login = Login::begin().await;
     assert!(login.callback("code=first").await.starts_with("HTTP/1.1 303 "));
     assert!(login.callback("error=access_denied").await.starts_with("HTTP/1.1 303 "));
@@ -205,7 +208,7 @@ async fn the_first_valid_response_wins_and_later_ones_get_the_same_page() {
 
 #[tokio::test]
 async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
-    // AUTHZ-32
+    // AUTHZ-32, C-02, C-06
     let login = Login::begin().await;
     let script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E%1B%5D52%3Bc%3BZXZpbA%07%E2%80%AE";
     let query = format!("error=access_denied&error_description={script}");
@@ -223,6 +226,7 @@ async fn an_error_response_ends_the_login_and_its_text_reaches_no_page() {
 
 #[tokio::test]
 async fn a_response_of_another_issuer_ends_the_login() {
+    // C-05
     let named = |server: &mut AuthorizationServer| {
         server.issuer = Some("https://api.example.com".to_owned());
         server.issuer_in_redirect = true;
@@ -243,6 +247,7 @@ async fn a_response_of_another_issuer_ends_the_login() {
 
 #[tokio::test]
 async fn slow_clients_do_not_block_the_browser() {
+    // C-07
     let login = Login::begin().await;
     let mut slow = Vec::new();
     for n in 0..100 {
@@ -262,6 +267,7 @@ async fn slow_clients_do_not_block_the_browser() {
 
 #[tokio::test]
 async fn only_the_first_request_of_a_connection_is_served() {
+    // C-07
     let login = Login::begin().await;
     let one = format!("GET /callback?code=x HTTP/1.1\r\nHost: {}\r\n\r\n", login.host);
     let two = format!("GET /callback?code=x&state={} HTTP/1.1\r\nHost: {}\r\n\r\n", login.state, login.host);
@@ -273,6 +279,7 @@ async fn only_the_first_request_of_a_connection_is_served() {
 
 #[tokio::test]
 async fn a_wait_without_a_redirect_times_out_and_closes_the_port() {
+    // C-11
     let receiver = RedirectListener::bind().await.unwrap();
     let login = Login::begin_with(receiver, |_| {}, Duration::from_millis(50));
     let host = login.host.clone();
@@ -285,6 +292,7 @@ async fn a_wait_without_a_redirect_times_out_and_closes_the_port() {
 
 #[tokio::test]
 async fn a_dropped_wait_closes_the_port() {
+    // C-11
     let login = Login::begin().await;
     let _open = TcpStream::connect(&login.host).await.unwrap();
     login.waiting.abort();
@@ -294,6 +302,7 @@ async fn a_dropped_wait_closes_the_port() {
 
 #[tokio::test]
 async fn a_taken_port_is_tried_on_the_other_loopback_address() {
+    // C-08
     let first = RedirectListener::bind().await.unwrap();
     assert!(first.redirect_uri().starts_with("http://127.0.0.1:"), "{}", first.redirect_uri());
     let port = first.listener.local_addr().unwrap().port();
@@ -313,6 +322,7 @@ async fn a_taken_port_is_tried_on_the_other_loopback_address() {
 
 #[tokio::test]
 async fn a_pasted_response_is_verified_like_a_received_one() {
+    // C-10
     let receiver = RedirectListener::bind().await.unwrap();
     let server = AuthorizationServer::new("https://api.example.com").unwrap();
     let authorization = server.authorize("c", receiver.redirect_uri()).build().unwrap();

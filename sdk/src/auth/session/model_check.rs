@@ -489,7 +489,7 @@ fn without_faults_each_expiry_causes_one_refresh_and_no_session_ends() {
 
 #[test]
 fn no_token_reuse_ends_a_live_session_whatever_is_lost_delayed_or_killed() {
-    // TOK-28
+    // TOK-28, D-05
     let settings = [(2, 1), (2, 2), (3, 1)].into_iter().flat_map(|(processes, calls)| {
         [0, 1, 2].map(|left| setting(Variant::Ours, processes, calls, 2, left))
     });
@@ -506,6 +506,7 @@ fn no_token_reuse_ends_a_live_session_whatever_is_lost_delayed_or_killed() {
 
 #[test]
 fn no_refresh_restores_a_login_after_its_logout() {
+    // D-20
     for (processes, calls, faults) in [(1, 2, 2), (2, 1, 2), (2, 2, 1), (3, 1, 1)] {
         for left in [0, 1, 2] {
             let setting = Setting { logout: true, ..setting(Variant::Ours, processes, calls, faults, left) };

@@ -181,6 +181,7 @@ fn search(loaded: bool, left: u64) -> usize {
 
 #[test]
 fn no_order_of_reads_calls_and_refreshes_undoes_a_logout() {
+    // D-20
     for loaded in [false, true] {
         // Valid, due for a refresh soon, expired.
         for left in [900, 60, 0] {

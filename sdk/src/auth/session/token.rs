@@ -130,6 +130,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_token_is_invalid_as_soon_as_either_clock_says_so(wall in 0_u64..3_000, monotonic in 0_u64..3_000) {
+            // D-16
             let left = token(at(10_000, 50)).left(at(9_000 + wall, 50 + monotonic));
             let by_wall = wall.saturating_sub(1_000);
             prop_assert_eq!(left, Duration::from_secs(900_u64.saturating_sub(by_wall.max(monotonic))));
@@ -138,6 +139,7 @@ mod tests {
 
     #[test]
     fn extreme_clocks_cause_no_panic() {
+        // D-16
         for wall in [0, 1, u64::from(u32::MAX), i64::MAX.unsigned_abs() - 1_000] {
             for monotonic in [0, u64::MAX] {
                 let seen = at(wall, monotonic);

@@ -6,6 +6,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 #[test]
 fn announced_limits_are_parsed_in_every_form() {
+    // B-12
     let read = |pairs: &[(&'static str, &str)]| {
         AnnouncedLimit::from_headers(&headers(pairs)).map(|limit| (limit.requests, limit.seconds))
     };
@@ -70,6 +71,7 @@ fn announced_limits_are_parsed_in_every_form() {
 
 #[test]
 fn the_reset_is_read_only_if_the_window_is_used_up() {
+    // B-12
     let read = |remaining, reset| {
         let headers = headers(&[("ratelimit-remaining", remaining), ("ratelimit-reset", reset)]);
         AnnouncedLimit::reset_if_exhausted(&headers).map(|reset| reset.as_secs())

@@ -126,6 +126,7 @@ fn services(limit: usize) -> impl Iterator<Item = Service> {
 
 #[tokio::test(start_paused = true)]
 async fn an_announced_limit_is_used_to_97_percent_in_a_minute_without_a_429() {
+    // B-29
     for limit in [2, 10, 100] {
         for service in services(limit) {
             let case = format!("{limit}/s, {:?}", service.counter);
@@ -161,6 +162,7 @@ async fn assert_learned(service: Service, minutes: u64, way: Range<u64>) {
 #[tokio::test(start_paused = true)]
 async fn an_unannounced_limit_of_10_per_second_is_used_to_92_percent_with_half_a_percent_of_429s_in_10_minutes()
  {
+    // B-29
     for way in [STEADY, JITTERY] {
         for service in services(10) {
             assert_learned(service, 10, way.clone()).await;

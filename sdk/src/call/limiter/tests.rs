@@ -790,6 +790,7 @@ async fn a_waiting_call_is_sent_when_the_limit_is_forgotten() {
 
 #[tokio::test(start_paused = true)]
 async fn unreadable_headers_slow_nothing() {
+    // B-12
     let limiter = open();
     for name in ["ratelimit-policy", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
         for value in ["", "x", "-1", "0", "1e400", "99999999999999999999", "0;w=0", "\u{fc}"] {

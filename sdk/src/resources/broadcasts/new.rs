@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_schedule_is_never_sent_without_send() {
-        // BCAST-15, BCAST-21
+        // BCAST-15, BCAST-21, A-42
         assert_eq!(
             wire(&good()),
             json!({"segment_id": "s1", "from": "a@x.test", "subject": "Hi", "text": "t"})
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_reported_at_once() {
-        // BCAST-06, BCAST-07
+        // BCAST-06, BCAST-07, A-42
         let broadcast = NewBroadcast::new("", " ", "").reply_to("nobody").text("").topic_id("").send_at(" ");
         let expected = [
             ("/segment_id", "required"),

@@ -80,6 +80,7 @@ mod tests {
 
     #[test]
     fn valid_dns_names_pass_and_others_are_reported_with_a_reason() {
+        //
         let longest = format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61));
         for right in ["acme.test", "ACME.test", "a.b", "3com.example", "xn--bcher-kva.example", &longest] {
             assert_eq!(problem(|v| check_domain(v, right)), None);

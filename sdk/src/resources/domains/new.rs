@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn only_fields_that_were_set_are_sent() {
-        // DOM-24, DOM-25
+        // DOM-24, DOM-25, A-37
         assert_eq!(
             serde_json::to_value(NewDomain::new("acme.test")).unwrap(),
             json!({ "name": "acme.test" })
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_reported_at_once() {
-        // DOM-22, DOM-26, DOM-31
+        // DOM-22, DOM-26, DOM-31, A-36, A-37
         let wrong = NewDomain::new("acme")
             .region("mars-1")
             .custom_return_path("a.b")

@@ -382,7 +382,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_field_is_sent_under_its_name() {
-        // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34
+        // GEN-16, EMAIL-07, EMAIL-12, EMAIL-13, EMAIL-16, EMAIL-22, EMAIL-31, EMAIL-33, EMAIL-34, A-09
         let email = Email::new("Acme <a@x.test>", ["b@x.test", "c@x.test"], "Hi")
             .cc("d@x.test")
             .bcc(vec!["e@x.test".to_owned()])
@@ -410,7 +410,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_with_a_template_is_reported_and_not_dropped() {
-        // EMAIL-50
+        // EMAIL-50, A-10
         let template = Email::from_template("welcome", "b@x.test").variable("NAME", "Ada").variable("N", 7);
         let expected =
             json!({"to": ["b@x.test"], "template": {"id": "welcome", "variables": {"NAME": "Ada", "N": 7}}});
@@ -527,6 +527,7 @@ mod tests {
 
     #[test]
     fn a_blank_schedule_is_rejected_everywhere() {
+        //
         let blank = vec![("/scheduled_at".to_owned(), "empty")];
         assert_eq!(codes(&good().scheduled_at(" ")), blank);
         let client = crate::Client::new("http://127.0.0.1:1", "re_x").unwrap();
@@ -555,7 +556,7 @@ mod tests {
 
     #[test]
     fn limits_are_enforced_exactly() {
-        // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18
+        // EMAIL-09, EMAIL-39, EMAIL-40, EMAIL-55 to EMAIL-59, LIM-17, LIM-18, A-01, A-12, A-13, A-14, A-15
         let many = |n: usize| -> Vec<String> { (0..n).map(|i| format!("u{i}@x.test")).collect() };
         let to = |n| Email::new("a@x.test", many(n), "s").text("t");
         assert_eq!(codes(&to(50)), []);
@@ -593,6 +594,7 @@ mod tests {
 
     #[test]
     fn headers_cannot_be_injected() {
+        //
         let evil = "x\r\nBcc: victim@y.test";
         for email in [
             good().from(format!("{evil} <a@x.test>")),
@@ -614,6 +616,7 @@ mod tests {
 
     #[test]
     fn names_of_headers_and_content_ids_are_checked() {
+        //
         for name in ["X A", "X:", "", "X-é"] {
             assert_eq!(codes(&good().header(name, "v")).len(), 1, "{name:?}");
         }
@@ -650,6 +653,7 @@ mod tests {
 
     #[test]
     fn limits_that_only_the_public_service_has_are_warnings() {
+        //
         let warned = |email: Email| {
             assert!(email.check().is_ok());
             let pair = |one: Problem| (one.path, one.code);
@@ -689,7 +693,7 @@ mod tests {
 
     #[test]
     fn attachments_are_limited_by_their_encoded_size() {
-        // EMAIL-30
+        // EMAIL-30, A-21, A-22
         let of = |sizes: &[usize]| {
             let attach =
                 |email: Email, size: &usize| email.attach(Attachment::from_bytes("a", vec![0; *size]));
@@ -704,6 +708,7 @@ mod tests {
 
     #[test]
     fn a_file_name_is_reduced_to_its_last_component() {
+        //
         for (given, kept) in [("../../x", "x"), ("C:\\x\\y.txt", "y.txt"), ("a.txt", "a.txt")] {
             assert_eq!(Attachment::from_bytes(given, "x").file_name(), Some(kept));
         }
@@ -712,6 +717,7 @@ mod tests {
 
     #[test]
     fn a_body_is_required() {
+        //
         let bare = || Email::new("a@x.test", "b@x.test", "s");
         assert_eq!(codes(&bare()), [(String::new(), "required")]);
         assert_eq!(codes(&bare().text("")), [(String::new(), "required")]);
@@ -723,6 +729,7 @@ mod tests {
 
     #[test]
     fn json_of_the_wrong_shape_is_reported_with_its_location() {
+        //
         let of = |json: &Value| -> Vec<(String, &'static str)> {
             let problems = Email::from_json(json).unwrap_err().into_vec();
             problems.into_iter().map(|problem| (problem.path, problem.code)).collect()
@@ -758,7 +765,7 @@ mod tests {
 
     #[test]
     fn a_batch_has_1_to_100_emails() {
-        // BATCH-03
+        // BATCH-03, A-29
         assert_eq!(check_batch(&emails(0)).unwrap_err()[0].code, "count");
         assert!(check_batch(&emails(1)).is_ok());
         assert!(check_batch(&emails(100)).is_ok());
@@ -768,7 +775,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_batch_is_a_bare_array_and_reports_unsupported_fields() {
-        // BATCH-01, BATCH-07, BATCH-10
+        // BATCH-01, BATCH-07, BATCH-10, A-30
         let json: Value = serde_json::from_slice(&batch_body(&emails(3)).as_bytes().unwrap()).unwrap();
         let subjects: Vec<_> =
             json.as_array().unwrap().iter().map(|email| email["subject"].clone()).collect();

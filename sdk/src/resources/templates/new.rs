@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn all_problems_are_reported_at_once() {
-        // TPL-13, TPL-19, TPL-20
+        // TPL-13, TPL-19, TPL-20, A-38, A-40
         let mut template =
             NewTemplate::new(" ", "").alias("").from("nobody").subject("a\nb").reply_to("c@@x.test");
         for key in ["contact", "a b", "OK", "OK", &"x".repeat(51)] {
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_template_has_at_most_fifty_variables() {
-        // TPL-07, LIM-09
+        // TPL-07, LIM-09, A-38
         let with = |n: usize| {
             (0..n).fold(NewTemplate::new("n", "h"), |template, i| {
                 template.variable(TemplateVariable::string(format!("V{i}")))

@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn only_fields_that_were_set_or_cleared_are_sent() {
-        // TPL-33
+        // TPL-33, A-41
         assert_eq!(serde_json::to_value(TemplatePatch::new()).unwrap(), json!({}));
         let patch =
             TemplatePatch::new().html("<p>x</p>").clear_alias().clear_text().text("").clear_reply_to();
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_update_has_at_most_fifty_variables() {
-        // TPL-08
+        // TPL-08, A-38
         let with = |n: usize| {
             TemplatePatch::new().variables((0..n).map(|i| TemplateVariable::number(format!("V{i}"))))
         };

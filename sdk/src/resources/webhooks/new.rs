@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_webhook_requires_an_endpoint_and_an_event_type() {
-        // HOOK-04, HOOK-05
+        // HOOK-04, HOOK-05, A-43
         let paths = |webhook: NewWebhook| -> Vec<_> {
             webhook
                 .check()

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_must_be_a_url_and_events_must_not_be_empty() {
-        // HOOK-04, HOOK-05
+        // HOOK-04, HOOK-05, A-43
         let paths = |patch: WebhookPatch| -> Vec<_> {
             patch
                 .check()

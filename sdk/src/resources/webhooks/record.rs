@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_secret_never_shows_in_debug() {
-        // HOOK-15
+        // HOOK-15, G-09
         let made: CreatedWebhook =
             from_value(json!({ "id": "w", "signing_secret": "whsec_sentinel" })).unwrap();
         assert!(!format!("{made:?}").contains("sentinel"));

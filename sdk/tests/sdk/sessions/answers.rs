@@ -7,7 +7,7 @@ use super::*;
 
 #[tokio::test]
 async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
-    // TOK-33
+    // TOK-33, D-09
     let refusals = [
         (401, "invalid_client"),
         (400, "unauthorized_client"),
@@ -29,6 +29,7 @@ async fn an_error_that_does_not_concern_the_token_leaves_it_unchanged() {
 
 #[tokio::test]
 async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
+    // D-09
     for (status, body) in
         [(408, "<html>"), (408, ""), (500, r#"{"error":"server_error"}"#), (200, ""), (200, "[]")]
     {
@@ -45,6 +46,7 @@ async fn a_meaningless_response_counts_as_lost_and_the_tokens_stay() {
 
 #[tokio::test]
 async fn throttling_is_waited_out_and_leaves_no_mark() {
+    // D-06
     let fixture = Fixture::expired().await;
     fixture.fault(Action::answer(503, "").header("retry-after", "0"));
     fixture.fault(Action::TooMany { retry_after: Some("0".to_owned()) });
@@ -74,6 +76,7 @@ async fn an_unsent_request_leaves_no_mark() {
 
 #[tokio::test]
 async fn invalid_grant_is_recorded_and_not_retried() {
+    // D-08
     let fixture = Fixture::expired().await;
     fixture.pass(61 * 24 * 60 * 60);
     let before = fixture.record().await;
@@ -97,7 +100,7 @@ async fn invalid_grant_is_recorded_and_not_retried() {
 
 #[tokio::test]
 async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
-    // TOK-28
+    // TOK-28, D-10
     let whole = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "full_access"});
     let odd: [(&str, Value, bool); 14] = [
         ("access_token", Value::Null, false),
@@ -133,6 +136,7 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
 
 #[tokio::test]
 async fn a_changed_scope_is_saved_and_reported() {
+    // C-17
     let fixture = Fixture::expired().await;
     let narrow = json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt", "scope": "emails:send"});
     fixture.fault(Action::answer(200, narrow.to_string()));
@@ -144,6 +148,7 @@ async fn a_changed_scope_is_saved_and_reported() {
 
 #[tokio::test]
 async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is_not_sent() {
+    // D-11
     for refresh in [Value::Null, json!(""), json!("same")] {
         let fixture = Fixture::expired().await;
         let before = fixture.record().await;
@@ -167,6 +172,7 @@ async fn without_a_new_refresh_token_the_access_token_is_used_and_the_old_one_is
 
 #[tokio::test]
 async fn no_redirect_is_followed() {
+    // D-13
     let trap = Fixture::fresh().await;
     for status in [301, 302, 303, 307, 308] {
         let fixture = Fixture::expired().await;
@@ -179,6 +185,7 @@ async fn no_redirect_is_followed() {
 
 #[tokio::test]
 async fn an_endless_response_is_truncated() {
+    // D-13
     let fixture = Fixture::expired().await;
     fixture.fault(Action::answer(200, vec![b' '; 1 << 20]));
     assert!(matches!(
@@ -189,7 +196,7 @@ async fn an_endless_response_is_truncated() {
 
 #[tokio::test]
 async fn a_token_that_expires_in_flight_is_refreshed_and_the_request_retried() {
-    // TOK-34
+    // TOK-34, B-13, D-17
     let fixture = Fixture::fresh().await;
     let stands = fixture.now();
     let session = Session::builder().wall_clock(move || stands).open(fixture.store.clone());
@@ -206,7 +213,7 @@ async fn a_token_that_expires_in_flight_is_refreshed_and_the_request_retried() {
 
 #[tokio::test]
 async fn a_second_401_is_final_and_causes_no_other_refresh() {
-    // TOK-34
+    // TOK-34, B-13
     let fixture = Fixture::fresh().await;
     let refuse = Action::error(401, "missing_api_key", "no");
     fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
@@ -221,6 +228,7 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
 
 #[tokio::test]
 async fn a_403_causes_no_refresh() {
+    // B-13
     let fixture = Fixture::fresh().await;
     let refuse = Action::error(403, "invalid_permission", "no");
     fixture.server.service().faults().add(Rule::new(refuse).on(Method::POST, "/emails").always());
@@ -231,6 +239,7 @@ async fn a_403_causes_no_refresh() {
 
 #[tokio::test]
 async fn clock_jumps_cause_at_most_one_refresh() {
+    // D-16
     let fixture = Fixture::fresh().await;
     let wall = Arc::new(Mutex::new(fixture.now()));
     let reads = Arc::clone(&wall);
@@ -250,6 +259,7 @@ async fn clock_jumps_cause_at_most_one_refresh() {
 
 #[tokio::test]
 async fn tokens_are_sent_to_no_other_origin() {
+    // D-19
     let (fixture, other) = (Fixture::expired().await, Fixture::fresh().await);
     let client = other.client(&fixture.session());
     let error = client.emails().send(&email()).await.unwrap_err();

@@ -19,6 +19,7 @@ fn eventful() -> Action {
 
 #[tokio::test]
 async fn a_panicking_event_listener_loses_no_refresh_token() {
+    // F-12
     let fixture = Fixture::expired().await;
     fixture.fault(eventful());
     let session = fixture.builder().on_event(|_| panic!("listener")).open(fixture.store.clone());
@@ -30,6 +31,7 @@ async fn a_panicking_event_listener_loses_no_refresh_token() {
 
 #[tokio::test]
 async fn events_are_delivered_after_the_new_refresh_token_was_saved() {
+    // F-12
     let fixture = Fixture::expired().await;
     fixture.fault(eventful());
     let store = fixture.store.clone();
@@ -51,6 +53,7 @@ async fn events_are_delivered_after_the_new_refresh_token_was_saved() {
 
 #[tokio::test]
 async fn a_panicking_clock_loses_no_refresh_token() {
+    // F-12
     let fixture = Fixture::expired().await;
     let service = Arc::clone(fixture.server.service());
     let clock = move || {
@@ -99,6 +102,7 @@ impl LockedStore for PanickingLocked {
 
 #[tokio::test]
 async fn tokens_are_kept_in_memory_if_their_write_panics() {
+    // F-12
     let fixture = Fixture::expired().await;
     let (builder, heard) = notices(fixture.builder());
     let session = builder.open(Panicking(fixture.store.clone(), Arc::default()));

@@ -81,6 +81,7 @@ async fn expired(token_endpoint: &str) -> (MemoryStore, SessionBuilder) {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_response_cut_at_any_byte_keeps_a_complete_refresh_token() {
+    // D-12
     let whole = response().len();
     for end in [End::Error(TransportErrorKind::Closed), End::Error(TransportErrorKind::Timeout), End::Silence]
     {
@@ -93,6 +94,7 @@ async fn a_token_response_cut_at_any_byte_keeps_a_complete_refresh_token() {
 
 #[tokio::test]
 async fn a_token_response_cut_on_the_wire_keeps_a_complete_refresh_token() {
+    // D-12
     let body = response();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}/oauth/token", listener.local_addr().unwrap());

@@ -4,6 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchanged() {
+    // D-09
     let page = "<html><h1>Not Found</h1></html>";
     for (status, body) in [
         (404, page),
@@ -33,6 +34,7 @@ async fn a_client_error_without_an_oauth_error_leaves_the_refresh_token_unchange
 
 #[tokio::test]
 async fn an_overloaded_token_endpoint_is_not_mistaken_for_a_wrong_address() {
+    // D-06
     for (status, retry_after) in [(429, None), (429, Some("3600")), (503, Some("3600"))] {
         let fixture = Fixture::expired().await;
         let fault = || {

@@ -166,6 +166,7 @@ async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_logout_is_undone_by_concurrent_calls_and_refreshes() {
+    // D-20
     let fixture = Fixture::fresh().await;
     for round in 0..150 {
         fixture.builder().start(fixture.store.clone(), fixture.grant()).await.unwrap();

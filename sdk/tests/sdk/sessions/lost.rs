@@ -69,6 +69,7 @@ impl Transport for Network {
 
 #[tokio::test]
 async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
+    // D-03
     let fixture = Fixture::expired().await;
     fixture.fault(Action::DropAfter);
     let (builder, heard) = notices(fixture.builder().max_wait(Duration::ZERO));
@@ -101,6 +102,7 @@ async fn a_response_lost_after_execution_ends_the_session_with_that_reason() {
 
 #[tokio::test]
 async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_not_retried() {
+    // D-03
     let fixture = Fixture::fresh().await;
     fixture.pass(800);
     fixture.fault(Action::DropAfter);
@@ -119,6 +121,7 @@ async fn while_the_access_token_is_valid_a_lost_response_fails_no_call_and_is_no
 
 #[tokio::test]
 async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
+    // D-04, D-06
     for fault in [
         Action::DropBefore,
         Action::answer(500, "oops"),
@@ -139,6 +142,7 @@ async fn a_request_lost_before_execution_costs_a_delay_and_no_session() {
 
 #[tokio::test]
 async fn a_late_request_meets_no_second_one() {
+    // D-05
     // The case that a lock alone doesn't cover: the second process would refresh, and the late original would then be a reuse.
     let fixture = Fixture::expired().await;
     let network = Network::of(&fixture);
@@ -159,6 +163,7 @@ async fn a_late_request_meets_no_second_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refresh_waits_for_the_settle_time_and_then_succeeds() {
+    // D-05
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();
     let tokens = grant(&service, "http://127.0.0.1:9");
@@ -241,6 +246,7 @@ async fn within_a_grace_period_a_lost_refresh_is_retried_immediately() {
 
 #[tokio::test]
 async fn a_dropped_caller_does_not_cancel_the_refresh() {
+    // D-14
     let fixture = Fixture::expired().await;
     let gate = Arc::new((Notify::new(), Notify::new()));
     let network = Network { gate: Some(Arc::clone(&gate)), ..Network::of(&fixture) };
@@ -297,6 +303,7 @@ async fn a_call_without_time_to_wait_uses_the_current_token() {
 
 #[test]
 fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
+    // D-15
     let runtime =
         || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (outer, inner) = (runtime(), runtime());
@@ -318,7 +325,7 @@ fn a_runtime_that_ends_during_a_refresh_leaves_a_mark() {
 
 #[tokio::test]
 async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
-    // TOK-28
+    // TOK-28, D-12
     let fixture = Fixture::expired().await;
     // The response's fields are sorted by name: everything up to the end of the refresh token arrives.
     let body = br#"{"access_token":"new-at","refresh_token":"rt-salvaged","sco"#;
@@ -338,7 +345,7 @@ async fn a_truncated_response_is_saved_if_its_refresh_token_is_complete() {
 
 #[tokio::test]
 async fn an_event_reports_the_lost_response_and_shows_no_token() {
-    // AUTH-08
+    // AUTH-08, C-16
     let fixture = Fixture::expired().await;
     fixture.fault(Action::answer(500, "oops"));
     let reported = Arc::new(Mutex::new(None));

@@ -7,7 +7,7 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_tasks_and_processes_refresh_an_expired_token_once() {
-    // TOK-28
+    // TOK-28, D-01
     let fixture = Fixture::expired().await;
     for round in 1..=5 {
         let clients: Vec<_> = (0..10).map(|_| fixture.client(&fixture.session())).collect();
@@ -25,7 +25,7 @@ async fn many_tasks_and_processes_refresh_an_expired_token_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_rejected_calls_cause_one_refresh_and_one_retry_each() {
-    // TOK-34: the session's clock stands still, so only the service knows that the token has expired.
+    // TOK-34, D-02: the session's clock stands still, so only the service knows that the token has expired.
     let fixture = Fixture::fresh().await;
     let stands = fixture.now();
     let session = Session::builder().wall_clock(move || stands).open(fixture.store.clone());

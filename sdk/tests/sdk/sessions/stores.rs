@@ -90,6 +90,7 @@ async fn a_valid_token_costs_one_read_per_process() {
 
 #[tokio::test]
 async fn an_unwritable_store_is_reported_before_anything_is_sent() {
+    // E-06
     let fixture = Fixture::expired().await;
     let store = Brittle::over(&fixture.store);
     store.fail(0, 1);
@@ -102,6 +103,7 @@ async fn an_unwritable_store_is_reported_before_anything_is_sent() {
 
 #[tokio::test]
 async fn saving_is_tried_again() {
+    // E-06
     let fixture = Fixture::expired().await;
     let store = Brittle::over(&fixture.store);
     store.fail(1, 2);
@@ -113,6 +115,7 @@ async fn saving_is_tried_again() {
 
 #[tokio::test]
 async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
+    // E-06
     let fixture = Fixture::expired().await;
     let store = Brittle::over(&fixture.store);
     store.fail(1, u32::MAX);
@@ -138,6 +141,7 @@ async fn tokens_that_cannot_be_saved_are_kept_reported_and_saved_later() {
 
 #[tokio::test]
 async fn unsaved_tokens_are_saved_at_the_next_call() {
+    // E-06
     let fixture = Fixture::expired().await;
     let store = Brittle::over(&fixture.store);
     store.fail(1, 3);
@@ -150,6 +154,7 @@ async fn unsaved_tokens_are_saved_at_the_next_call() {
 
 #[tokio::test]
 async fn a_faster_writer_without_a_lock_is_followed() {
+    // D-07, D-21
     // It refreshes between our read of the record and our request; ours is then rejected, and the store has its tokens.
     for spent_too in [false, true] {
         let fixture = Fixture::expired().await;
@@ -236,6 +241,7 @@ async fn held_refresh(fixture: &Fixture) -> (Arc<Semaphore>, tokio::task::JoinHa
 
 #[tokio::test]
 async fn a_logout_waits_for_a_refresh_and_wins() {
+    // D-20
     let fixture = Fixture::expired().await;
     let (door, refresh) = held_refresh(&fixture).await;
     let session = fixture.session();
@@ -278,6 +284,7 @@ async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
 
 #[tokio::test]
 async fn a_running_process_follows_a_new_login() {
+    // D-20
     let fixture = Fixture::expired().await;
     let (door, refresh) = held_refresh(&fixture).await;
     let logins: Vec<_> = (0..2)
@@ -298,6 +305,7 @@ async fn a_running_process_follows_a_new_login() {
 
 #[tokio::test]
 async fn a_held_lock_is_not_broken() {
+    // E-09
     let fixture = Fixture::expired().await;
     let (door, refresh) = held_refresh(&fixture).await;
     let session = fixture.builder().max_wait(Duration::from_millis(20)).open(fixture.store.clone());
@@ -365,6 +373,7 @@ async fn another_process_can_refresh() {
 
 #[tokio::test]
 async fn many_refreshes_leave_one_record() {
+    // D-22
     let fixture = Fixture::fresh().await;
     let session = fixture.session();
     let size = fixture.record().await.to_json().len();

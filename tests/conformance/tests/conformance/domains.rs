@@ -106,7 +106,7 @@ async fn the_response_echoes_the_request() {
 
 #[tokio::test]
 async fn an_invalid_domain_is_refused_and_not_registered() {
-    // DOM-20, DOM-22, DOM-26, DOM-31
+    // DOM-20, DOM-22, DOM-26, DOM-31, A-35, A-36, A-37
     let bench = Bench::start().await;
     let reply = bench.post_wrong("/domains", &json!({}));
     assert_eq!((reply.status.as_u16(), reply.name()), (422, "missing_required_field"));

@@ -76,7 +76,7 @@ async fn every_field_of_an_email_is_sent() {
 
 #[tokio::test]
 async fn absent_and_empty_text_differ_on_the_wire() {
-    // EMAIL-20, EMAIL-17
+    // EMAIL-20, EMAIL-17, A-09
     let bench = Bench::start().await;
     let client = bench.client();
     let html = || Email::new("hi@acme.test", "ada@example.com", "Hello").html("<p>It works</p>");
@@ -89,7 +89,7 @@ async fn absent_and_empty_text_differ_on_the_wire() {
 
 #[tokio::test]
 async fn required_fields_are_required() {
-    // EMAIL-03, EMAIL-06, EMAIL-10
+    // EMAIL-03, EMAIL-06, EMAIL-10, A-02, A-07, A-08
     let bench = Bench::start().await;
     for field in ["from", "to", "subject"] {
         refused(&bench, &with(json!({ field: null })), field);
@@ -155,6 +155,7 @@ async fn cc_bcc_and_reply_to_have_one_or_several_addresses() {
 
 #[tokio::test]
 async fn no_header_field_may_contain_a_line_break() {
+    //
     let bench = Bench::start().await;
     let evil = "x\r\nBcc: victim@example.com";
     for (field, email) in [
@@ -175,7 +176,7 @@ async fn no_header_field_may_contain_a_line_break() {
 
 #[tokio::test]
 async fn tags_have_a_restricted_character_set() {
-    // EMAIL-38, EMAIL-39, EMAIL-40, LIM-06
+    // EMAIL-38, EMAIL-39, EMAIL-40, LIM-06, A-16
     let bench = Bench::start().await;
     let tag = |name: &str, value: &str| with(json!({ "tags": [{ "name": name, "value": value }] }));
     for wrong in ["a b", "é", ".", "/", "", &letters(257)] {
@@ -193,7 +194,7 @@ async fn tags_have_a_restricted_character_set() {
 
 #[tokio::test]
 async fn a_template_excludes_a_body_and_requires_an_id() {
-    // EMAIL-41, EMAIL-47, EMAIL-48, EMAIL-49, ERR-01
+    // EMAIL-41, EMAIL-47, EMAIL-48, EMAIL-49, ERR-01, A-11
     let bench = Bench::start().await;
     let template = |more: Value| {
         let mut email = json!({ "to": "ada@example.com", "template": { "id": "welcome" } });

@@ -99,6 +99,7 @@ async fn the_limit_is_announced_counted_and_enforced() {
 
 #[tokio::test]
 async fn an_adaptive_client_rarely_exceeds_the_limit() {
+    // B-29
     let bench = Bench::with(Settings { rate_limit: Some(20), ..Settings::default() }).await;
     let client = bench.builder().rate_limit(RateLimit::Adaptive).build().unwrap();
     for _ in 0..30 {
@@ -121,6 +122,7 @@ async fn a_scripted_429_is_retried() {
 
 #[tokio::test]
 async fn an_exhausted_quota_is_not_retried() {
+    // B-10
     let bench = Bench::start().await;
     let used_up =
         Action::error(429, "daily_quota_exceeded", "The quota is used up.").header("retry-after", "1");

@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod errors;
+mod http2;
 mod json;
 mod lists;
 mod redirects;

@@ -92,17 +92,18 @@ fn breaches(method: &http::Method, path: &str, status: u16, body: &Value) -> Vec
 
 #[test]
 fn every_response_that_keeps_the_contract_is_decoded_without_loss() {
-    // GEN-32, GEN-33
+    // GEN-32, GEN-33, B-20
     try_answers(Manners::Contract);
 }
 
 #[test]
 fn an_optional_value_may_be_null_or_missing() {
-    // GEN-26
+    // GEN-26, B-20
     try_answers(Manners::Careless);
 }
 
 #[test]
 fn scalars_of_other_types_never_fail_a_record_and_are_preserved() {
+    // B-20
     try_answers(Manners::Confused);
 }

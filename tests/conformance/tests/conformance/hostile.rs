@@ -68,7 +68,7 @@ fn with_parameters() -> Vec<Described> {
 
 #[test]
 fn a_hostile_id_stays_one_segment() {
-    // GEN-31
+    // GEN-31, A-33
     for described in with_parameters() {
         for hostile in HOSTILE {
             for ids in each(hostile, described.parameters()) {
@@ -80,7 +80,7 @@ fn a_hostile_id_stays_one_segment() {
 
 #[test]
 fn an_id_that_cannot_be_a_path_segment_is_not_sent() {
-    // GEN-31
+    // GEN-31, A-33
     for described in with_parameters() {
         for nothing in ["", ".", ".."] {
             for ids in each(nothing, described.parameters()) {
@@ -95,6 +95,7 @@ proptest! {
 
     #[test]
     fn any_id_stays_one_segment(outer in ".+", inner in ".+", innermost in ".+") {
+        //
         for described in with_parameters() {
             let ids = [&outer[..], &inner, &innermost];
             let refused = ids[..described.parameters()].iter().any(|id| posthaste::path_segment(id).is_err());

@@ -52,7 +52,7 @@ async fn a_given_key_is_sent_unchanged() {
 
 #[tokio::test]
 async fn every_send_without_a_key_gets_a_random_one() {
-    // IDEM-05, IDEM-10
+    // IDEM-05, IDEM-10, A-19
     let bench = Bench::start().await;
     let client = bench.client();
     let batch = [BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("x")];
@@ -130,7 +130,7 @@ async fn a_key_expires_after_24_hours() {
 
 #[tokio::test]
 async fn a_key_has_1_to_256_characters() {
-    // IDEM-02, IDEM-10, LIM-04
+    // IDEM-02, IDEM-10, LIM-04, A-17
     let bench = Bench::start().await;
     for path in ROUTES {
         for key in [String::new(), letters(257)] {
@@ -152,7 +152,7 @@ async fn a_key_has_1_to_256_characters() {
 
 #[tokio::test]
 async fn an_invalid_key_is_not_sent() {
-    // IDEM-03, and 17 of the client's inputs
+    // IDEM-03, A-17
     let bench = Bench::start().await;
     for key in
         [String::new(), letters(257), "é".into(), " k".into(), "k ".into(), "a\r\nb".into(), "a\0".into()]

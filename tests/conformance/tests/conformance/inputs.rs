@@ -53,6 +53,7 @@ impl Trial {
 
 #[tokio::test]
 async fn input_01_02_03_recipients() {
+    //
     let trial = Trial::begin().await;
     let to = |n: usize| Email::new("hi@acme.test", vec!["ada@example.com"; n], "Hello").text("x");
     trial.wrong(to(51), &[("/to/50", "count")]).await;
@@ -68,6 +69,7 @@ async fn input_01_02_03_recipients() {
 
 #[tokio::test]
 async fn input_04_senders() {
+    //
     let trial = Trial::begin().await;
     for from in ["Name <a@b.test", "<>", "a@", "@b", "Name a@b.test", "nobody"] {
         trial.wrong(good().from(from), &[("/from", "address")]).await;
@@ -79,6 +81,7 @@ async fn input_04_senders() {
 
 #[tokio::test]
 async fn input_05_06_line_breaks_and_other_controls() {
+    //
     let trial = Trial::begin().await;
     for evil in ["x\r\nBcc: victim@example.com", "x\ny", "x\0y", "x\u{7}y", "x\ty", "x\u{7f}y"] {
         for (path, email) in [
@@ -104,7 +107,7 @@ async fn input_05_06_line_breaks_and_other_controls() {
 
 #[tokio::test]
 async fn input_07_08_09_subject_and_body() {
-    // EMAIL-21
+    // EMAIL-21, A-07, A-08, A-09
     let trial = Trial::begin().await;
     let bare = || Email::new("hi@acme.test", "ada@example.com", "Hello");
     trial.wrong(bare(), &[("", "required")]).await;
@@ -118,7 +121,7 @@ async fn input_07_08_09_subject_and_body() {
 
 #[tokio::test]
 async fn input_10_11_templates() {
-    // EMAIL-21, EMAIL-50
+    // EMAIL-21, EMAIL-50, A-10, A-11
     let trial = Trial::begin().await;
     trial.wrong(Email::from_template("", "ada@example.com"), &[("/template/id", "required")]).await;
     trial.wrong(template().html("x"), &[("/html", "exclusive")]).await;
@@ -136,6 +139,7 @@ async fn input_10_11_templates() {
 
 #[tokio::test]
 async fn input_12_13_keys_of_variables() {
+    //
     let trial = Trial::begin().await;
     let with = |key: &str| template().variable(key, "v");
     for (key, code) in [
@@ -161,7 +165,7 @@ async fn input_12_13_keys_of_variables() {
 
 #[tokio::test]
 async fn input_14_15_values_of_variables() {
-    // EMAIL-60
+    // EMAIL-60, A-14, A-15
     let trial = Trial::begin().await;
     let with = |value: VariableValue| template().variable("A", value);
     for (value, code) in [
@@ -193,6 +197,7 @@ async fn input_14_15_values_of_variables() {
 
 #[tokio::test]
 async fn input_16_tags() {
+    //
     let trial = Trial::begin().await;
     for (text, code) in
         [("a b", "charset"), ("é", "charset"), (".", "charset"), ("/", "charset"), (&letters(257), "length")]
@@ -208,6 +213,7 @@ async fn input_16_tags() {
 
 #[tokio::test]
 async fn input_20_24_25_26_attachments() {
+    //
     let trial = Trial::begin().await;
     for url in ["file:///etc/passwd", "ftp://x.test/a", "https://u:p@x.test/a", "report.pdf", ""] {
         trial.wrong(good().attach(Attachment::from_url(url)), &[("/attachments/0/path", "url")]).await;
@@ -221,20 +227,25 @@ async fn input_20_24_25_26_attachments() {
     trial.wrong(with(Attachment::from_bytes("a/", "x")), &[("/attachments/0/filename", "empty")]).await;
     Trial::right(with(Attachment::from_bytes("../../x", "x"))).await;
     Trial::right(with(Attachment::from_bytes("C:\\x\\y", "x").content_id("logo@acme"))).await;
-    let from_json = |attachment: serde_json::Value| {
+    let problem = |attachment: serde_json::Value| {
         let email = json!({ "from": "a@b.test", "to": "a@b.test", "subject": "", "text": "x", "attachments": [attachment] });
-        let problems = Email::from_json(&email).unwrap_err();
-        (problems[0].path.clone(), problems[0].code)
+        Email::from_json(&email).unwrap_err()[0].clone()
+    };
+    let from_json = |attachment| {
+        let problem = problem(attachment);
+        (problem.path, problem.code)
     };
     assert_eq!(from_json(json!({ "filename": "a" })), ("/attachments/0".into(), "required"));
     let both = json!({ "content": "YQ==", "path": "https://x.test/a" });
     assert_eq!(from_json(both), ("/attachments/0/path".into(), "exclusive"));
     assert_eq!(from_json(json!({ "content": "Y*==" })), ("/attachments/0/content".into(), "base64"));
+    let found = problem(json!({ "content": "Y*==" })).found;
+    assert!(found.as_ref().is_some_and(|found| found.contains("offset 1")), "{found:?}");
 }
 
 #[tokio::test]
 async fn input_21_22_the_size_of_attachments() {
-    // EMAIL-30
+    // EMAIL-30, A-21, A-22
     let trial = Trial::begin().await;
     let of = |sizes: &[usize]| {
         sizes.iter().fold(good(), |email, size| email.attach(Attachment::from_bytes("a.bin", vec![0; *size])))
@@ -250,6 +261,7 @@ async fn input_21_22_the_size_of_attachments() {
 
 #[tokio::test]
 async fn input_27_custom_headers() {
+    //
     let trial = Trial::begin().await;
     for (name, path) in
         [("X A", "/headers/X A"), ("X:", "/headers/X:"), ("", "/headers/"), ("X-é", "/headers/X-é")]
@@ -263,6 +275,7 @@ async fn input_27_custom_headers() {
 
 #[tokio::test]
 async fn input_28_schedules() {
+    //
     let trial = Trial::begin().await;
     trial.wrong(good().scheduled_at(" "), &[("/scheduled_at", "empty")]).await;
     for when in ["in 1 min", "2099-01-01T00:00:00Z", "2001-01-01T00:00:00Z", "Freitag um neun"] {
@@ -272,7 +285,7 @@ async fn input_28_schedules() {
 
 #[tokio::test]
 async fn input_29_30_batches() {
-    // BATCH-03, BATCH-07
+    // BATCH-03, BATCH-07, A-29, A-30
     let trial = Trial::begin().await;
     let batch = |n: usize| vec![BatchEmail::new("hi@acme.test", "ada@example.com", "Hello").text("x"); n];
     let client = trial.bench.client();
@@ -334,7 +347,7 @@ async fn validation_can_be_skipped() {
 
 #[tokio::test]
 async fn invalid_settings_are_reported_before_anything_is_sent() {
-    // GEN-12, and 47, 48 and 51 of the client's inputs
+    // GEN-12, A-47, A-48, A-51
     let settings = |builder: posthaste::ClientBuilder| match builder.build().unwrap_err() {
         Error::Settings(error) => error.setting,
         other => panic!("{other:?}"),

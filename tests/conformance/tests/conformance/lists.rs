@@ -142,7 +142,7 @@ async fn the_client_sends_only_the_given_list_parameters() {
 
 #[tokio::test]
 async fn a_page_size_out_of_range_is_not_sent() {
-    // 31 of the client's inputs; text that isn't a number can't be passed
+    // A-31; text that isn't a number can't be passed
     let bench = Bench::start().await;
     for limit in [0, 101, 255] {
         let error = bench.client().emails().list().page_size(limit).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! The clauses of the specification, tested with the client and the reference server, and the behavior of either when the other fails.
 //!
-//! A comment such as `EMAIL-09` names the clause that a test proves; `clauses.toml` lists them.
+//! A comment such as `EMAIL-09` names the clause that a test proves, listed in `clauses.toml`; one such as `A-09` a promise of `reliability.toml`.
 
 #![expect(clippy::unwrap_used, reason = "test helpers may panic")]
 

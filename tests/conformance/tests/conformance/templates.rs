@@ -83,7 +83,7 @@ async fn the_list_shows_the_latest_twenty_by_default() {
 
 #[tokio::test]
 async fn an_invalid_template_is_refused() {
-    // TPL-09, TPL-10, TPL-11, TPL-13, TPL-19, TPL-20
+    // TPL-09, TPL-10, TPL-11, TPL-13, TPL-19, TPL-20, A-38, A-39, A-40
     let bench = Bench::start().await;
     let variable = |variable: Value| json!({ "name": "n", "html": "h", "variables": [variable] });
     let mut wrong = vec![

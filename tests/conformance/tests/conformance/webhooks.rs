@@ -46,7 +46,7 @@ async fn a_webhook_is_created_listed_updated_and_deleted() {
 
 #[tokio::test]
 async fn invalid_webhooks_are_refused() {
-    // HOOK-04, HOOK-05
+    // HOOK-04, HOOK-05, A-43
     let bench = Bench::start().await;
     for (body, name) in [
         (json!({ "events": ["email.sent"] }), "missing_required_field"),

@@ -129,6 +129,7 @@ mod tests {
 
     #[test]
     fn bracketed_paste_sequences_and_spaces_are_stripped() {
+        // C-10
         for line in [
             "http://a/?x",
             "  http://a/?x \r\n",

@@ -142,6 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_application_that_stalls_times_out() {
+        // H-06
         for written in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhal"]
         {
             let answer = pass(written.to_vec(), 100).await;

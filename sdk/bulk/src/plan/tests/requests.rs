@@ -148,6 +148,7 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
 
 #[test]
 fn a_batch_has_at_most_100_emails_and_4_mib() {
+    //
     let folder = Folder::new();
     let plan = folder.csv(format!("to\n{}", "a@x.test\n".repeat(250)), &message()).unwrap();
     let sizes: Vec<_> = prepared(&plan).iter().map(|p| p.rows.len()).collect();

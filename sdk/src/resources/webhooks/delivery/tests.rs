@@ -53,7 +53,7 @@ fn the_public_vectors_pass_in_both_families() {
 
 #[test]
 fn each_header_is_required_once_with_a_value() {
-    // EVT-11
+    // EVT-11, H-01
     let parts = [("svix-id", ID), ("svix-timestamp", "1614265330"), ("svix-signature", SIGNATURE)];
     assert_eq!(verify(&HeaderMap::new(), BODY), Err(VerificationError::Missing { header: "svix-id" }));
     for (header, value) in parts {
@@ -78,7 +78,7 @@ fn each_header_is_required_once_with_a_value() {
 
 #[test]
 fn both_header_families_must_agree() {
-    // EVT-11
+    // EVT-11, H-01
     let mut both = svix("1614265330", SIGNATURE);
     both.insert("webhook-id", ID.parse().unwrap());
     let mixed = |svix, webhook| Err(VerificationError::Mixed { svix, webhook });
@@ -99,7 +99,7 @@ fn both_header_families_must_agree() {
 
 #[test]
 fn clock_skew_of_five_minutes_is_tolerated_in_both_directions() {
-    // EVT-11
+    // EVT-11, H-02
     let headers = svix("1614265330", SIGNATURE);
     let verify = |verifier: &WebhookVerifier, now| verifier.verify_at(&headers, BODY, now).map(drop);
     let (ours, header, tolerance) = (verifier(), "svix-timestamp", TOLERANCE);
@@ -129,7 +129,7 @@ fn clock_skew_of_five_minutes_is_tolerated_in_both_directions() {
 
 #[test]
 fn a_timestamp_has_whole_seconds() {
-    // EVT-11
+    // EVT-11, H-02
     let lenient = verifier().tolerance(Duration::MAX);
     for text in ["1e9", "-1", "+1614265330", "1614265330.0", "0x10", "soon", "9223372036854775808", "１"] {
         let mut headers = svix("1", SIGNATURE);
@@ -151,7 +151,7 @@ fn a_timestamp_has_whole_seconds() {
 
 #[test]
 fn one_of_several_signatures_has_to_match() {
-    // EVT-11
+    // EVT-11, H-03
     let wrong = format!("v1,{}", STANDARD.encode([7; 32]));
     let fits = |signature: &str| verify(&svix("1614265330", signature), BODY);
     for list in [
@@ -189,7 +189,7 @@ fn one_of_several_signatures_has_to_match() {
 
 #[test]
 fn the_number_of_signatures_is_bounded() {
-    // EVT-11
+    // EVT-11, H-03
     let list = |count: usize| vec![SIGNATURE; count].join(" ");
     assert_eq!(verify(&svix("1614265330", &list(MAX_SIGNATURES)), BODY), Ok(()));
     for count in [MAX_SIGNATURES + 1, 1_000] {
@@ -201,7 +201,7 @@ fn the_number_of_signatures_is_bounded() {
 
 #[test]
 fn the_signature_covers_the_bytes_of_the_body() {
-    // EVT-11
+    // EVT-11, H-04
     let wrong = Err(VerificationError::WrongSignature { header: "svix-signature", found: 1, secrets: 1 });
     for changed in
         [&b"{\"test\": 2432232315}"[..], b"{\"test\":2432232314}", b"", b"{\"test\": 2432232314}\n"]
@@ -224,7 +224,7 @@ fn the_signature_covers_the_bytes_of_the_body() {
 
 #[test]
 fn a_secret_is_base64_with_or_without_its_prefix() {
-    // EVT-11
+    // EVT-11, H-05
     let bare = WebhookVerifier::new(&SECRET[6..]).unwrap();
     assert!(bare.verify_at(&svix("1614265330", SIGNATURE), BODY, at(TIME)).is_ok());
     for blank in ["", " ", "\n", "whsec_"] {
@@ -297,6 +297,7 @@ proptest! {
     fn signed_requests_pass_and_every_flipped_bit_is_rejected(
         id in "[!-~]{1,40}", time in 0..4_000_000_000_u64, mut body in prop::collection::vec(any::<u8>(), 1..100), at_bit in any::<prop::sample::Index>(),
     ) {
+        // H-04
         let verifier = verifier();
         let signature = verifier.sign(&id, time, &body);
         let headers = headers([("webhook-id", &id), ("webhook-timestamp", &time.to_string()), ("webhook-signature", &signature)]);

@@ -5,6 +5,7 @@ use super::{client, email, keys, send};
 
 #[tokio::test]
 async fn an_unreadable_acceptance_is_fetched_once_more_and_then_reported() {
+    // B-05
     for body in
         ["", "null", "[]", "\"x\"", "<html>Bad gateway</html>", "{\"id\":", "{\"id\":\"1\"} trailing", "{}"]
     {
@@ -20,6 +21,7 @@ async fn an_unreadable_acceptance_is_fetched_once_more_and_then_reported() {
 
 #[tokio::test]
 async fn an_unreadable_acceptance_may_be_readable_when_fetched_again() {
+    // B-05
     let peer = Peer::acting([Act::json(200, "{"), Act::accepted()]).await;
     assert_eq!(send(&peer).await.unwrap().id.as_str(), "4ef9a417-02e9-4d39-ad75-9611e0fcc33c");
     assert_eq!(keys(&peer)[0], keys(&peer)[1]);
@@ -27,6 +29,7 @@ async fn an_unreadable_acceptance_may_be_readable_when_fetched_again() {
 
 #[tokio::test]
 async fn the_sample_of_an_unreadable_response_is_short_and_terminal_safe() {
+    // B-05
     let body = format!("\u{1b}[2J{}", "x".repeat(5_000));
     let peer = Peer::acting([Act::json(200, &body)]).await;
     let Error::Decode(unreadable) = send(&peer).await.unwrap_err() else { panic!("readable") };
@@ -36,6 +39,7 @@ async fn the_sample_of_an_unreadable_response_is_short_and_terminal_safe() {
 
 #[tokio::test]
 async fn every_2xx_with_a_body_is_a_success() {
+    // B-06
     for status in [200, 201, 202, 203] {
         let peer = Peer::acting([Act::json(status, r#"{"id":"1"}"#)]).await;
         assert_eq!(send(&peer).await.unwrap().id.as_str(), "1", "{status}");
@@ -47,6 +51,7 @@ async fn every_2xx_with_a_body_is_a_success() {
 
 #[tokio::test]
 async fn informational_responses_are_skipped() {
+    // B-16
     for before in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n"] {
         let mut bytes = before.as_bytes().to_vec();
         bytes.extend(answer(200, &[], br#"{"id":"1"}"#));
@@ -69,7 +74,7 @@ async fn ids_are_opaque_strings() {
 
 #[tokio::test]
 async fn an_id_becomes_one_path_segment() {
-    // GEN-31
+    // GEN-31, A-33
     let peer = Peer::acting([Act::refused(404, "not_found")]).await;
     let client = client(&peer.base_url());
     for (id, segment) in [
@@ -96,7 +101,7 @@ async fn an_id_becomes_one_path_segment() {
 
 #[tokio::test]
 async fn paths_are_appended_to_a_base_url_with_a_prefix() {
-    // GEN-12, GEN-30
+    // GEN-12, GEN-30, A-47
     for (suffix, target) in
         [("", "/emails"), ("/", "/emails"), ("/v9/mail", "/v9/mail/emails"), ("/v9/", "/v9/emails")]
     {
@@ -108,6 +113,7 @@ async fn paths_are_appended_to_a_base_url_with_a_prefix() {
 
 #[tokio::test]
 async fn cookies_are_never_kept() {
+    // B-26
     let cookie = Act::answer(200, &[("set-cookie", "session=1; Path=/")], r#"{"id":"1"}"#);
     let peer = Peer::acting([cookie]).await;
     let client = client(&peer.base_url());

@@ -1,14 +1,25 @@
-use std::time::{Duration, Instant};
+use std::{
+    future::pending,
+    net::{Ipv6Addr, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::Method;
-use posthaste::{Error, Outcome, RetryPolicy};
+use posthaste::{Attachment, ClientBuilder, Error, Outcome, RetryPolicy, transport::ReqwestTransport};
 use posthaste_conformance::peer::{Act, Peer, answer};
-use tokio::{io::AsyncWriteExt as _, net::TcpListener};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpListener, TcpSocket, TcpStream},
+    time::timeout,
+};
 
 use super::{client, email, keys, patient, send};
 
 #[tokio::test]
 async fn a_refused_connection_is_not_sent_and_retried() {
+    // B-01
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let error = client(&format!("http://{free}")).emails().send(&email()).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
@@ -16,9 +27,67 @@ async fn a_refused_connection_is_not_sent_and_retried() {
     assert!(error.is_retryable() && error.idempotency_key().is_some());
 }
 
+/// A name server: these addresses for every name, or silence.
+struct NameServer(Option<Vec<SocketAddr>>);
+
+impl Resolve for NameServer {
+    fn resolve(&self, _: Name) -> Resolving {
+        let found = self.0.clone();
+        Box::pin(async {
+            let Some(found) = found else { return pending().await };
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// A client of a service whose name resolves to these addresses.
+fn resolving(addresses: Option<Vec<SocketAddr>>, connect_timeout: Duration) -> ClientBuilder {
+    let names = Arc::new(NameServer(addresses));
+    let transport = ReqwestTransport::configured(move |http| {
+        http.dns_resolver(Arc::clone(&names)).connect_timeout(connect_timeout)
+    });
+    patient("http://mail.test").allow_plain_http().transport(transport)
+}
+
+#[tokio::test]
+async fn a_name_server_that_is_silent_or_finds_nothing_leaves_the_request_unsent() {
+    // B-01
+    for addresses in [None, Some(Vec::new())] {
+        let client = resolving(addresses.clone(), Duration::from_millis(20)).build().unwrap();
+        let error = client.emails().send(&email()).await.unwrap_err();
+        assert!(matches!(error, Error::Unreachable(_)), "{addresses:?}: {error:?}");
+        assert_eq!((error.outcome(), error.attempts()), (Outcome::NotSent, 3), "{error:?}");
+        assert!(error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn an_unreachable_ipv6_address_delays_a_connection_over_ipv4_by_less_than_a_second() {
+    // B-01: a full backlog leaves connection requests without any response, like a router that drops them.
+    let socket = TcpSocket::new_v6().unwrap();
+    if socket.bind((Ipv6Addr::LOCALHOST, 0).into()).is_err() {
+        // A machine without IPv6.
+        return;
+    }
+    let hole = socket.listen(1).unwrap();
+    let dead = hole.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(connected) = timeout(Duration::from_millis(200), TcpStream::connect(dead)).await {
+        queued.push(connected.unwrap());
+        assert!(queued.len() < 64, "the backlog has no limit");
+    }
+    let peer = Peer::acting([Act::accepted()]).await;
+    let alive = peer.base_url().trim_start_matches("http://").parse().unwrap();
+    let client = resolving(Some(vec![dead, alive]), Duration::from_secs(30)).build().unwrap();
+    let begun = Instant::now();
+    client.emails().send(&email()).await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert_eq!(peer.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
-    // IDEM-06
+    // IDEM-06, B-02
     let half = answer(200, &[], br#"{"id":"4ef9a417"}"#)[..50].to_vec();
     for act in [Act::HangUp, Act::AnswerAndClose(half.clone()), Act::AnswerAndReset(half)] {
         let peer = Peer::acting([act.clone(), act.clone(), Act::accepted()]).await;
@@ -32,6 +101,7 @@ async fn a_send_with_a_lost_response_is_retried_with_the_same_key_and_bytes() {
 
 #[tokio::test]
 async fn an_unknown_outcome_carries_the_key_to_retry_with() {
+    // B-02
     let peer = Peer::acting([Act::HangUp]).await;
     let error = send(&peer).await.unwrap_err();
     assert!(matches!(error, Error::OutcomeUnknown(_)), "{error:?}");
@@ -42,6 +112,7 @@ async fn an_unknown_outcome_carries_the_key_to_retry_with() {
 
 #[tokio::test]
 async fn a_request_that_is_not_idempotent_is_sent_once() {
+    // B-02
     for act in [Act::HangUp, Act::refused(500, "application_error"), Act::refused(503, "service_unavailable")]
     {
         let peer = Peer::acting([act]).await;
@@ -53,6 +124,7 @@ async fn a_request_that_is_not_idempotent_is_sent_once() {
 
 #[tokio::test]
 async fn a_read_with_a_lost_response_is_retried_and_not_sent() {
+    // B-02
     let peer = Peer::acting([Act::HangUp]).await;
     let error = client(&peer.base_url()).emails().list().await.unwrap_err();
     assert!(matches!(error, Error::Unreachable(_)), "{error:?}");
@@ -61,6 +133,7 @@ async fn a_read_with_a_lost_response_is_retried_and_not_sent() {
 
 #[tokio::test]
 async fn a_pooled_connection_that_was_closed_is_replaced() {
+    // B-03
     let accepted = answer(200, &[], br#"{"id":"1"}"#);
     let peer = Peer::acting([Act::AnswerAndClose(accepted)]).await;
     let client = patient(&peer.base_url()).retry(RetryPolicy::never()).build().unwrap();
@@ -74,6 +147,7 @@ async fn a_pooled_connection_that_was_closed_is_replaced() {
 
 #[tokio::test]
 async fn a_silent_connection_ends_at_the_idle_timeout() {
+    // B-04
     let peer = Peer::acting([Act::Silence]).await;
     let client = patient(&peer.base_url()).idle_timeout(Duration::from_millis(50)).build().unwrap();
     let begun = Instant::now();
@@ -83,7 +157,27 @@ async fn a_silent_connection_ends_at_the_idle_timeout() {
 }
 
 #[tokio::test]
+async fn an_upload_that_stalls_ends_at_the_idle_timeout() {
+    // B-04: the service accepts the connection and reads nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}", listener.local_addr().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.bin");
+    std::fs::write(&path, vec![0; 24_000_000]).unwrap();
+    for file in [
+        Attachment::from_file(&path).await.unwrap(),
+        Attachment::from_bytes("large.bin", vec![0; 24_000_000]),
+    ] {
+        let client = patient(&base_url).idle_timeout(Duration::from_millis(200)).retry(RetryPolicy::never());
+        let error = client.build().unwrap().emails().send(&email().attach(file)).await.unwrap_err();
+        assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+        assert!(error.idempotency_key().is_some());
+    }
+}
+
+#[tokio::test]
 async fn a_slow_response_ends_at_the_attempt_and_call_timeouts() {
+    // B-04
     let slow = Act::Trickle(answer(200, &[], br#"{"id":"1"}"#), Duration::from_millis(40));
     let peer = Peer::acting([slow]).await;
     let client = patient(&peer.base_url()).attempt_timeout(Duration::from_millis(100)).build().unwrap();
@@ -98,6 +192,7 @@ async fn a_slow_response_ends_at_the_attempt_and_call_timeouts() {
 
 #[tokio::test]
 async fn an_invalid_tls_handshake_is_reported_and_not_retried() {
+    // B-24
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn(async move {

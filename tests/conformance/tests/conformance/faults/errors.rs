@@ -14,7 +14,7 @@ async fn refusal(peer: &Peer) -> Box<posthaste::ApiError> {
 
 #[tokio::test]
 async fn an_error_is_reported_whatever_its_body() {
-    // ERR-04, ERR-06
+    // ERR-04, ERR-06, B-07, B-13
     for (body, name, message) in [
         (r#"{"statusCode":422,"name":"validation_error","message":"No."}"#, "validation_error", "No."),
         (r#"{"error":"invalid_grant","error_description":"Gone."}"#, "invalid_grant", "Gone."),
@@ -39,6 +39,7 @@ async fn an_error_is_reported_whatever_its_body() {
 
 #[tokio::test]
 async fn an_error_body_of_10_mb_is_truncated() {
+    // B-07
     let peer = Peer::acting([Act::answer(400, &[], vec![b'x'; 10_000_000])]).await;
     let error = refusal(&peer).await;
     assert_eq!(error.status, 400);
@@ -47,6 +48,7 @@ async fn an_error_body_of_10_mb_is_truncated() {
 
 #[tokio::test]
 async fn an_error_message_is_short_and_terminal_safe() {
+    // B-08
     let body = serde_json::json!({ "statusCode": 400, "name": "n".repeat(10_000), "message": "\u{1b}[2J\r\n\u{9b}1m" });
     let peer = Peer::acting([Act::json(400, &body.to_string())]).await;
     let error = refusal(&peer).await;
@@ -57,7 +59,7 @@ async fn an_error_message_is_short_and_terminal_safe() {
 
 #[tokio::test]
 async fn error_kinds_depend_on_the_name_before_the_status() {
-    // ERR-05, ERR-07
+    // ERR-05, ERR-07, B-09
     use ApiErrorKind::*;
     for (status, name, kind) in [
         (400, "validation_error", Validation),
@@ -93,6 +95,7 @@ async fn error_kinds_depend_on_the_name_before_the_status() {
 
 #[tokio::test]
 async fn permanent_failures_are_not_retried() {
+    // B-10, B-13
     for (status, name) in [
         (400, "validation_error"),
         (401, "missing_api_key"),
@@ -113,9 +116,16 @@ async fn permanent_failures_are_not_retried() {
 
 #[tokio::test]
 async fn transient_failures_are_retried_with_the_same_key() {
-    for (status, name) in
-        [(408, ""), (425, ""), (500, "application_error"), (502, ""), (503, "service_unavailable"), (504, "")]
-    {
+    // B-14
+    for (status, name) in [
+        (408, ""),
+        (421, ""),
+        (425, ""),
+        (500, "application_error"),
+        (502, ""),
+        (503, "service_unavailable"),
+        (504, ""),
+    ] {
         let peer = Peer::acting([Act::refused(status, name), Act::accepted()]).await;
         send(&peer).await.unwrap();
         let keys = super::keys(&peer);
@@ -125,6 +135,7 @@ async fn transient_failures_are_retried_with_the_same_key() {
 
 #[tokio::test]
 async fn a_send_in_flight_with_the_same_key_is_awaited() {
+    // B-14
     let peer = Peer::acting([Act::refused(409, "concurrent_idempotent_requests"), Act::accepted()]).await;
     let begun = Instant::now();
     send(&peer).await.unwrap();
@@ -133,7 +144,7 @@ async fn a_send_in_flight_with_the_same_key_is_awaited() {
 
 #[tokio::test]
 async fn a_429_is_retried_after_its_retry_after() {
-    // LIM-16
+    // LIM-16, B-10
     let limited = Act::answer(429, &[("retry-after", "1")], r#"{"name":"rate_limit_exceeded"}"#);
     let peer = Peer::acting([limited, Act::accepted()]).await;
     let begun = Instant::now();
@@ -152,6 +163,7 @@ async fn a_429_is_retried_even_if_the_operation_is_not_idempotent() {
 
 #[tokio::test]
 async fn retry_after_is_parsed_in_both_forms_and_otherwise_ignored() {
+    // B-11
     let past = "Sun, 06 Nov 1994 08:49:37 GMT";
     for (value, seconds) in [
         ("0", Some(0)),
@@ -176,6 +188,7 @@ async fn retry_after_is_parsed_in_both_forms_and_otherwise_ignored() {
 
 #[tokio::test]
 async fn a_retry_after_over_a_minute_is_left_to_the_caller() {
+    // B-11
     for status in [429, 503] {
         let peer = Peer::acting([Act::answer(status, &[("retry-after", "61")], "{}")]).await;
         let error = send(&peer).await.unwrap_err();
@@ -186,6 +199,7 @@ async fn a_retry_after_over_a_minute_is_left_to_the_caller() {
 
 #[tokio::test]
 async fn invalid_rate_limit_headers_are_ignored() {
+    // B-12
     for (name, value) in [
         ("ratelimit-limit", "-5"),
         ("ratelimit-limit", "abc"),
@@ -209,6 +223,7 @@ async fn invalid_rate_limit_headers_are_ignored() {
 
 #[tokio::test]
 async fn a_final_server_error_leaves_the_outcome_unknown() {
+    // B-14
     let peer = Peer::acting([Act::refused(500, "application_error")]).await;
     let error = send(&peer).await.unwrap_err();
     assert_eq!((error.outcome(), error.attempts()), (Outcome::Unknown, 3));

@@ -21,6 +21,7 @@ async fn list(item: &Value) -> Result<posthaste::SentEmailSummary, Error> {
 
 #[tokio::test]
 async fn edge_cases_of_json_never_panic() {
+    // B-19
     let deep = |n: usize| format!(r#"{{"id":"1","more":{}{}}}"#, "[".repeat(n), "]".repeat(n));
     for body in [deep(100), deep(1_000_000), r#"{"id":"1","n":1e400}"#.to_owned()] {
         let peer = Peer::acting([Act::json(200, &body)]).await;
@@ -42,7 +43,7 @@ async fn edge_cases_of_json_never_panic() {
 
 #[tokio::test]
 async fn unknown_fields_and_values_are_preserved() {
-    // GEN-32, GEN-33
+    // GEN-32, GEN-33, B-20
     let mut item = item();
     item["brand_new"] = json!({ "a": [1, 2] });
     item["last_event"] = json!("teleported");
@@ -52,7 +53,7 @@ async fn unknown_fields_and_values_are_preserved() {
 
 #[tokio::test]
 async fn null_and_missing_fields_are_absent() {
-    // GEN-26
+    // GEN-26, B-20
     for field in ["bcc", "cc", "reply_to", "scheduled_at"] {
         let mut without = item();
         without.as_object_mut().unwrap().remove(field);
@@ -65,6 +66,7 @@ async fn null_and_missing_fields_are_absent() {
 
 #[tokio::test]
 async fn a_field_of_another_type_is_converted_or_reported_with_its_path() {
+    // B-20
     for (field, value) in [("id", json!(7)), ("to", json!("ada@example.com")), ("from", json!([]))] {
         let mut item = item();
         item[field] = value.clone();
@@ -81,7 +83,7 @@ async fn a_field_of_another_type_is_converted_or_reported_with_its_path() {
 
 #[tokio::test]
 async fn both_timestamp_formats_denote_the_same_instant() {
-    // GEN-22, GEN-24
+    // GEN-22, GEN-24, B-21
     for fraction in ["", ".1", ".123", ".123456", ".123456789"] {
         for text in [format!("2026-11-22 15:28:00{fraction}+00"), format!("2026-11-22T15:28:00{fraction}Z")] {
             let mut item = item();
@@ -95,6 +97,7 @@ async fn both_timestamp_formats_denote_the_same_instant() {
 
 #[tokio::test]
 async fn an_invalid_timestamp_is_kept_as_text() {
+    // B-21
     for text in ["", "soon", "2026-13-45 99:99:99+00", "10000-01-01 00:00:00+00", "2016-12-31T23:59:60Z"] {
         let mut item = item();
         item["created_at"] = json!(text);

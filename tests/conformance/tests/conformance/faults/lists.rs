@@ -42,6 +42,7 @@ async fn an_empty_list_ends_a_stream() {
 
 #[tokio::test]
 async fn an_empty_page_with_has_more_is_an_error_instead_of_an_endless_loop() {
+    // B-22
     let peer = Peer::acting([page(0..2, true), page([], true)]).await;
     assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::EmptyPage)));
     assert_eq!(peer.requests().len(), 2);
@@ -49,6 +50,7 @@ async fn an_empty_page_with_has_more_is_an_error_instead_of_an_endless_loop() {
 
 #[tokio::test]
 async fn a_repeated_page_is_an_error_instead_of_an_endless_loop() {
+    // B-22
     let peer = Peer::acting([page(0..2, true)]).await;
     assert!(matches!(walk(&peer).await.unwrap_err(), Error::Paging(PagingError::Repeated(_))));
     assert_eq!(peer.requests().len(), 2);
@@ -73,6 +75,7 @@ async fn a_page_shows_its_items_and_whether_there_are_more() {
 
 #[tokio::test]
 async fn a_batch_response_with_another_number_of_ids_is_a_decode_error() {
+    // B-23
     let emails: Vec<_> =
         (0..3).map(|n| BatchEmail::new("a@x.test", "b@x.test", n.to_string()).text("t")).collect();
     for ids in [0, 2, 4] {

@@ -5,7 +5,7 @@ use super::send;
 
 #[tokio::test]
 async fn no_redirect_is_followed() {
-    // AUTH-09
+    // AUTH-09, B-15
     let trap = Peer::acting([Act::accepted()]).await;
     for status in [301, 302, 303, 307, 308] {
         for location in
@@ -23,6 +23,7 @@ async fn no_redirect_is_followed() {
 
 #[tokio::test]
 async fn a_redirect_error_has_its_target() {
+    // B-15
     let peer =
         Peer::acting([Act::answer(307, &[("location", "https://elsewhere.test/emails?token=x")], "")]).await;
     let line = send(&peer).await.unwrap_err().to_string();
@@ -31,6 +32,7 @@ async fn a_redirect_error_has_its_target() {
 
 #[tokio::test]
 async fn a_redirect_to_itself_or_without_target_is_an_error() {
+    // B-15
     for headers in [vec![("location", "/emails")], vec![]] {
         let peer = Peer::acting([Act::answer(302, &headers, "")]).await;
         assert!(send(&peer).await.is_err());

@@ -15,6 +15,7 @@ fn padded(length: usize) -> String {
 
 #[tokio::test]
 async fn a_response_up_to_the_size_limit_is_accepted() {
+    // B-17
     let body = padded(1_000);
     assert_eq!(body.len(), 1_000);
     let peer = Peer::acting([Act::json(200, &body)]).await;
@@ -26,6 +27,7 @@ async fn a_response_up_to_the_size_limit_is_accepted() {
 
 #[tokio::test]
 async fn a_decompressed_body_is_limited_in_size() {
+    // B-17
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(padded(50_000_000).as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
@@ -36,6 +38,7 @@ async fn a_decompressed_body_is_limited_in_size() {
 
 #[tokio::test]
 async fn a_wrong_content_length_is_a_transport_failure() {
+    // B-17
     let body = r#"{"id":"1"}"#;
     for (head, holds) in [
         ("content-length: 100", "too high"),
@@ -56,6 +59,7 @@ async fn a_wrong_content_length_is_a_transport_failure() {
 
 #[tokio::test]
 async fn oversized_response_headers_are_a_transport_failure() {
+    // B-18
     let long = "x".repeat(1_000_000);
     let many = "x-many: y\r\n".repeat(10_000);
     for head in [format!("x-long: {long}\r\n"), many, "x-nul: a\0b\r\n".into(), "x-cr: a\rb\r\n".into()] {
@@ -70,6 +74,7 @@ async fn oversized_response_headers_are_a_transport_failure() {
 
 #[tokio::test]
 async fn a_response_that_is_not_http_is_a_transport_failure() {
+    // B-18
     for bytes in
         [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b"\0\0\0\0", b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/1.1 abc OK\r\n\r\n"]
     {

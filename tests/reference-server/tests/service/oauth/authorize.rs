@@ -72,7 +72,7 @@ fn a_loopback_redirect_uri_matches_on_any_port() {
 
 #[test]
 fn later_errors_redirect_with_error_description_and_state() {
-    // AUTHZ-03, AUTHZ-13, AUTHZ-15, AUTHZ-17, AUTHZ-25, AUTHZ-26, AUTHZ-27, AUTHZ-28, AUTHZ-29, AUTHZ-30, AUTH-06
+    // AUTHZ-03, AUTHZ-13, AUTHZ-15, AUTHZ-17, AUTHZ-25, AUTHZ-26, AUTHZ-27, AUTHZ-28, AUTHZ-29, AUTHZ-30, AUTH-06, A-45
     let sandbox = sandbox();
     let long = "x".repeat(1025);
     for (client, name, value, wanted) in [
@@ -108,7 +108,7 @@ fn later_errors_redirect_with_error_description_and_state() {
 
 #[test]
 fn a_state_of_1024_characters_is_returned_unchanged() {
-    // AUTHZ-12, AUTHZ-13, AUTHZ-20, LIM-11
+    // AUTHZ-12, AUTHZ-13, AUTHZ-20, LIM-11, A-45
     let sandbox = sandbox();
     let odd = format!("a b&c=d%+#?/\"<é>\u{1f600}{}", "x".repeat(1024 - 17));
     assert_eq!(odd.chars().count(), 1024);

@@ -218,7 +218,7 @@ fn a_code_is_bound_to_its_client_redirect_uri_and_verifier() {
 
 #[test]
 fn a_verifier_has_43_to_128_unreserved_characters() {
-    // TOK-11, TOK-13, LIM-12
+    // TOK-11, TOK-13, LIM-12, A-45
     let sandbox = sandbox();
     for verifier in
         ["x".repeat(42), "x".repeat(129), format!("{}+", &VERIFIER[1..]), format!("{} ", &VERIFIER[1..])]

@@ -1,0 +1,106 @@
+//! HTTP/2: streams and connections that end without a response.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use h2::Reason;
+use http::{Method, Response};
+use posthaste::{Client, Outcome, transport::ReqwestTransport};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{email, patient};
+
+/// How the service handles one request.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Accept,
+    ResetStream(Reason),
+    EndConnection(Reason),
+}
+
+const FAULTS: [Act; 6] = [
+    Act::ResetStream(Reason::REFUSED_STREAM),
+    Act::ResetStream(Reason::INTERNAL_ERROR),
+    Act::ResetStream(Reason::CANCEL),
+    Act::ResetStream(Reason::NO_ERROR),
+    Act::EndConnection(Reason::NO_ERROR),
+    Act::EndConnection(Reason::ENHANCE_YOUR_CALM),
+];
+
+/// A service that performs the acts in order, and repeats the last one.
+#[derive(Clone)]
+struct Service {
+    acts: Arc<[Act]>,
+    /// The idempotency keys of the requests.
+    keys: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl Service {
+    async fn acting(acts: impl Into<Arc<[Act]>>) -> (Self, Client) {
+        let service = Self { acts: acts.into(), keys: Arc::default() };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}", listener.local_addr().unwrap());
+        let serving = service.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serving.clone().converse(stream));
+            }
+        });
+        let transport = ReqwestTransport::configured(reqwest::ClientBuilder::http2_prior_knowledge);
+        (service, patient(&base_url).transport(transport).build().unwrap())
+    }
+
+    async fn converse(self, stream: TcpStream) {
+        let mut connection = h2::server::handshake(stream).await.unwrap();
+        let mut open = Vec::new();
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            let act = {
+                let mut keys = self.keys.lock().unwrap();
+                let key = request.headers().get("idempotency-key");
+                keys.push(key.map(|key| key.to_str().unwrap().to_owned()));
+                self.acts[(keys.len() - 1).min(self.acts.len() - 1)]
+            };
+            match act {
+                Act::Accept => {
+                    let mut body = respond.send_response(Response::new(()), false).unwrap();
+                    body.send_data(Bytes::from_static(br#"{"id":"1"}"#), true).unwrap();
+                }
+                Act::ResetStream(reason) => respond.send_reset(reason),
+                Act::EndConnection(reason) => connection.abrupt_shutdown(reason),
+            }
+            // Dropping a body that hasn't arrived would reset its stream.
+            open.push(request.into_body());
+        }
+    }
+
+    fn keys(&self) -> Vec<Option<String>> {
+        self.keys.lock().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn a_send_whose_http2_stream_ends_without_a_response_is_retried_with_the_same_key() {
+    // B-27
+    for fault in FAULTS {
+        let (service, client) = Service::acting([fault, fault, Act::Accept]).await;
+        client.emails().send(&email()).await.unwrap_or_else(|error| panic!("{fault:?}: {error:?}"));
+        let keys = service.keys();
+        assert!(keys.len() == 3 && keys[0].is_some(), "{fault:?}: {keys:?}");
+        assert!(keys.iter().all(|key| *key == keys[0]), "{fault:?}: {keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_http2_stream_that_ends_without_a_response_leaves_the_outcome_of_a_post_unknown() {
+    // B-27
+    for fault in FAULTS {
+        let (service, client) = Service::acting([fault]).await;
+        let error = client.request(Method::POST, "/domains").json(&1).await.unwrap_err();
+        assert_eq!(
+            (error.outcome(), error.is_retryable()),
+            (Outcome::Unknown, false),
+            "{fault:?}: {error:?}"
+        );
+        assert_eq!(service.keys(), [None], "{fault:?}");
+    }
+}
