@@ -1,4 +1,4 @@
-//! Runs what README.md and the guide in `docs/` show in Rust.
+//! Runs what README.md and the guide in `docs/` show in Rust, and the tests of all examples.
 
 macro_rules! pages {
     ($($name:ident $path:literal)*) => {
@@ -17,4 +17,47 @@ pages! {
     SdkTour "../docs/sdk-tour.md"
     Testing "../docs/testing.md"
     Webhooks "../docs/webhooks.md"
+}
+
+macro_rules! examples {
+    ($($name:ident)*) => {
+        $(#[cfg(test)]
+        #[allow(dead_code, reason = "`main` runs in the example's own program")]
+        mod $name;)*
+    };
+}
+
+examples! {
+    attachments
+    batch
+    blocking
+    broadcast_report
+    bulk_from_database
+    bulk_worker
+    captured_mail
+    contact_import
+    contact_properties
+    contacts
+    domain_claim
+    domain_setup
+    email_metrics
+    forward_and_reply
+    inboxes
+    login
+    never_twice
+    quotas
+    received_mail
+    send
+    sent_mail
+    shared_login
+    sign_up
+    suppressions
+    tickets
+    topics
+    tracing
+    walk_a_list
+    webhook_axum
+    webhook_hyper
+    weekly_broadcast
+    welcome_series
 }

@@ -1,4 +1,4 @@
-//! The first email. With `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` set: `cargo run --example send -p posthaste-examples`.
+//! The first email. With `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` set: `cargo run -p posthaste-examples --bin send`.
 
 use posthaste::{Accepted, Client, Email};
 

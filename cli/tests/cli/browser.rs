@@ -1,7 +1,9 @@
 //! Logins in a real browser.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Output;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use posthaste_needs::needs;
@@ -12,8 +14,8 @@ use tokio::time::sleep;
 use crate::chromium::{Browser, TIMEOUT};
 use crate::support::Posthaste;
 
-/// Runs `auth login` with this browser; `decide` is the button that the person clicks.
-async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
+/// Runs `auth login` until this browser shows the consent page.
+async fn ask_for_consent(posthaste: &Posthaste, browser: &Browser) -> JoinHandle<Output> {
     let address = posthaste.home().join("address");
     let opener = posthaste.home().join("opener");
     std::fs::write(
@@ -37,15 +39,22 @@ async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Outpu
     }
     let driver = browser.driver();
     driver.goto(std::fs::read_to_string(&address).unwrap()).await.unwrap();
+    std::fs::remove_file(&address).unwrap();
     let heading = driver.find(By::Css("h1")).await.unwrap().text().await.unwrap();
     assert_eq!(heading, "posthaste asks for access");
+    process
+}
+
+/// Runs `auth login` with this browser; `decide` is the button that the person clicks.
+async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
+    let process = ask_for_consent(posthaste, browser).await;
+    let driver = browser.driver();
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
 
     let output = tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
     // Neither the address nor the page reveals the code or the decision.
     let ended = driver.current_url().await.unwrap();
     assert!(ended.query().is_none() && ended.host_str() == Some("127.0.0.1"), "{ended}");
-    std::fs::remove_file(&address).unwrap();
     output
 }
 
@@ -82,5 +91,22 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     ]);
     sent.ok();
     assert_eq!(server.service().mails("sb_local").len(), 1);
+    browser.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "writes tests/reference-server/docs/consent.png"]
+async fn the_screenshot_of_the_consent_page_is_regenerated() {
+    let browser = Browser::start().await;
+    browser.driver().set_window_rect(0, 0, 860, 760).await.unwrap();
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    server.service().listens_at(&server.base_url());
+    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
+    let process = ask_for_consent(&posthaste, &browser).await;
+    let picture = browser.driver().screenshot_as_png().await.unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
+    std::fs::write(folder.join("consent.png"), picture).unwrap();
+    browser.driver().find(By::Css("button[value=deny]")).await.unwrap().click().await.unwrap();
+    tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();
     browser.stop().await;
 }
