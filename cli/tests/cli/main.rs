@@ -62,6 +62,8 @@ mod sessions;
 mod shorthands;
 mod smtp;
 mod smtp_release;
+#[cfg(unix)]
+mod soak;
 mod streams;
 mod support;
 mod suppressions;

@@ -1,0 +1,309 @@
+//! A soak: a persistent sandbox, a webhook listener, a watch of received mail and bulk jobs run together, and are killed and restarted again
+//! and again. `POSTHASTE_SOAK_MINUTES=30 cargo test -p posthaste-cli --test cli soak -- --ignored --nocapture` prints what it counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Posthaste, Ran, signal};
+
+const ROWS: usize = 1_000;
+const RECEIVED: usize = 10;
+/// Longer than any step takes on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+/// A pseudo-random sequence that is the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// The greatest and the last resident memory of a process that is restarted now and then, in KiB.
+#[derive(Default)]
+struct Memory {
+    greatest: u64,
+    last: u64,
+}
+
+impl Memory {
+    fn sample(&mut self, child: &Child) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        if let Some(resident) = resident.and_then(|value| value.split_whitespace().next()) {
+            self.last = resident.parse().unwrap();
+            self.greatest = self.greatest.max(self.last);
+        }
+    }
+}
+
+/// The processes of the soak, and where they write.
+struct Soak {
+    posthaste: Posthaste,
+    port: String,
+    listener_port: String,
+    sandbox: Option<Child>,
+    listener: Option<Child>,
+    watch: Option<Child>,
+    random: Random,
+    kills: BTreeMap<&'static str, usize>,
+}
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+impl Soak {
+    fn start() -> Self {
+        let port = free_port();
+        let posthaste = Posthaste::new()
+            .env("POSTHASTE_BASE_URL", format!("http://127.0.0.1:{port}"))
+            .env("POSTHASTE_API_KEY", "sb_local");
+        let mut soak = Self {
+            posthaste,
+            port,
+            listener_port: free_port(),
+            sandbox: None,
+            listener: None,
+            watch: None,
+            random: Random(11),
+            kills: BTreeMap::new(),
+        };
+        soak.start_sandbox();
+        let endpoint = format!("http://127.0.0.1:{}/", soak.listener_port);
+        soak.run(&["webhooks", "create", &endpoint, "--event", "email.delivered", "--secret-file", "secret"]);
+        soak.start_listener();
+        soak.start_watch();
+        soak
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        self.posthaste.run(arguments).ok()
+    }
+
+    /// Starts a command that appends its results to a file in the program's folder.
+    fn spawn(&self, arguments: &[&str], name: &str) -> Child {
+        let append = |name: String| File::options().create(true).append(true).open(self.file(&name)).unwrap();
+        let mut command = self.posthaste.command();
+        command.args(arguments).stdout(append(name.to_owned())).stderr(append(format!("{name}.log")));
+        command.spawn().unwrap()
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.posthaste.home().join(name)
+    }
+
+    fn start_sandbox(&mut self) {
+        let flags = ["--data", "data", "--keep", "5000", "--max-memory", "128MiB"];
+        let serve = [&["sandbox", "serve", "--port", &self.port][..], &flags].concat();
+        self.sandbox = Some(self.spawn(&serve, "sandbox"));
+        self.run(&["sandbox", "wait"]);
+    }
+
+    fn start_listener(&mut self) {
+        let listen =
+            ["webhooks", "listen", "--port", &self.listener_port, "--secret-file", "secret", "-o", "ndjson"];
+        self.listener = Some(self.spawn(&listen, "events"));
+    }
+
+    fn start_watch(&mut self) {
+        let watch = ["received", "watch", "--from-start", "--interval", "1s", "-o", "ndjson"];
+        // The first watch reads from the start; the others resume.
+        let watch =
+            if self.file("received").exists() { [&watch[..2], &watch[3..]].concat() } else { watch.to_vec() };
+        self.watch = Some(self.spawn(&watch, "received"));
+    }
+
+    fn end(&mut self, name: &'static str, child: Option<Child>, which: Signal) {
+        let mut child = child.unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "{name} ended by itself:\n{}", self.log(name));
+        signal(&child, which);
+        child.wait().unwrap();
+        *self.kills.entry(name).or_default() += 1;
+    }
+
+    fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(&format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// Sends an email to each row of a file, and kills the job before it ends, up to three times.
+    fn bulk(&mut self, round: usize) {
+        let mut rows = "to\n".to_owned();
+        for row in 0..ROWS {
+            writeln!(rows, "r{round}-{row}@example.com").unwrap();
+        }
+        std::fs::write(self.file("rows.csv"), rows).unwrap();
+        let send = [
+            "bulk",
+            "send",
+            "rows.csv",
+            "--yes",
+            "--from",
+            "hi@acme.test",
+            "--subject",
+            "Hello",
+            "--text",
+            "Hi",
+        ];
+        let mut arguments = send.to_vec();
+        for attempt in 0.. {
+            let mut child = self.posthaste.command().args(&arguments).spawn().unwrap();
+            if attempt < 3 {
+                std::thread::sleep(Duration::from_millis(100 + self.random.below(900)));
+                if child.try_wait().unwrap().is_none() {
+                    signal(&child, Signal::KILL);
+                    child.wait().unwrap();
+                    *self.kills.entry("bulk").or_default() += 1;
+                    // A job that was killed before it was planned has to be sent again.
+                    let planned = self.posthaste.run(&["bulk", "status", "--json"]);
+                    let rows = self.posthaste.run(&["bulk", "list", "--json"]).stdout;
+                    if planned.code == Some(0) && jobs(&rows) > round {
+                        arguments = vec!["bulk", "resume"];
+                    }
+                    continue;
+                }
+            }
+            let ended = Ran::of(child.wait_with_output().unwrap());
+            assert_eq!(ended.code, Some(0), "round {round}: {ended:?}");
+            return;
+        }
+    }
+
+    fn receive(&self, round: usize) {
+        for number in 0..RECEIVED {
+            let subject = format!("no {round}-{number}");
+            self.run(&[
+                "sandbox",
+                "receive",
+                "--from",
+                "ada@example.com",
+                "--to",
+                "in@acme.test",
+                "--subject",
+                &subject,
+                "--text",
+                "Hi",
+            ]);
+        }
+    }
+}
+
+impl Drop for Soak {
+    fn drop(&mut self) {
+        for child in [&mut self.sandbox, &mut self.listener, &mut self.watch].into_iter().flatten() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn jobs(list: &str) -> usize {
+    let list: Value = serde_json::from_str(list).unwrap();
+    list["data"].as_array().or(list.as_array()).map_or(0, Vec::len)
+}
+
+/// The complete lines of a file: a killed process may leave half of one.
+fn lines(path: &Path) -> impl Iterator<Item = Value> {
+    BufReader::new(File::open(path).unwrap())
+        .lines()
+        .filter_map(|line| serde_json::from_str(&line.unwrap()).ok())
+}
+
+/// The IDs of the emails that each recipient got.
+fn delivered(path: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut delivered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    // A listener starts with a line about itself.
+    for event in lines(path).filter(|line| line["object"] != "webhook_listener") {
+        let data = &event["payload"]["data"];
+        let (Some(to), Some(id)) = (data["to"][0].as_str(), data["email_id"].as_str()) else {
+            panic!("not a delivery: {event}");
+        };
+        delivered.entry(to.to_owned()).or_default().insert(id.to_owned());
+    }
+    delivered
+}
+
+fn received(path: &Path) -> BTreeSet<String> {
+    lines(path).map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+#[ignore = "takes as many minutes as POSTHASTE_SOAK_MINUTES says, or one"]
+#[expect(clippy::print_stdout, reason = "the counts are the soak's result")]
+fn soak() {
+    let minutes = std::env::var("POSTHASTE_SOAK_MINUTES").map_or(1, |minutes| minutes.parse().unwrap());
+    let begun = Instant::now();
+    let length = Duration::from_mins(minutes);
+    let mut soak = Soak::start();
+    let (mut sandbox, mut listener, mut watch) = (Memory::default(), Memory::default(), Memory::default());
+    // After the last restart of the sandbox and some time to fill up what it retains.
+    let mut settled = None;
+    let mut round = 0;
+    while begun.elapsed() < length {
+        soak.receive(round);
+        soak.bulk(round);
+        sandbox.sample(soak.sandbox.as_ref().unwrap());
+        listener.sample(soak.listener.as_ref().unwrap());
+        watch.sample(soak.watch.as_ref().unwrap());
+        if round % 3 == 1 {
+            let child = soak.listener.take();
+            soak.end("events", child, Signal::KILL);
+            soak.start_listener();
+        }
+        if round % 3 == 2 {
+            let child = soak.watch.take();
+            soak.end("received", child, Signal::KILL);
+            soak.start_watch();
+        }
+        // A killed sandbox may lose its last second (see `persistence.rs`), so it is stopped.
+        if round % 5 == 4 && begun.elapsed() < length / 3 {
+            let child = soak.sandbox.take();
+            soak.end("sandbox", child, Signal::TERM);
+            soak.start_sandbox();
+        }
+        if begun.elapsed() > length / 2 && settled.is_none() {
+            settled = Some(sandbox.last);
+        }
+        round += 1;
+    }
+    // Deliveries that found no listener are repeated after minutes and hours.
+    let (rows, mails) = (round * ROWS, round * RECEIVED);
+    let end = Instant::now() + TIMEOUT;
+    loop {
+        let (delivered, received) = (delivered(&soak.file("events")), received(&soak.file("received")));
+        if delivered.len() == rows && received.len() == mails {
+            let twice: Vec<_> = delivered.iter().filter(|(_, ids)| ids.len() != 1).take(5).collect();
+            assert!(twice.is_empty(), "more than one email: {twice:?}");
+            break;
+        }
+        assert!(
+            Instant::now() < end,
+            "{} of {rows} delivered, {} of {mails} received",
+            delivered.len(),
+            received.len()
+        );
+        soak.run(&["sandbox", "clock", "advance", "1h"]);
+        std::thread::sleep(Duration::from_secs(2));
+    }
+    let settled = settled.unwrap();
+    println!(
+        "{rows} emails in {round} jobs and {mails} received mails, 0 lost, 0 twice; kills: {:?}",
+        soak.kills
+    );
+    println!(
+        "KiB: sandbox {settled} after half of the time, {} at the end; at most {}, listener {}, watch {}",
+        sandbox.last, sandbox.greatest, listener.greatest, watch.greatest
+    );
+    assert!(sandbox.last < settled + settled / 5, "the sandbox's memory grows");
+}
