@@ -335,6 +335,30 @@ fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
 }
 
 #[test]
+fn a_fallback_file_of_an_earlier_generation_is_not_adopted() {
+    // E-08
+    for kind in BOTH {
+        let fixture = Fixture::with(kind, 1);
+        let path = fixture.store.place.fallback_files().remove(0);
+        private_file::folder(path.parent().unwrap()).unwrap();
+        let outdated = [next_of(&fixture, kind, 1, false), next_of(&fixture, kind, 2, false)];
+        fixture.renew(1).unwrap();
+        fixture.renew(2).unwrap();
+        for bytes in outdated {
+            private_file::replace(&path, &path.with_extension("part"), &bytes, private_file::RESERVED_BYTES)
+                .unwrap();
+            fixture.locked(|store| {
+                read(store).unwrap();
+                write(store, &pending_login(3)).unwrap();
+            });
+            let found = fixture.found().unwrap().unwrap();
+            assert_eq!((found.generation, found.pending.is_some()), (3, true), "{kind:?}");
+        }
+        fixture.renew(3).unwrap();
+    }
+}
+
+#[test]
 fn a_keyring_failure_after_the_exchange_loses_nothing() {
     // E-10
     for failure in [Failure::Locked, Failure::ReadOnly, Failure::Forgets, Failure::SlowToAnswer] {
@@ -378,6 +402,34 @@ fn a_keyring_failure_before_the_exchange_prevents_it() {
     assert!(written.unwrap_err().to_string().contains("locked"));
     fixture.backend.failure(Failure::None);
     assert!(fixture.found().unwrap().unwrap().pending.is_none());
+}
+
+#[test]
+fn a_keyring_without_the_key_of_the_encrypted_files_prevents_a_refresh() {
+    // E-03, E-10
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    fixture.backend.entries.lock().unwrap().retain(|user, _| !user.ends_with("key"));
+    assert_eq!(fixture.generation(), 1, "the access token can still be used");
+    let error = fixture.renew(1).unwrap_err().to_string();
+    assert!(error.contains("lacks the key") && error.contains("log in again"), "{error}");
+    assert!(fixture.found().unwrap().unwrap().pending.is_none() && !fixture.file(FileKind::Next).exists());
+    // Another login has another key.
+    fixture.locked(|store| write(store, &login(7)).unwrap());
+    fixture.renew(7).unwrap();
+}
+
+#[test]
+fn an_entry_that_disappears_during_a_refresh_loses_no_token() {
+    // E-10
+    let fixture = Fixture::with(StoreKind::Keyring, 1);
+    fixture.locked(|store| {
+        read(store).unwrap();
+        write(store, &pending_login(1)).unwrap();
+        // Another program deletes all entries while the response is in flight.
+        fixture.backend.entries.lock().unwrap().clear();
+        write(store, &login(2)).unwrap();
+    });
+    assert_eq!(fixture.generation(), 2);
 }
 
 #[test]

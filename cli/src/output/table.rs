@@ -17,6 +17,8 @@ const GAP: &str = "  ";
 const MIN_WIDTH: usize = 8;
 /// Maximum length of a bar.
 const BAR: usize = 24;
+/// Wider than any legitimate ID.
+const ID_WIDTH: usize = 80;
 /// Longer than any legitimate grapheme cluster, in bytes; floods of combining marks are longer.
 const CLUSTER_BYTES: usize = 64;
 
@@ -131,6 +133,8 @@ impl Columns {
                 let cell = |column: &Column| {
                     let text = column.text(row);
                     let text = if column.kind == Kind::Time { time::relative(&text, now) } else { text };
+                    // An ID is complete on a terminal that is narrower than it, too.
+                    let width = if column.kind == Kind::Id { width.max(ID_WIDTH) } else { width };
                     // Text that won't be shown needn't be escaped: a cell of 10 MB costs no more than a line.
                     fit(&safe(prefix(&text, (width + 1) * CLUSTER_BYTES)), width)
                 };
@@ -335,6 +339,8 @@ mod tests {
             "ID                                    TO        SUBJECT   LAST EVENT  SENT\n\
              49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@exa…  Your in…  delivered   4s ago"
         );
+        let tiny = human(&rows, 10);
+        assert_eq!(tiny.lines().nth(1), Some("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"));
         let narrow = human(&rows, 50);
         assert!(
             narrow.contains("49a3999c-0ce1-4ea6-ab68-afcd6dc2e794  ada@exa…") && !narrow.contains("SENT"),

@@ -381,6 +381,29 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_browser_inherits_no_file_of_the_login() {
+    // F-06: an inherited lock would be held as long as the browser runs.
+    let service = service();
+    let posthaste = without_credentials(&service);
+    // A login that is being replaced, so that its files exist.
+    posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n").ok();
+    let (opener, open) = (posthaste.home().join("lists"), posthaste.home().join("open"));
+    script(&opener, &format!("ls -l /proc/self/fd > '{0}.part' && mv '{0}.part' '{0}'", open.display()));
+    let mut command = posthaste.command();
+    let mut child = command.args(["auth", "login"]).env("BROWSER", &opener).spawn().unwrap();
+    let until = Instant::now() + TIMEOUT;
+    while !open.exists() {
+        assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "no browser was opened");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let open = std::fs::read_to_string(&open).unwrap();
+    assert!(open.contains(" 1 -> ") && !open.contains("credentials") && !open.contains("socket:"), "{open}");
+    signal(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
 #[test]
 fn an_unknown_client_is_registered_once() {
     let service = Service::with(Settings { seed: Some(0), oauth_clients: Vec::new(), ..Settings::default() });

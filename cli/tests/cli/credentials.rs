@@ -7,7 +7,7 @@ mod secret_service;
 mod signals;
 mod stress;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +24,12 @@ use crate::support::Posthaste;
 
 /// A command that needs a credential and has no side effects.
 const CALL: [&str; 2] = ["emails", "list"];
+
+/// The ID of the process that holds this lock.
+fn holder_of(lock: &Path) -> u32 {
+    let holder: Value = serde_json::from_slice(&std::fs::read(lock).unwrap()).unwrap();
+    u32::try_from(holder["pid"].as_u64().unwrap()).unwrap()
+}
 
 /// A service with one grant, and a home folder with its login in a file.
 struct Setup {
@@ -84,6 +90,11 @@ impl Setup {
     fn kept(&self) -> Value {
         let file: Value = serde_json::from_slice(&std::fs::read(self.file("cred")).unwrap()).unwrap();
         file["kept"].clone()
+    }
+
+    /// The ID of the process that holds the lock.
+    fn lock_holder(&self) -> u32 {
+        holder_of(&self.file("lock"))
     }
 
     fn tokens(&self) -> Value {

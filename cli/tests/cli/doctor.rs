@@ -1,9 +1,11 @@
 //! `doctor`: its checks and hints.
 
+use posthaste_reference_server::faults::{Action, Rule};
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::support::Posthaste;
+use crate::service::Service;
+use crate::support::{Posthaste, SEND};
 
 fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
@@ -120,4 +122,29 @@ fn every_invalid_setting_is_reported_with_its_source() {
         assert_eq!(check["state"], "error");
         assert!(check["message"].as_str().unwrap().contains(place), "{check}");
     }
+}
+
+#[test]
+fn a_clock_that_differs_from_the_service_s_is_a_warning() {
+    // B-28
+    let service = Service::start();
+    for (hours, side) in [(-2, "ahead of"), (2, "behind")] {
+        let date = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(hours);
+        let date = date.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let list = r#"{"object":"list","data":[],"has_more":false}"#;
+        for answer in [Action::answer(200, list), Action::error(403, "restricted_api_key", "no")] {
+            service.core().faults().clear();
+            service.core().faults().add(Rule::new(answer.header("date", &date)).always());
+            let ran = service.posthaste().run(&["doctor", "--json"]);
+            let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+            let clock = check(&report, "clock");
+            let message = clock["message"].as_str().unwrap();
+            assert!(clock["state"] == "warning" && message.contains(side), "{clock}");
+            let seconds: i64 = message.split(' ').find_map(|word| word.parse().ok()).unwrap();
+            assert!((7_190..=7_210).contains(&seconds), "{message}");
+        }
+    }
+    // Nothing else changes: a send succeeds.
+    service.core().faults().clear();
+    service.posthaste().run(&SEND).ok();
 }

@@ -1,5 +1,7 @@
 //! Help, manual and completions, generated from one command tree.
 
+use serde_json::Value;
+
 use crate::support::Posthaste;
 
 #[test]
@@ -37,6 +39,28 @@ fn the_command_tree_is_available_as_json() {
     let options = tree["arguments"].as_array().unwrap();
     let base_url = options.iter().find(|option| option["name"] == "--base-url").unwrap();
     assert_eq!((&base_url["type"], &base_url["global"]), (&"text".into(), &true.into()));
+}
+
+#[test]
+fn no_flag_takes_a_credential() {
+    // G-09: other users of the machine see command lines, and shells record them.
+    fn collect(command: &Value, found: &mut Vec<String>) {
+        let secret = |name: &str| {
+            ["api-key", "token", "secret", "password", "credential"].iter().any(|word| name.ends_with(word))
+        };
+        for argument in command["arguments"].as_array().unwrap() {
+            let name = argument["name"].as_str().unwrap();
+            let Some(value) = argument["value"].as_str().filter(|value| *value != "PATH") else { continue };
+            if secret(name) || secret(&value.to_lowercase()) {
+                found.push(format!("{} {name}", command["command"].as_str().unwrap()));
+            }
+        }
+        command["commands"].as_array().unwrap().iter().for_each(|command| collect(command, found));
+    }
+    let mut found = Vec::new();
+    collect(&Posthaste::new().run(&["help", "--json"]).json(), &mut found);
+    // The password of a sandbox, which can also come from its variable.
+    assert_eq!(found, ["posthaste sandbox serve --auth"]);
 }
 
 #[test]

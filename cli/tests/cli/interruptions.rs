@@ -156,6 +156,22 @@ fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
 }
 
 #[test]
+fn without_standard_streams_an_email_is_sent_once() {
+    // F-07
+    let service = Service::start();
+    for redirections in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"] {
+        let before = service.core().mails("sb_test").len();
+        let posthaste = service.posthaste();
+        let mut command = posthaste.wrapped("sh");
+        let script = format!("exec \"$0\" \"$@\" {redirections}");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_posthaste")]).args(SEND);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{redirections}: {output:?}");
+        assert_eq!(service.core().mails("sb_test").len(), before + 1, "{redirections}");
+    }
+}
+
+#[test]
 fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
     // F-07
     let service = Service::start().unjudged();

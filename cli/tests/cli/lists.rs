@@ -106,6 +106,22 @@ fn a_terminal_shows_a_table_and_notes_what_it_omits() {
 }
 
 #[test]
+fn a_list_is_shown_at_every_width() {
+    // G-07
+    let service = with_emails(2);
+    for width in ["1", "2", "20", "9999"] {
+        let terminal = service.posthaste().env("POSTHASTE_FORCE_TTY", width).env("NO_COLOR", "1");
+        for arguments in [&["emails", "list"][..], &["logs", "list"], &["config", "list"], &["usage"]] {
+            let shown = terminal.run(arguments).ok();
+            assert!(!shown.is_empty() && !shown.contains('\u{1b}'), "{width} {arguments:?}: {shown:?}");
+        }
+        let id = terminal.run(&["emails", "list", "--jq", ".data[0].id"]).ok();
+        assert!(terminal.run(&["emails", "list"]).ok().contains(id.trim()), "an ID is never shortened");
+        terminal.run(&["emails", "sned"]).fails(2);
+    }
+}
+
+#[test]
 fn a_pipe_gets_complete_ids_and_no_heading() {
     let service = with_emails(2);
     let rows = service.posthaste().run(&["emails", "list"]).ok();

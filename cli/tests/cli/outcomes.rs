@@ -283,6 +283,61 @@ fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
     assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
+/// A proxy that reads the first request of each connection and responds with these bytes; returns its address and what it has read.
+fn proxy(response: &'static str) -> (std::net::SocketAddr, std::sync::Arc<std::sync::Mutex<String>>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let log = std::sync::Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut part = [0; 4096];
+            let read = stream.read(&mut part).unwrap_or_default();
+            log.lock().unwrap().push_str(&String::from_utf8_lossy(&part[..read]));
+            // The client may have disconnected.
+            let _ = stream.write_all(response.as_bytes());
+        }
+    });
+    (address, seen)
+}
+
+#[test]
+fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
+    // B-25
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let proxies = [
+        "HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 307 Moved\r\nlocation: http://evil.test/\r\ncontent-length: 0\r\n\r\n",
+        "",
+    ]
+    .map(proxy);
+    for (address, seen) in proxies.into_iter().chain([(refused, std::sync::Arc::default())]) {
+        let posthaste = Posthaste::new()
+            .env("POSTHASTE_BASE_URL", "https://service.invalid")
+            .env("POSTHASTE_API_KEY", "re_sentinel")
+            .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
+        for form in [&["--retries", "0"][..], &["--retries", "0", "-vvv"]] {
+            let ran = posthaste.run(&send(form));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""), "{ran:?}");
+            assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
+        }
+        let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
+        assert_eq!(error["outcome"], "not_sent", "{error}");
+        assert!(!error.to_string().contains("sentinel"), "{error}");
+        // The proxy gets the host, and neither the key nor the email.
+        let seen = seen.lock().unwrap();
+        assert!(address == refused || seen.starts_with("CONNECT service.invalid:443 "), "{seen}");
+        assert!(!seen.contains("sentinel") && !seen.contains("ada@example.com"), "{seen}");
+        drop(seen);
+        let direct = posthaste.env("NO_PROXY", "service.invalid");
+        let ran = direct.run(&send(&["--retries", "0"]));
+        assert!(ran.code == Some(7) && !ran.stderr.contains(&address.to_string()), "{ran:?}");
+    }
+}
+
 #[test]
 fn an_unresolvable_host_is_7_and_nothing_was_sent() {
     // B-01: `.invalid` never resolves (RFC 6761).

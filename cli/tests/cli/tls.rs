@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::date_time_ymd;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
@@ -27,6 +27,14 @@ struct Front {
     _runtime: Runtime,
 }
 
+/// Who signs a certificate.
+#[derive(Clone, Copy)]
+enum Signer {
+    Known,
+    Unknown,
+    Itself,
+}
+
 fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new([]).unwrap();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -42,12 +50,20 @@ fn certificate() -> CertificateParams {
 
 impl Front {
     /// The service behind this certificate.
-    fn behind(params: &CertificateParams, signed_by_the_known: bool) -> Self {
+    fn behind(params: &CertificateParams, signed_by: Signer) -> Self {
+        Self::responding(params, signed_by, None)
+    }
+
+    /// With a response, it replaces the service: it is written, and then the connection ends without a TLS alert.
+    fn responding(params: &CertificateParams, signed_by: Signer, response: Option<&'static str>) -> Self {
         let known = authority("known");
-        let unknown = authority("unknown");
         let key = KeyPair::generate().unwrap();
-        let issuer = if signed_by_the_known { &known } else { &unknown };
-        let certificate = params.signed_by(&key, issuer).unwrap();
+        let certificate = match signed_by {
+            Signer::Known => params.signed_by(&key, &known),
+            Signer::Unknown => params.signed_by(&key, &authority("unknown")),
+            Signer::Itself => params.self_signed(&key),
+        };
+        let certificate = certificate.unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ca.pem"), known.pem()).unwrap();
 
@@ -72,6 +88,18 @@ impl Front {
                 let (acceptor, inner) = (acceptor.clone(), inner.clone());
                 tokio::spawn(async move {
                     let Ok(mut outer) = acceptor.accept(outer).await else { return };
+                    if let Some(response) = response {
+                        // Unread bytes would reset the connection.
+                        let (mut request, mut part) = (Vec::new(), [0; 4096]);
+                        while !request.ends_with(b"}") {
+                            let read = outer.read(&mut part).await.unwrap();
+                            assert_ne!(read, 0, "the request is incomplete");
+                            request.extend_from_slice(&part[..read]);
+                        }
+                        outer.write_all(response.as_bytes()).await.unwrap();
+                        outer.flush().await.unwrap();
+                        return;
+                    }
                     let mut inner = TcpStream::connect(inner).await.unwrap();
                     // The client may close without a TLS alert; the test checks what it has received.
                     let _ = copy_bidirectional(&mut outer, &mut inner).await;
@@ -82,12 +110,16 @@ impl Front {
     }
 
     fn send(&self) -> Ran {
+        self.send_with(&[])
+    }
+
+    fn send_with(&self, flags: &[&str]) -> Ran {
         let authority: PathBuf = self.authority.path().join("ca.pem");
         Posthaste::new()
             .env("POSTHASTE_BASE_URL", &self.address)
             .env("POSTHASTE_API_KEY", "sb_test")
             .env("SSL_CERT_FILE", authority.to_str().unwrap())
-            .run(&SEND)
+            .run(&[&SEND[..], flags].concat())
     }
 
     /// The program rejects the certificate with this reason after one attempt, and nothing reaches the service.
@@ -102,7 +134,7 @@ impl Front {
 
 #[test]
 fn a_service_with_a_trusted_certificate_is_used() {
-    let front = Front::behind(&certificate(), true);
+    let front = Front::behind(&certificate(), Signer::Known);
     front.send().ok();
     assert_eq!(front.service.asked(), 1);
 }
@@ -113,7 +145,7 @@ fn an_expired_certificate_is_refused_without_a_retry() {
     let mut expired = certificate();
     expired.not_before = date_time_ymd(2020, 1, 1);
     expired.not_after = date_time_ymd(2021, 1, 1);
-    Front::behind(&expired, true).is_refused("expired");
+    Front::behind(&expired, Signer::Known).is_refused("expired");
 }
 
 #[test]
@@ -121,11 +153,53 @@ fn a_certificate_for_another_name_is_refused_without_a_retry() {
     // B-24
     let mut other = certificate();
     other.subject_alt_names = vec![SanType::DnsName("another.test".try_into().unwrap())];
-    Front::behind(&other, true).is_refused("name");
+    Front::behind(&other, Signer::Known).is_refused("name");
 }
 
 #[test]
 fn a_certificate_of_an_unknown_authority_is_refused_without_a_retry() {
     // B-24
-    Front::behind(&certificate(), false).is_refused("unknown");
+    Front::behind(&certificate(), Signer::Unknown).is_refused("unknown");
+}
+
+#[test]
+fn a_self_signed_certificate_is_refused_without_a_retry() {
+    // B-24
+    Front::behind(&certificate(), Signer::Itself).is_refused("unknown");
+}
+
+#[test]
+fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry() {
+    // B-24: the response to the client's first message is the fatal alert `protocol_version` of TLS 1.0.
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // A record's length follows its type and version. Unread bytes would reset the connection.
+        let mut head = [0; 5];
+        stream.read_exact(&mut head).unwrap();
+        let length = usize::from(u16::from_be_bytes([head[3], head[4]]));
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        stream.write_all(&[0x15, 3, 1, 0, 2, 2, 70]).unwrap();
+        drop(stream);
+        listener.set_nonblocking(true).unwrap();
+        listener
+    });
+    let posthaste = Posthaste::new()
+        .env("POSTHASTE_BASE_URL", format!("https://{host}"))
+        .env("POSTHASTE_API_KEY", "sb_test");
+    let stderr = posthaste.run(&SEND).fails(7);
+    assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
+    assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
+}
+
+#[test]
+fn a_response_whose_tls_connection_ends_without_an_alert_is_incomplete() {
+    // B-24: an attacker can cut a connection. Without a length, only the alert marks the end of a body.
+    let response = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n{\"id\":\"1\"}";
+    let front = Front::responding(&certificate(), Signer::Known, Some(response));
+    let error = front.send_with(&["--retries", "1", "--json"]).error(9);
+    assert!(error["outcome"] == "accepted" && error["idempotency_key"].is_string(), "{error}");
+    assert_eq!(front.connections.load(Ordering::Relaxed), 2, "the response is fetched again");
 }

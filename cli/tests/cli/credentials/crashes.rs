@@ -1,6 +1,6 @@
 //! A process that is killed at any step of a token refresh: what is left, and how the next process recovers.
 
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,8 +28,7 @@ fn killed_while_the_service_responds(setup: &Setup) {
     let (lock, done) = (setup.file("lock"), AtomicBool::new(false));
     setup.service.core().on_request(move |request| {
         if request.path == "/oauth/token" && !done.swap(true, Ordering::SeqCst) {
-            let holder: serde_json::Value = serde_json::from_slice(&std::fs::read(&lock).unwrap()).unwrap();
-            kill(u32::try_from(holder["pid"].as_u64().unwrap()).unwrap());
+            kill(super::holder_of(&lock));
         }
     });
     let stderr = setup.posthaste.run(&super::CALL).fails(7);
@@ -43,10 +42,11 @@ fn a_command_killed_during_a_refresh_loses_nothing() {
     for signal in [rustix::process::Signal::KILL, rustix::process::Signal::HUP] {
         let setup = Setup::expired();
         setup.on_token(Action::Delay(Duration::from_secs(1)));
-        let mut child = setup.start();
+        // Like a shell's job, which ends with its terminal or is canceled as a whole.
+        let mut child = setup.command().process_group(0).spawn().unwrap();
         super::until(|| setup.shown() == 1);
         let group = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        rustix::process::kill_process(group, signal).unwrap();
+        rustix::process::kill_process_group(group, signal).unwrap();
         child.wait().unwrap();
         super::until(|| setup.generation() == 2 && setup.files().len() == 1);
         setup.works();

@@ -44,7 +44,28 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
     assert_private(&setup.folder(), 0o777);
     refused(&setup, "chmod 700");
     assert_private(&setup.folder(), 0o700);
+    if rustix::process::geteuid().is_root() {
+        // As with sudo in another user's home folder; only root can give files away.
+        for path in [setup.file("cred"), setup.folder()] {
+            std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+            refused(&setup, "belongs to user 1");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
+    }
     setup.works();
+}
+
+#[test]
+fn a_home_folder_whose_path_is_not_text_is_used() {
+    // E-11
+    use std::os::unix::ffi::OsStringExt as _;
+    let setup = Setup::expired();
+    let odd = setup.posthaste.home().join(std::ffi::OsString::from_vec(b"h\xffme".to_vec()));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::rename(setup.posthaste.home().join(".config"), odd.join(".config")).unwrap();
+    let output = setup.command().env("HOME", &odd).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(setup.shown(), 1);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use posthaste_reference_server::faults::Action;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::{Setup, until};
 use crate::support::signal;
@@ -16,6 +16,10 @@ fn renewing(setup: &Setup) -> Child {
     let child = setup.start();
     until(|| setup.shown() > before);
     child
+}
+
+fn pid(id: u32) -> Pid {
+    Pid::from_raw(i32::try_from(id).unwrap()).unwrap()
 }
 
 fn saved(setup: &Setup) {
@@ -39,6 +43,58 @@ fn a_signal_ends_the_command_at_once_and_the_refresh_completes() {
         setup.works();
         assert_eq!(setup.shown(), 1);
     }
+}
+
+#[test]
+fn repeated_signals_do_not_interrupt_a_refresh() {
+    // F-04
+    let setup = Setup::expired();
+    let child = renewing(&setup);
+    let helper = setup.lock_holder();
+    for which in [Signal::INT, Signal::INT, Signal::TERM, Signal::HUP, Signal::INT] {
+        // The command may have exited after the first.
+        let _ = rustix::process::kill_process(pid(child.id()), which);
+        rustix::process::kill_process(pid(helper), which).unwrap();
+    }
+    child.wait_with_output().unwrap();
+    saved(&setup);
+    setup.works();
+    assert_eq!(setup.shown(), 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_refreshing_process_has_no_token_in_its_arguments_and_leaves_no_core_dump() {
+    // C-16, E-16
+    let setup = Setup::expired();
+    let child = renewing(&setup);
+    let read = |name: &str| {
+        let bytes = std::fs::read(format!("/proc/{}/{name}", setup.lock_holder())).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let (arguments, environment, limits) = (read("cmdline"), read("environ"), read("limits"));
+    let tokens = setup.tokens();
+    for secret in ["access_token", "refresh_token"].map(|name| tokens[name].as_str().unwrap()) {
+        assert!(!arguments.contains(secret) && !environment.contains(secret), "{arguments}");
+    }
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{core}");
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn a_stopped_process_keeps_its_lock_and_the_session() {
+    // E-09
+    let setup = Setup::expired();
+    let child = renewing(&setup);
+    let helper = setup.lock_holder();
+    rustix::process::kill_process(pid(helper), Signal::STOP).unwrap();
+    let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
+    assert!(stderr.contains("timed out") || stderr.contains(&helper.to_string()), "{stderr}");
+    assert_eq!((setup.shown(), setup.generation(), setup.is_pending()), (1, 1, true));
+    rustix::process::kill_process(pid(helper), Signal::CONT).unwrap();
+    assert!(child.wait_with_output().unwrap().status.success());
+    saved(&setup);
 }
 
 /// A login whose refresh lost its response: for a minute the refresh token isn't sent again.

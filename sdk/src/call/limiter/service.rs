@@ -81,12 +81,18 @@ struct Figures {
     throttled: u32,
 }
 
-/// Sends as fast as the limiter permits from `tasks` tasks. A request takes 20 to 100 ms, of which `way` is the latency until it is counted.
-async fn load(limiter: Limiter, service: Service, tasks: u64, period: Duration, way: Range<u64>) -> Figures {
-    let (limiter, service) = (Arc::new(limiter), Arc::new(service));
+/// Sends as fast as the limiters of the clients permit, from `tasks` tasks in all. A request takes 20 to 100 ms, of which `way` is the latency until it is counted.
+async fn load<const CLIENTS: usize>(
+    limiters: [Limiter; CLIENTS],
+    service: Service,
+    tasks: u64,
+    period: Duration,
+    way: Range<u64>,
+) -> Figures {
+    let (limiters, service) = (limiters.map(Arc::new), Arc::new(service));
     let end = Instant::now() + period;
-    let tasks = (0..tasks).map(|task| {
-        let (limiter, service, way) = (Arc::clone(&limiter), Arc::clone(&service), way.clone());
+    let tasks = (0..tasks).zip(limiters.iter().cycle()).map(|(task, limiter)| {
+        let (limiter, service, way) = (Arc::clone(limiter), Arc::clone(&service), way.clone());
         tokio::spawn(async move {
             let mut random = StdRng::seed_from_u64(task);
             while let Ok(mut permit) = limiter.acquire(Some(end)).await {
@@ -132,7 +138,7 @@ async fn an_announced_limit_is_used_to_97_percent_in_a_minute_without_a_429() {
             let case = format!("{limit}/s, {:?}", service.counter);
             let limiter = Limiter::new(RateLimit::Adaptive);
             let service = service.announcing().retry_after(1);
-            let figures = load(limiter, service, 50, Duration::from_mins(1), STEADY).await;
+            let figures = load([limiter], service, 50, Duration::from_mins(1), STEADY).await;
             assert!(figures.used >= 0.97 && figures.throttled == 0, "{case}: {figures:?}");
         }
     }
@@ -144,7 +150,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
         let counter = service.counter;
         let service = service.announcing().retry_after(1);
         let figures =
-            load(Limiter::new(RateLimit::Adaptive), service, 20, Duration::from_mins(1), JITTERY).await;
+            load([Limiter::new(RateLimit::Adaptive)], service, 20, Duration::from_mins(1), JITTERY).await;
         let (used, throttled) = if let Counter::Fixed(_) = counter { (0.95, 1) } else { (0.88, 4) };
         assert!(figures.used >= used && figures.throttled <= throttled, "{counter:?}: {figures:?}");
     }
@@ -154,7 +160,7 @@ async fn jitter_costs_at_most_one_429_per_minute_in_fixed_windows_and_four_in_sl
 async fn assert_learned(service: Service, minutes: u64, way: Range<u64>) {
     let case = format!("{}/s for {minutes} min, {:?}, {way:?}", service.limit, service.counter);
     let limiter = Limiter::new(RateLimit::Adaptive);
-    let figures = load(limiter, service, 50, Duration::from_mins(minutes), way).await;
+    let figures = load([limiter], service, 50, Duration::from_mins(minutes), way).await;
     println!("{case}: {figures:?}");
     assert!(figures.used >= 0.92 && figures.rejected <= 0.005, "{case}: {figures:?}");
 }
@@ -198,6 +204,25 @@ async fn retry_after_and_its_absence_lead_to_the_same_figures() {
 async fn a_configured_rate_above_the_services_limit_adapts_to_it() {
     let service = Service::new(5, Counter::Fixed(0));
     let limiter = Limiter::new(RateLimit::PerSecond(50.0));
-    let figures = load(limiter, service, 20, Duration::from_mins(10), STEADY).await;
+    let figures = load([limiter], service, 20, Duration::from_mins(10), STEADY).await;
     assert!(figures.used >= 0.92 && figures.rejected <= 0.02, "{figures:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_that_share_a_limit_are_rarely_rejected() {
+    // B-29
+    for service in services(10).flat_map(|service| {
+        let (limit, counter) = (service.limit, service.counter);
+        [
+            service,
+            Service::new(limit, counter).announcing(),
+            Service::new(limit, counter).announcing().retry_after(1),
+        ]
+    }) {
+        let case = format!("{:?} {:?} {:?}", service.counter, service.headers, service.retry_after);
+        let limiters = [Limiter::new(RateLimit::Adaptive), Limiter::new(RateLimit::Adaptive)];
+        let figures = load(limiters, service, 40, Duration::from_mins(10), STEADY).await;
+        println!("{case}: {figures:?}");
+        assert!(figures.used >= 0.92 && figures.rejected <= 0.01, "{case}: {figures:?}");
+    }
 }

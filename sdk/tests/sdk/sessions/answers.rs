@@ -1,6 +1,18 @@
 //! Responses of the token endpoint, and their effect on the login.
 
-use posthaste::auth::EndReason;
+use std::{
+    pin::pin,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use http::Response;
+use posthaste::{
+    Attachment,
+    auth::EndReason,
+    transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -192,6 +204,14 @@ async fn an_endless_response_is_truncated() {
         auth(&fixture.impatient().access_token().await.unwrap_err()),
         AuthError::OutcomeUnknown { .. }
     ));
+
+    let fixture = Fixture::expired().await;
+    let tokens =
+        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+    fixture.fault(Action::answer(200, tokens.to_string()).header("x-long", &"x".repeat(1 << 20)));
+    let error = fixture.impatient().access_token().await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::OutcomeUnknown { .. }), "{error:?}");
+    assert!(fixture.record().await.pending.is_some());
 }
 
 #[tokio::test]
@@ -208,6 +228,48 @@ async fn a_token_that_expires_in_flight_is_refreshed_and_the_request_retried() {
     assert_eq!(sends[0].body, sends[1].body);
     assert!(sends.iter().all(|send| send.headers["idempotency-key"] == "one-key"));
     assert_ne!(sends[0].headers["authorization"], sends[1].headers["authorization"]);
+    assert_eq!(fixture.rotations(), 1);
+}
+
+/// Accepts an email, while its access token expires by the session's clock.
+struct SlowUpload {
+    wall: Arc<Mutex<SystemTime>>,
+    pieces: Arc<AtomicUsize>,
+}
+
+impl Transport for SlowUpload {
+    fn send(
+        &self,
+        outgoing: TransportRequest,
+    ) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
+        Box::pin(async move {
+            let mut body = pin!(outgoing.body.stream());
+            while body.try_next().await.unwrap().is_some() {
+                *self.wall.lock().unwrap() += Duration::from_mins(5);
+                self.pieces.fetch_add(1, Ordering::SeqCst);
+            }
+            Ok(Response::new(Bytes::from_static(br#"{"id":"e1"}"#).into()))
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_outlives_its_access_token_is_not_interrupted() {
+    // D-18
+    let fixture = Fixture::fresh().await;
+    let (wall, pieces) = (Arc::new(Mutex::new(fixture.now())), Arc::new(AtomicUsize::new(0)));
+    let reads = Arc::clone(&wall);
+    let session = fixture.builder().wall_clock(move || *reads.lock().unwrap()).open(fixture.store.clone());
+    let transport = SlowUpload { wall, pieces: Arc::clone(&pieces) };
+    let client =
+        Client::builder().base_url(fixture.server.base_url()).session(session).transport(transport).build();
+    let client = client.unwrap();
+    let large = email().attach(Attachment::from_bytes("large.bin", vec![0; 1_000_000]));
+    client.emails().send(&large).await.unwrap();
+    assert!(pieces.load(Ordering::SeqCst) > 3, "the token has expired during the upload");
+    assert_eq!(fixture.shown(), 0);
+    // The next call refreshes first.
+    client.emails().send(&email()).await.unwrap();
     assert_eq!(fixture.rotations(), 1);
 }
 

@@ -65,6 +65,10 @@ async fn a_panicking_clock_loses_no_refresh_token() {
     let _ = session.access_token().await;
     session.wait_idle().await;
     assert_eq!(fixture.record().await.generation, 2);
+    // The panic has freed the lock.
+    fixture.pass(901);
+    fixture.session().access_token().await.unwrap();
+    assert_eq!((fixture.record().await.generation, fixture.rotations()), (3, 2));
 }
 
 /// A store whose writes panic from the second one on: the mark is written, the tokens are not.

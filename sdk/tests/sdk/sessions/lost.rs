@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use http::{Request, Response};
 use posthaste::{
     auth::{EndReason, SessionEvent},
@@ -263,6 +263,33 @@ async fn a_dropped_caller_does_not_cancel_the_refresh() {
     assert_eq!(fixture.record().await.generation, 2);
     session.access_token().await.unwrap();
     assert_eq!(fixture.rotations(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_dropped_at_any_await_point_loses_no_token() {
+    // D-14
+    const MOST: usize = 40;
+    let mut refreshed = 0;
+    for polls in 0..MOST {
+        let fixture = Fixture::expired().await;
+        let session = fixture.builder().transport(Network::of(&fixture)).open(fixture.store.clone());
+        let mut call = Box::pin(session.access_token());
+        for _ in 0..polls {
+            if (&mut call).now_or_never().is_some() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(call);
+        session.wait_idle().await;
+        let (record, rotations) = (fixture.record().await, fixture.rotations());
+        assert!(record.pending.is_none() && record.ended.is_none(), "{polls} polls");
+        assert_eq!(record.generation, 1 + rotations as u64, "{polls} polls");
+        refreshed += rotations;
+        session.access_token().await.unwrap();
+        assert_eq!((fixture.record().await.generation, fixture.rotations()), (2, 1), "{polls} polls");
+    }
+    assert!((1..MOST).contains(&refreshed), "{refreshed}");
 }
 
 #[tokio::test(start_paused = true)]
