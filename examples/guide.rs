@@ -1,4 +1,4 @@
-//! Runs what README.md and the guide in `docs/` show in Rust, and the tests of all examples.
+//! Runs what README.md, the README.md of each crate, and the guide in `docs/` show in Rust, and the tests of all examples.
 
 macro_rules! pages {
     ($($name:ident $path:literal)*) => {
@@ -10,6 +10,9 @@ macro_rules! pages {
 
 pages! {
     Readme "../README.md"
+    ReadmeOfTheSdk "../sdk/README.md"
+    ReadmeOfBulk "../sdk/bulk/README.md"
+    ReadmeOfTheServer "../tests/reference-server/README.md"
     Bulk "../docs/bulk.md"
     FirstEmail "../docs/first-email.md"
     OAuth "../docs/oauth.md"

@@ -97,6 +97,8 @@
 //!
 //! With `default-features = false, features = ["rustls"]`, a program that only sends compiles neither an HTTP server nor an OAuth client.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[macro_use]
 mod macros;
 #[macro_use]

@@ -1,4 +1,4 @@
-//! Runs the terminal sessions of README.md and of the guide in `docs/`, exactly as shown, and checks the links.
+//! Runs the terminal sessions of README.md, of the README.md of each crate and of the guide in `docs/`, exactly as shown, and checks the links.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -7,6 +7,9 @@ use std::process::Stdio;
 use posthaste_reference_server::{ReferenceServer, Settings};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use tokio::process::Command;
+
+/// The folders of the published crates.
+const CRATES: [&str; 4] = ["cli", "sdk", "sdk/bulk", "tests/reference-server"];
 
 /// A command and its output: stdout, and stderr if the page shows it. A line with `…` stands for any lines.
 struct Step<'a> {
@@ -29,7 +32,8 @@ fn pages() -> Vec<(PathBuf, String)> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "md"));
     let front = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
-    front.into_iter().chain(pages).map(read).collect()
+    let crates = CRATES.map(|folder| root().join(folder).join("README.md"));
+    front.into_iter().chain(crates).chain(pages).map(read).collect()
 }
 
 fn steps(page: &str) -> Vec<Step<'_>> {
@@ -187,11 +191,27 @@ fn the_guide_s_reference_has_every_command() {
 #[test]
 fn every_page_of_the_guide_is_in_its_table_of_contents() {
     let contents = include_str!("../../../docs/SUMMARY.md");
-    for (page, text) in pages().into_iter().filter(|(page, _)| page.starts_with("docs")) {
+    for (page, _) in pages().into_iter().filter(|(page, _)| page.starts_with("docs")) {
         let name = page.file_name().unwrap().to_str().unwrap();
         assert!(name == "SUMMARY.md" || contents.contains(&format!("]({name})")), "{name}");
-        let in_rust = text.contains("```rust");
-        let tested = include_str!("../../../examples/guide.rs").contains(&format!("\"../docs/{name}\""));
-        assert_eq!(in_rust, tested, "{name}: the Rust code is a doctest of examples/guide.rs");
+    }
+}
+
+#[test]
+fn the_rust_code_of_every_page_is_a_doctest() {
+    for (page, text) in pages() {
+        let page = page.display();
+        let tested = include_str!("../../../examples/guide.rs").contains(&format!("\"../{page}\""));
+        assert_eq!(text.contains("```rust"), tested, "{page}: the doctests are in examples/guide.rs");
+    }
+}
+
+/// crates.io shows a README.md without the repository around it.
+#[test]
+fn the_readme_of_a_crate_has_no_relative_links() {
+    for folder in CRATES {
+        let (_, links) =
+            anchors_and_links(&std::fs::read_to_string(root().join(folder).join("README.md")).unwrap());
+        assert!(links.iter().all(|link| link.starts_with("https://")), "{folder}: {links:?}");
     }
 }

@@ -35,5 +35,6 @@ fn every_session_has_its_recorded_output() {
         cases.env(name, "");
     }
     cases.env("POSTHASTE_CONFIG_DIR", "/nonexistent/posthaste");
+    cases.insert_var("[VERSION]", env!("CARGO_PKG_VERSION")).unwrap();
     cases.case("tests/sessions/*.trycmd");
 }

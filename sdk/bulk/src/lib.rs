@@ -61,6 +61,8 @@
 //! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
 //! coordinates them. The guarantees, the status and the report are the same.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod budget;
 #[cfg(feature = "nats")]
 mod coordinator;

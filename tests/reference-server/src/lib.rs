@@ -34,6 +34,8 @@
 //!
 //! Where the specification leaves a choice, the modules document it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod clock;
 mod content;
 mod context;
