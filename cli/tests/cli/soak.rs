@@ -108,7 +108,7 @@ impl Soak {
         let flags = ["--data", "data", "--keep", "5000", "--max-memory", "128MiB"];
         let serve = [&["sandbox", "serve", "--port", &self.port][..], &flags].concat();
         self.sandbox = Some(self.spawn(&serve, "sandbox"));
-        self.run(&["sandbox", "wait"]);
+        self.run(&["sandbox", "wait", "--timeout", "5m"]);
     }
 
     fn start_listener(&mut self) {
