@@ -1,19 +1,29 @@
-//! One-time codes in an email: 4 to 8 digits, or letters and digits, that the reader is meant to enter somewhere.
+//! One-time codes in an email: what the reader is meant to type somewhere to sign in, to confirm, or to open a door or a locker.
 //!
-//! A number is a code because of what is around it. `labels` finds the words that name a code or something else (an order, a price), in one
-//! pass; `numbers` finds what could be a code, and excludes what its own form shows to be something else. Here each number gets a score from
-//! the label that it belongs to, and from how it is shown.
+//! Codes are 4 to 10 digits, or letters and digits, listed without separators and without the sender's prefix (`G-` in `G-123456`), since forms
+//! accept them so. Verification codes, one-time passwords, TANs, recovery codes and PINs are codes, also those for pickups, doors, pairing,
+//! support sessions and Wi-Fi vouchers. The passcodes of meetings, the PINs and numbers of gift cards, license keys, booking locators,
+//! confirmation numbers of orders, and discount, referral and claim codes are not.
+//!
+//! A number is a code because of what is around it. `words` has the words in many languages; `labels` finds them in one pass, and composes
+//! those that are adjacent ("zip" and "code"); `numbers` finds what could be a code, and excludes what its own form shows to be something else;
+//! `layout` finds sentences and the columns of tables. Here each number gets a score: how clearly the words name it, its form, and its
+//! prominence.
 
 mod labels;
+mod layout;
 mod numbers;
+mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde::Serialize;
 
-use self::labels::{Kind, Label};
+use self::labels::{Kind, Label, Labels};
+use self::layout::ends_cell;
 use self::numbers::Number;
+use self::words::{COPULAS, PARTICLES};
 use crate::content::links::{self, Link};
 use crate::content::visible::Visible;
 
@@ -23,9 +33,19 @@ const MAX_READ: usize = 1 << 20;
 const MAX_CODES: usize = 10;
 /// The minimum score of a code.
 const MIN_SCORE: i32 = 3;
-/// The maximum distance in bytes between a number and a label that surely belong together.
+/// The score of a number that is named: "code: 482913".
+const NAMED: i32 = 4;
+/// The score of a number that its sentence calls a code: "The code for your new address in our shop is 482913".
+const MENTIONED: i32 = 3;
+/// The score of a number before the text that calls it a code.
+const BELOW: i32 = 2;
+/// The score of a number with a code somewhere before it.
+const SOMEWHERE: i32 = 1;
+/// The score for prominence.
+const PROMINENT: i32 = 2;
+/// The maximum distance in characters between a number and a label that surely belong together.
 const NEAR: usize = 28;
-/// The maximum distance in bytes between a number and a label in the same sentence.
+/// The maximum distance in characters between a number and a label in the same sentence.
 const FAR: usize = 90;
 /// The maximum length in bytes of the text before or after a number on a line of its own that may be about it.
 const MAX_CONTEXT: usize = 260;
@@ -44,10 +64,7 @@ pub(crate) fn extract(subject: &str, html: Option<&str>, text: Option<&str>) -> 
     let text = text.map(beginning);
     let mut codes = html.as_ref().map(|html| codes(subject, html)).unwrap_or_default();
     if codes.is_empty() && (text.is_some() || html.is_none()) {
-        codes = self::codes(
-            subject,
-            &Visible { text: text.unwrap_or_default().to_owned(), ..Visible::default() },
-        );
+        codes = self::codes(subject, &Visible::plain(text.unwrap_or_default()));
     }
     Extracted { codes, links: links::links(html.as_ref(), text) }
 }
@@ -60,9 +77,20 @@ fn beginning(body: &str) -> &str {
 fn codes(subject: &str, body: &Visible) -> Vec<String> {
     let text = Text::of(subject, body);
     let mut found: HashMap<&str, Found> = HashMap::new();
+    let mut others: HashSet<&str> = HashSet::new();
     for (place, number) in text.numbers.iter().enumerate() {
         let Some(code) = &number.code else { continue };
-        let score = text.score(number);
+        let score = match text.context(number) {
+            Context::Other => {
+                others.insert(code);
+                continue;
+            }
+            Context::None => continue,
+            Context::Code(context) if number.needs_label && context < NAMED => continue,
+            Context::Code(context) => {
+                context + number.bonus + if text.is_prominent(number.range.start) { PROMINENT } else { 0 }
+            }
+        };
         if score < MIN_SCORE {
             continue;
         }
@@ -70,7 +98,9 @@ fn codes(subject: &str, body: &Visible) -> Vec<String> {
         // A code that occurs twice, such as in the subject and in the body, is hardly anything else.
         one.score = one.score.max(score) + i32::from(one.place != place);
     }
-    let mut found: Vec<_> = found.into_iter().collect();
+    // An order number also stands without its name.
+    let mut found: Vec<_> =
+        found.into_iter().filter(|(code, one)| one.score > NAMED || !others.contains(code)).collect();
     found.sort_by_key(|(_, one)| (-one.score, one.place));
     found.into_iter().take(MAX_CODES).map(|(code, _)| code.to_owned()).collect()
 }
@@ -81,25 +111,34 @@ struct Found {
     place: usize,
 }
 
+/// What the words around a number say about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Context {
+    None,
+    /// It is a code, with this score.
+    Code(i32),
+    /// It is something else.
+    Other,
+}
+
 /// A subject and a body, with labels and numbers.
 struct Text {
     /// In lower case where that has the same length in bytes.
     lower: String,
-    labels: Vec<Label>,
+    labels: Labels,
     numbers: Vec<Number>,
     /// Per label, the place of the number that follows it directly.
     owners: Vec<Option<usize>>,
+    /// Per start of a number in a table with a header row, whether the header of its column names a code.
+    columns: HashMap<usize, bool>,
     /// The beginnings of the sentences, in order.
     sentences: Vec<usize>,
     prominent: Vec<Range<usize>>,
-    /// Whether the email is about a one-time code at all.
-    is_about_codes: bool,
-    /// How much of it is: words for codes, of which one that leaves no doubt counts twice.
-    evidence: usize,
 }
 
 impl Text {
     fn of(subject: &str, body: &Visible) -> Self {
+        let subject = Visible::plain(subject).text;
         let mut text: String = subject.split_whitespace().collect::<Vec<_>>().join(" ");
         text.push_str("\n\n");
         let offset = text.len();
@@ -108,102 +147,158 @@ impl Text {
         let lower: String = text.chars().map(labels::lower).collect();
         let labels = labels::find(&lower);
         let numbers = numbers::find(&text, &lower);
-        let owners = owners(&lower, &labels, &numbers);
-        let is_about_codes = labels.iter().any(|label| label.kind == Kind::OneTime);
-        let evidence = labels.iter().map(|label| match label.kind {
-            Kind::OneTime => 2,
-            Kind::Code => 1,
-            Kind::Other | Kind::Promotion => 0,
-        });
-        let evidence = evidence.sum();
-        let sentences = sentences(&lower);
-        Self { lower, labels, numbers, owners, sentences, prominent, is_about_codes, evidence }
+        let owners = owners(&lower, &labels.names, &numbers);
+        let columns = layout::columns(&lower, &labels.names, &numbers);
+        let sentences = layout::sentences(&text);
+        Self { lower, labels, numbers, owners, columns, sentences, prominent }
     }
 
-    /// How much speaks for a number being a code.
-    fn score(&self, number: &Number) -> i32 {
+    /// What the words around a number say about it: the best of what its column, its sentence, and the lines around it say.
+    fn context(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
-        let alone = self.is_alone(number);
-        let form = number.bonus + if self.is_prominent(start) { 2 } else { 0 };
+        if let Some(is_code) = self.columns.get(&start) {
+            return if *is_code { Context::Code(NAMED) } else { Context::Other };
+        }
         let sentence = self.sentence(start, end);
-        if self.labels_in(sentence.clone()).any(|(_, label)| label.kind == Kind::Promotion) {
-            return 0;
+        if self.labels_in(sentence.clone()).any(|(_, label)| label.kind == Kind::Offer) {
+            return Context::Other;
         }
-        let before = self.before(start, sentence.start, number);
-        let context = match before {
-            // "Order 482913", also if the sentence has other words.
-            Some((Kind::Other, gap))
-                if is_direct(gap) && !(alone && self.has_code_in(sentence.start..start)) =>
-            {
-                return 0;
+        let alone = self.is_alone(number);
+        let mut context = self.before(number, sentence.start);
+        if context == Context::Other {
+            // "To use this code for your order" on the line above isn't "Order".
+            let is_above = alone && self.has_code_in(sentence.start..start);
+            if !is_above {
+                return context;
             }
-            Some((Kind::Code | Kind::OneTime, gap)) if names(gap) => 3 + i32::from(is_direct(gap)),
-            Some((Kind::Code | Kind::OneTime, _)) => 1,
-            _ => 0,
-        };
-        let context = context.max(match self.after(end, sentence.end) {
-            Some(gap) if gap <= NEAR + NEAR / 2 => 3,
-            Some(_) => 2,
-            None => 0,
-        });
-        let context = if alone { context.max(self.around(number)) } else { context };
-        if context == 0 || (number.needs_label && context < 4) || (number.is_word && self.evidence < 2) {
-            return 0;
+            context = Context::None;
         }
-        context + form
+        context = context.max(self.after(number, sentence.end));
+        if self.labels.has_code && self.is_entered(number) {
+            context = context.max(Context::Code(if self.labels.is_about_codes { NAMED } else { MENTIONED }));
+        }
+        if alone { context.max(self.around(number)) } else { context }
     }
 
     /// What the lines before and after a number on a line or in a cell of its own say about it.
-    fn around(&self, number: &Number) -> i32 {
+    fn around(&self, number: &Number) -> Context {
         let (start, end) = (number.range.start, number.range.end);
         let Range { start: from, end: to } = self.near(start, end);
-        if self.labels_in(from..to).any(|(_, label)| label.kind == Kind::Promotion) {
-            return 0;
+        if self.labels_in(from..to).any(|(_, label)| label.kind == Kind::Offer) {
+            return Context::None;
         }
         // Only up to the neighboring numbers: what is before an order number is about that.
-        let own = |label: &(usize, &Label)| {
-            let owner = self.owners[label.0];
-            owner.is_none_or(|owner| self.numbers[owner].range == number.range)
-        };
+        let own = |label: &(usize, &Label)| self.is_own(label.0, number);
         let previous = self.labels_in(from..start).filter(own).filter(|(_, label)| label.end <= start);
         let (mut code, mut last) = (None, None);
         for (_, label) in previous {
             code = if label.kind.is_code() { Some(label) } else { code };
             last = Some(label);
         }
+        // "Type this number in the app:".
+        let asked = self.labels.has_code
+            && last.is_none_or(|label| label.kind == Kind::Number)
+            && self.asks(last.map_or(from, |label| self.sentence(label.start, label.end).start)..start);
         // "Order:", but not "Enter this code to confirm your order:".
-        let is_other = last.filter(|label| label.kind == Kind::Other).is_some_and(|label| {
-            let sentence = self.sentence(label.start, label.end).start;
-            !self.lower[label.end..start].contains(['.', ','])
-                && code.is_none_or(|code| code.start < sentence)
-        });
+        let is_other = !asked
+            && last.filter(|label| !label.kind.is_code()).is_some_and(|label| {
+                let sentence = self.sentence(label.start, label.end).start;
+                !self.lower[label.end..start].contains(['.', ','])
+                    && code.is_none_or(|code| code.start < sentence)
+            });
         if is_other {
-            return 0;
+            return Context::None;
         }
         if code.is_some() {
-            return 4;
+            return Context::Code(NAMED);
+        }
+        if asked {
+            return Context::Code(MENTIONED);
         }
         if self.labels_in(end..to).filter(own).any(|(_, label)| label.kind.is_code()) {
-            return 2;
+            return Context::Code(BELOW);
         }
-        i32::from(self.is_about_codes)
+        if self.labels.is_about_codes { Context::Code(SOMEWHERE) } else { Context::None }
     }
 
-    /// The nearest label before a number in its sentence that doesn't belong to another number, and the text between them.
-    fn before(&self, start: usize, sentence: usize, number: &Number) -> Option<(Kind, &str)> {
-        let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(FAR)));
-        let own =
-            |place: usize| self.owners[place].is_none_or(|owner| self.numbers[owner].range == number.range);
-        let last =
-            self.labels_in(from..start).filter(|(place, label)| label.end <= start && own(*place)).last();
-        last.map(|(_, label)| (label.kind, &self.lower[label.end..start]))
+    /// What the nearest label before a number in its sentence says, if it doesn't belong to another number.
+    fn before(&self, number: &Number, sentence: usize) -> Context {
+        let start = number.range.start;
+        let from = sentence.max(self.lower.floor_char_boundary(start.saturating_sub(3 * FAR)));
+        let mut own: Vec<&Label> = self
+            .labels_in(from..start)
+            .filter(|(place, label)| label.end <= start && self.is_own(*place, number))
+            .map(|(_, label)| label)
+            .collect();
+        let Some(mut last) = own.pop() else { return Context::None };
+        let mut gap = &self.lower[last.end..start];
+        if !last.kind.is_code() {
+            // "Order 482913", also if the sentence has other words; "The code for your order: 482913".
+            let code = own.iter().rfind(|label| label.kind.is_code()).filter(|code| {
+                gap.trim_end().ends_with([':', '：'])
+                    && !self.lower[code.end..start].contains(['\n', '\t', ','])
+            });
+            let Some(code) = code else {
+                return if is_direct(gap) { Context::Other } else { Context::None };
+            };
+            last = code;
+            gap = &self.lower[last.end..start];
+        }
+        if gap.chars().count() > FAR || (number.is_year && gap.trim().is_empty()) {
+            Context::None
+        } else if names(gap) {
+            Context::Code(if is_direct(gap) || last.kind == Kind::OneTime { NAMED } else { MENTIONED })
+        } else {
+            Context::Code(SOMEWHERE)
+        }
     }
 
-    /// The distance of the nearest label after a number in its sentence, if it names a code.
-    fn after(&self, end: usize, sentence: usize) -> Option<usize> {
-        let to = sentence.min(self.lower.ceil_char_boundary((end + FAR).min(self.lower.len())));
-        let (place, label) = self.labels_in(end..to).next()?;
-        (label.kind.is_code() && self.owners[place].is_none()).then_some(label.start - end)
+    /// What the nearest label after a number in its sentence says, as in "482913 is your code".
+    fn after(&self, number: &Number, sentence: usize) -> Context {
+        let end = number.range.end;
+        let to = sentence.min(self.lower.ceil_char_boundary((end + 3 * FAR).min(self.lower.len())));
+        let next = self.labels_in(end..to).find(|(_, label)| label.kind != Kind::Number);
+        let Some((place, label)) = next.filter(|(_, label)| label.kind.is_code()) else {
+            return Context::None;
+        };
+        let gap = &self.lower[end..label.start];
+        let distance = gap.chars().count();
+        // Colons and dashes also follow what is no code.
+        let is_first = !self.lower[self.sentence(number.range.start, end).start..number.range.start]
+            .contains(char::is_alphanumeric);
+        if self.owners[place].is_some() || distance > FAR {
+            Context::None
+        } else if starts_name(gap, is_first) && distance <= NEAR * 2 {
+            Context::Code(NAMED)
+        } else if distance <= NEAR + NEAR / 2 && label.kind == Kind::OneTime {
+            Context::Code(MENTIONED)
+        } else {
+            Context::Code(BELOW)
+        }
+    }
+
+    /// Whether the reader is asked to enter a number: "Enter 482913 to sign in".
+    fn is_entered(&self, number: &Number) -> bool {
+        let touches = |gap: &str| {
+            gap.len() <= NEAR && !gap.contains(|char: char| char.is_alphanumeric() || ends_cell(char))
+        };
+        let (start, end) = (number.range.start, number.range.end);
+        let next = self.labels.verbs.partition_point(|verb| verb.start < end);
+        let before = self.labels.verbs[..next].last().filter(|verb| verb.kind == Kind::Enter);
+        let after = self.labels.verbs.get(next).filter(|verb| verb.kind == Kind::Entered);
+        before.and_then(|verb| self.lower.get(verb.end..start)).is_some_and(touches)
+            || after.is_some_and(|verb| touches(&self.lower[end..verb.start]))
+    }
+
+    /// Whether the reader is asked to enter something.
+    fn asks(&self, range: Range<usize>) -> bool {
+        let first = self.labels.verbs.partition_point(|verb| verb.start < range.start);
+        self.labels.verbs.get(first).is_some_and(|verb| verb.start < range.end)
+    }
+
+    /// Whether a label doesn't belong to another number.
+    fn is_own(&self, place: usize, number: &Number) -> bool {
+        self.owners[place].is_none_or(|owner| self.numbers[owner].range == number.range)
     }
 
     fn has_code_in(&self, range: Range<usize>) -> bool {
@@ -212,8 +307,8 @@ impl Text {
 
     /// The labels that start in a range, with their places.
     fn labels_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &Label)> {
-        let first = self.labels.partition_point(|label| label.start < range.start);
-        self.labels[first..]
+        let first = self.labels.names.partition_point(|label| label.start < range.start);
+        self.labels.names[first..]
             .iter()
             .take_while(move |label| label.start < range.end)
             .enumerate()
@@ -241,65 +336,40 @@ impl Text {
 
     /// Whether a number is all of its line or cell, except for punctuation.
     fn is_alone(&self, number: &Number) -> bool {
-        let ends = |char: char| matches!(char, '\n' | '\t');
-        let decoration = |char: char| !char.is_alphanumeric() && !ends(char);
+        let decoration = |char: char| !char.is_alphanumeric() && !ends_cell(char);
         let before = self.lower[..number.range.start].trim_end_matches(decoration);
         let after = self.lower[number.range.end..].trim_start_matches(decoration);
-        before.chars().next_back().is_none_or(ends) && after.chars().next().is_none_or(ends)
+        before.chars().next_back().is_none_or(ends_cell) && after.chars().next().is_none_or(ends_cell)
     }
 }
 
 /// Whether the text between a label and a number is so short that they belong together.
 fn is_direct(gap: &str) -> bool {
-    gap.len() <= NEAR && !gap.contains([',', ';'])
+    gap.chars().count() <= NEAR && !gap.contains([',', ';'])
 }
 
 /// Whether a label names the number after this text, as in "code: 1234" or "code for Acme is 1234", but not "code base has 1234".
 fn names(gap: &str) -> bool {
     let gap = gap.trim_end_matches(|char: char| {
-        char.is_whitespace() || matches!(char, '"' | '“' | '„' | '«' | '*' | '(' | '[' | '「')
+        char.is_whitespace() || matches!(char, '"' | '“' | '„' | '«' | '*' | '(' | '[' | '「' | '【' | '\'')
     });
     let Some(word) = gap.split_whitespace().next_back() else { return true };
-    word.ends_with([':', '：', '=', '-', '–', '—', '→', '>'])
-        || gap.len() <= 8
-        || COPULAS.contains(&word)
-        || SUFFIX_COPULAS.iter().any(|copula| word.ends_with(copula))
+    word.ends_with([':', '：', '=', '-', '–', '—', '→', '>', '⇒', '|', '·'])
+        || gap.chars().count() <= 8
+        || COPULAS.contains(word)
+        || PARTICLES.iter().any(|particle| word.ends_with(particle))
 }
 
-/// Words between a name and its number, in languages that need them.
-const COPULAS: &[&str] = &[
-    "is",
-    "are",
-    "was",
-    "as",
-    "with",
-    "enter",
-    "using",
-    "below",
-    "est",
-    "ist",
-    "lautet",
-    "es",
-    "è",
-    "é",
-    "to",
-    "är",
-    "er",
-    "on",
-    "je",
-    "jest",
-    "este",
-    "είναι",
-    "הוא",
-    "هو",
-    "là",
-    "adalah",
-    "ialah",
-    "है",
-];
-
-/// The same for languages without spaces.
-const SUFFIX_COPULAS: &[&str] = &["は", "是", "为", "為", "는", "은", "คือ"];
+/// Whether a label names the number before this text, as in "1234 is your code" or "1234 — code for Acme".
+fn starts_name(gap: &str, is_first: bool) -> bool {
+    let gap = gap.trim_start_matches(|char: char| {
+        char.is_whitespace() || matches!(char, '"' | '”' | '“' | '»' | '*' | ')' | ']' | '」' | '】' | '\'')
+    });
+    let Some(word) = gap.split_whitespace().next() else { return true };
+    is_first && word.starts_with(['-', '–', '—', '←', '=', ':', '：'])
+        || COPULAS.contains(word)
+        || PARTICLES.iter().any(|particle| word.starts_with(particle))
+}
 
 /// Finds the number that each label belongs to: the first one after it, if no other label is between.
 fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize>> {
@@ -323,26 +393,4 @@ fn owners(lower: &str, labels: &[Label], numbers: &[Number]) -> Vec<Option<usize
         }
     }
     owners
-}
-
-/// The beginnings of the sentences. Blocks are sentences, too; a number continues a sentence ("No. 5").
-fn sentences(lower: &str) -> Vec<usize> {
-    let mut found = vec![0];
-    let mut chars = lower.char_indices().peekable();
-    while let Some((at, char)) = chars.next() {
-        let next = chars.peek().map(|(_, next)| *next);
-        let ends = match char {
-            '。' | '！' | '？' => true,
-            '\n' => next == Some('\n'),
-            '.' | '!' | '?' => {
-                next.is_some_and(char::is_whitespace)
-                    && !lower[at + 1..].trim_start().starts_with(|char: char| char.is_ascii_digit())
-            }
-            _ => false,
-        };
-        if ends {
-            found.push(at + char.len_utf8());
-        }
-    }
-    found
 }

@@ -74,6 +74,12 @@ struct Reader {
 }
 
 impl Visible {
+    /// A text body or a subject, without invisible characters and carriage returns.
+    pub(crate) fn plain(text: &str) -> Self {
+        let text = text.chars().filter(|char| *char != '\r' && !is_invisible(*char)).collect();
+        Self { text, ..Self::default() }
+    }
+
     /// Reads an HTML body. Hidden text counts as visible: most of it is the preview that mail clients show in lists.
     pub(crate) fn of(html: &str) -> Self {
         let mut reader = Reader::default();
@@ -100,6 +106,11 @@ impl Visible {
         reader.end_link();
         reader.visible
     }
+}
+
+/// Soft hyphens and joiners, which fill the rest of a preview, and hidden separators.
+fn is_invisible(char: char) -> bool {
+    matches!(char, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
 impl Reader {
@@ -158,8 +169,7 @@ impl Reader {
                     // Two of them are an empty line.
                     self.gap = if self.gap >= Gap::Line { Gap::Block } else { Gap::Line };
                 }
-                // Soft hyphens and joiners, which fill the rest of a preview, and hidden separators.
-                '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {}
+                _ if is_invisible(char) => {}
                 _ if char.is_whitespace() => self.separate(Gap::Space),
                 _ => self.push(char),
             }

@@ -1,29 +1,99 @@
-//! The words that name a number, in the languages that mails are most often written in.
+//! The words that name a number, composed of the words of `words.txt`.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// What a word says about the numbers near it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+use super::words::{self, LINKS};
+
+/// The maximum length in bytes of the rest of a word of which the list has the beginning.
+const MAX_ENDING: usize = 24;
+
+/// What words say about the numbers near them. Of two readings of a word, the first counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A code, of whatever kind.
-    Code,
     /// A code that can be used once, without doubt.
     OneTime,
+    /// A code that isn't the number of a thing, such as a PIN.
+    Secret,
+    /// A code, of whatever kind.
+    Code,
+    /// What a one-time code is for.
+    Purpose,
+    /// The same, of codes that bookings also have.
+    Confirmation,
+    /// A code for a confirmation, of an address or of a booking.
+    ConfirmationCode,
+    /// A password, which is a one-time code only with a purpose.
+    Password,
+    /// An offer, whose code is no one-time code.
+    Offer,
+    /// What the whole mail is about, if it isn't a one-time code.
+    Topic,
+    /// Access to a network, or an offer.
+    Voucher,
+    /// A network that vouchers are for.
+    Network,
+    /// A booking, which has a code of its own.
+    Booking,
     /// Something else that has a number.
     Other,
-    /// An offer, whose code is no one-time code.
-    Promotion,
+    /// A number, of whatever kind.
+    Number,
+    /// What the reader does with the code that follows.
+    Enter,
+    /// What the reader does with the code before.
+    Entered,
 }
+
+const KINDS: [(Kind, &str); 15] = [
+    (Kind::OneTime, "one-time code"),
+    (Kind::Secret, "secret"),
+    (Kind::Code, "code"),
+    (Kind::Purpose, "one-time"),
+    (Kind::Confirmation, "confirmation"),
+    (Kind::Password, "password"),
+    (Kind::Offer, "offer"),
+    (Kind::Topic, "topic"),
+    (Kind::Voucher, "voucher"),
+    (Kind::Network, "network"),
+    (Kind::Booking, "booking"),
+    (Kind::Other, "other"),
+    (Kind::Number, "number"),
+    (Kind::Enter, "enter"),
+    (Kind::Entered, "entered"),
+];
 
 impl Kind {
     pub(super) fn is_code(self) -> bool {
-        matches!(self, Self::Code | Self::OneTime)
+        matches!(self, Self::Code | Self::OneTime | Self::Secret)
+    }
+
+    /// The kind of two adjacent words: "login" and "code", "zip" and "code", "order" and "number".
+    fn and(self, next: Self) -> Option<Self> {
+        use Kind::{
+            Code, Confirmation, ConfirmationCode, Number, Offer, OneTime, Other, Password, Purpose, Secret,
+            Voucher,
+        };
+        Some(match (self, next) {
+            (Offer, Code | Secret | Number | Other | Voucher) | (Code | Secret | Voucher, Offer) => Offer,
+            (Voucher, Code | Secret | Number) | (Code | Secret, Voucher) => Voucher,
+            (Other, Code | Number | Other) | (Code | Number, Other) | (Number, Code) => Other,
+            (Purpose, Purpose) => Purpose,
+            (Confirmation, Code) | (Code, Confirmation) => ConfirmationCode,
+            (code, Number) if code.is_code() => code,
+            (Purpose | OneTime, Code | Secret | OneTime)
+            | (Code | Secret | OneTime, Purpose | OneTime)
+            | (Purpose, Password)
+            | (Password, Purpose) => OneTime,
+            (Code | Secret, Code | Secret) => self.min(next),
+            _ => return None,
+        })
     }
 }
 
-/// A word that names a number, at its place in the text.
+/// A word or a phrase that says something about the numbers near it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) start: usize,
@@ -31,87 +101,53 @@ pub(super) struct Label {
     pub(super) kind: Kind,
 }
 
-/// Lower-case words, separated by commas. They are whole words, but for a `~` at the end that may continue; languages without spaces have no
-/// words to be whole.
-#[rustfmt::skip]
-const WORDS: &[(Kind, &str)] = &[
-    (Kind::Code, "~code,pin,~codes,pin-code,pincode,passcode,token,verification,verify,authentication,authenticate,one-time,sign in,sign-in,log in,\
-        login,tan,kennwort,codice,código,codigo,clave,senha,kod,kodu,kodunuz,~kod,~koden,~kode,~koodi,~koodisi,kód,kódod,cod,codul,код,кода,\
-        коду,пароль,κωδικός,コード,パスワード,코드,رمز,الرمز,رمزك,كود,קוד,कोड,รหัส,mã,kode,חד-פעמי,代码,代碼,codi,کد,رمز عبور"),
-    (Kind::OneTime, "otp,otps,2fa,mfa,one-time code,one time code,one-time password,one time password,one-time passcode,one time passcode,one-time pin,\
-        verification code,verification pin,verify code,security code,authentication code,authenticator code,authorization code,login code,\
-        log-in code,sign-in code,signin code,sign in code,access code,confirmation code,passcode,passwordless,two-factor,two-step,\
-        single-use code,temporary code,magic code,activation code,recovery code,reset code,device code,bestätigungscode,verifizierungscode,\
-        sicherheitscode,einmalcode,einmal-code,einmalpasswort,einmalkennwort,anmeldecode,zugangscode,aktivierungscode,freischaltcode,\
-        code de vérification,code de verification,code de sécurité,code de confirmation,code d'accès,code d’accès,code de connexion,\
-        code à usage unique,usage unique,code d'activation,code d’activation,código de verificación,codigo de verificacion,\
-        código de seguridad,código de acceso,código de confirmación,un solo uso,código de un solo uso,contraseña de un solo uso,\
-        codice di verifica,codice di sicurezza,codice di conferma,codice di accesso,codice otp,codice monouso,monouso,código de verificação,\
-        código de segurança,código de acesso,código de confirmação,uso único,verificatiecode,beveiligingscode,bevestigingscode,inlogcode,\
-        toegangscode,eenmalige code,eenmalig,kod weryfikacyjny,kod bezpieczeństwa,kod jednorazowy,hasło jednorazowe,kod logowania,\
-        verifieringskod,engångskod,inloggningskod,säkerhetskod,bekræftelseskode,engangskode,verifiseringskode,bekreftelseskode,\
-        sikkerhedskode,sikkerhetskode,vahvistuskoodi,kertakäyttökoodi,kertakäyttöinen,ověřovací kód,bezpečnostní kód,overovací kód,\
-        ellenőrző kód,cod de verificare,doğrulama kodu,doğrulama kodunuz,onay kodu,güvenlik kodu,tek kullanımlık,код подтверждения,\
-        код для входа,проверочный код,одноразовый код,одноразовый пароль,код безопасности,код підтвердження,одноразовий код,\
-        κωδικός επαλήθευσης,验证码,驗證碼,校验码,动态码,动态密码,確認碼,确认码,一次性,認証コード,確認コード,ワンタイム,パスコード,暗証番号,認証番号,인증번호,인증 코드,인증코드,확인 코드,보안 코드,일회용,رمز التحقق,\
-        رمز التأكيد,كود التفعيل,קוד אימות,קוד האימות,सत्यापन,ओटीपी,รหัสยืนยัน,mã xác minh,mã xác nhận,kode verifikasi,codi de verificació,\
-        код за потвърждение,код за вход,kod pengesahan,kod za prijavu,kôd,کد تأیید,کد تایید,کد ورود,kodi i verifikimit,kinnituskood,\
-        apstiprinājuma kods,patvirtinimo kodas,verifikacioni kod"),
-    (Kind::Other, "order,order no,order number,order id,invoice,invoice no,invoice number,receipt,receipt number,tracking,tracking number,shipment,\
-        parcel,package,phone,telephone,tel,fax,mobile,call,call us,ref,reference,reference number,ticket,case,case number,case id,\
-        request id,customer,customer number,customer id,client id,account,account number,account ending,card,card ending,ending in,ending,\
-        ends in,policy,contract,member,member id,membership,zip,zip code,zip codes,postal code,postcode,error,error code,status code,\
-        country code,area code,source code,build,version,release,sku,item,item no,model,model number,article,vat,tax id,iban,bic,sort code,\
-        swift code,serial,serial number,room,flight,gate,seat,booking,booking code,booking number,booking reference,reservation,\
-        reservation code,reservation number,confirmation number,pnr,transaction,transaction id,payment,amount,total,balance,price,po box,\
-        suite,ext,extension,barcode,qr code,qr-code,qr codes,code of conduct,code review,code reviews,codebase,code base,lines of code,\
-        dress code,product code,branch code,exit code,exit codes,episode,chapter,volume,page,season,diagnosis code,vendor code,project code,\
-        department code,employee code,company code,agent code,school code,station code,currency code,language code,fare code,item code,\
-        part code,color codes,error codes,unicode,morse code,building code,penal code,tax code,http,port,year,since,copyright,issue,\
-        pull request,pr,commit,meeting id,locker,apartment,registration,registered,company no,company number,population,views,followers,\
-        station,bus,train,course,class code,colour code,color code,hs code,tariff code,cost center,bestellung,bestellnummer,rechnung,\
-        rechnungsnummer,rechnungsnr,auftrag,auftragsnummer,kundennummer,kunden-nr,sendung,sendungsnummer,paketnummer,telefon,hotline,plz,\
-        postleitzahl,aktenzeichen,vorgangsnummer,ticketnummer,vertragsnummer,fehlercode,buchungscode,buchungsnummer,hrb,betrag,summe,konto,\
-        kontonummer,endet auf,zimmer,commande,facture,n° de commande,numéro de commande,téléphone,tél,code postal,référence,réf,dossier,\
-        client,numéro client,montant,siret,siren,rcs,numéro de suivi,colis,code erreur,compte,pedido,número de pedido,factura,teléfono,\
-        telefono,tfno,código postal,referencia,cliente,importe,envío,número de seguimiento,terminada en,cuenta,ordine,fattura,\
-        codice fiscale,codice cliente,importo,spedizione,partita iva,fatura,telefone,cep,encomenda,código de rastreio,valor,nota fiscal,\
-        bestelling,bestelnummer,factuur,factuurnummer,telefoon,klantnummer,bedrag,kvk,zamówienie,zamówienia,faktura,faktury,kod pocztowy,\
-        kwota,numer klienta,ordrenummer,ordernummer,fakturanummer,postnummer,kundnummer,tilaus,lasku,puhelin,postinumero,objednávka,sipariş,\
-        posta kodu,müşteri,tutar,заказ,заказа,заказу,заказе,счёт,счет,счета,телефон,тел,индекс,договор,сумма,замовлення,рахунок,παραγγελία,\
-        τηλέφωνο,订单,订单号,電話,电话,发票,邮编,快递,单号,訂單,郵便番号,注文,注文番号,請求書,追跡番号,お問い合わせ番号,会員番号,金额,金額,주문,주문번호,전화,송장,우편번호,문의,금액,طلب,الطلب,هاتف,فاتورة,הזמנה,\
-        טלפון"),
-    (Kind::Promotion, "promo code,promo,promotion code,promotional code,discount code,discount,coupon,coupon code,voucher,voucher code,gift card,gift code,\
-        referral code,referral,invite code,at checkout,% off,off your,gutscheincode,gutschein,rabattcode,rabatt,aktionscode,code promo,\
-        bon de réduction,remise,code de réduction,código promocional,código de descuento,descuento,cupón,codice sconto,sconto,\
-        codice promozionale,cupom,desconto,kortingscode,korting,kod rabatowy,rabattkod,rabatkode,rabattkode,alennuskoodi,slevový kód,\
-        indirim kodu,indirim,промокод,скидка,скидку,优惠码,优惠券,優惠碼,折扣,クーポン,割引,쿠폰,할인,كود الخصم,خصم,קופון,kode promo,mã giảm giá"),
-];
-
-struct Words {
-    automaton: AhoCorasick,
-    /// By pattern: its kind, and whether it may be the end of a longer word.
-    words: Vec<(Kind, bool)>,
+/// The labels of a mail.
+pub(super) struct Labels {
+    /// The words that name a number: a code, an offer, or something else.
+    pub(super) names: Vec<Label>,
+    /// What the reader does with the codes before or after.
+    pub(super) verbs: Vec<Label>,
+    /// Whether the mail is about a one-time code at all.
+    pub(super) is_about_codes: bool,
+    /// Whether the mail names a code of whatever kind, or what one is for.
+    pub(super) has_code: bool,
 }
 
-static ALL: LazyLock<Words> = LazyLock::new(|| {
-    let mut patterns: Vec<(&str, Kind, bool)> = Vec::new();
-    for (kind, words) in WORDS {
-        for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            let pattern = word.trim_start_matches('~');
-            patterns.push((pattern, *kind, pattern != word));
-        }
-    }
-    let words = patterns.iter().map(|(_, kind, is_end)| (*kind, *is_end)).collect();
+struct Pattern {
+    kind: Kind,
+    /// Whether it may be the end of a longer word.
+    is_end: bool,
+    /// Whether it may be the beginning of one.
+    is_beginning: bool,
+}
+
+struct Automaton {
+    automaton: AhoCorasick,
+    patterns: Vec<Pattern>,
+}
+
+static ALL: LazyLock<Automaton> = LazyLock::new(|| {
+    let words: Vec<_> = KINDS
+        .iter()
+        .flat_map(|(kind, section)| words::section(section).map(move |word| (word, *kind)))
+        .collect();
+    let pattern = |&(word, kind): &(&str, Kind)| Pattern {
+        kind,
+        is_end: word.starts_with('~'),
+        is_beginning: word.ends_with('~'),
+    };
     // Only too many or too long patterns could fail.
     #[expect(clippy::expect_used, reason = "the patterns are constant")]
-    let automaton =
-        AhoCorasick::new(patterns.iter().map(|(word, ..)| word)).expect("the words fit an automaton");
-    Words { automaton, words }
+    let automaton = AhoCorasick::new(words.iter().map(|(word, _)| word.trim_matches('~')))
+        .expect("the words fit an automaton");
+    Automaton { automaton, patterns: words.iter().map(pattern).collect() }
 });
 
-/// A character in lower case, if that has the same length in bytes, and a digit of any width as an ASCII digit only by value.
+/// A character in lower case, if that has the same length in bytes. `İ` becomes the other Turkish i, which does.
 pub(super) fn lower(char: char) -> char {
+    if char == 'İ' {
+        return 'ı';
+    }
     let mut lower = char.to_lowercase();
     match (lower.next(), lower.next()) {
         (Some(one), None) if one.len_utf8() == char.len_utf8() => one,
@@ -119,29 +155,93 @@ pub(super) fn lower(char: char) -> char {
     }
 }
 
-/// Finds all labels, in order of their start. One inside another is omitted: a postal code is no code.
-pub(super) fn find(lower: &str) -> Vec<Label> {
-    let mut found: Vec<Label> = ALL
+/// Finds the labels of a text in lower case, and decides by all of them what each one means.
+pub(super) fn find(lower: &str) -> Labels {
+    let (verbs, mut names): (Vec<_>, Vec<_>) =
+        phrases(lower).into_iter().partition(|label| matches!(label.kind, Kind::Enter | Kind::Entered));
+    let kinds: HashSet<Kind> = names.iter().map(|label| label.kind).collect();
+    let voucher = if kinds.contains(&Kind::Network) { Kind::Secret } else { Kind::Offer };
+    let confirmation = if kinds.contains(&Kind::Booking) { Kind::Other } else { Kind::OneTime };
+    for label in &mut names {
+        label.kind = match label.kind {
+            Kind::Voucher => voucher,
+            Kind::ConfirmationCode => confirmation,
+            kind => kind,
+        };
+    }
+    let has = |kind: Kind| names.iter().any(|label| label.kind == kind);
+    let has_code = has(Kind::Purpose) || names.iter().any(|label| label.kind.is_code());
+    let (has_topic, has_one_time) = (has(Kind::Topic), has(Kind::OneTime));
+    // "Code: BLACK50" where nothing is about one-time codes.
+    let has_others = has_topic || (!has_one_time && (has(Kind::Offer) || has(Kind::Booking)));
+    names.retain(|label| match label.kind {
+        Kind::OneTime | Kind::Offer | Kind::Other | Kind::Number => true,
+        Kind::Secret => !has_topic,
+        Kind::Code => !has_others,
+        _ => false,
+    });
+    Labels { names, verbs, is_about_codes: has_one_time && !has_topic, has_code }
+}
+
+/// Finds all words and phrases, in order. One inside another is omitted, and adjacent ones are composed: a postal code is no code.
+fn phrases(lower: &str) -> Vec<Label> {
+    let mut words: Vec<Label> = ALL
         .automaton
         .find_overlapping_iter(lower)
         .filter_map(|hit| {
-            let (kind, is_end) = ALL.words[hit.pattern().as_usize()];
+            let pattern = &ALL.patterns[hit.pattern().as_usize()];
+            let found = &lower[hit.range()];
             let before = lower[..hit.start()].chars().next_back();
             let after = lower[hit.end()..].chars().next();
-            let first = lower[hit.range()].chars().next();
-            let last = lower[hit.range()].chars().next_back();
-            let whole = (is_end || !joins(before, first)) && !joins(last, after);
-            whole.then_some(Label { start: hit.start(), end: hit.end(), kind })
+            let whole = (pattern.is_end || !joins(before, found.chars().next()))
+                && (pattern.is_beginning || !joins(found.chars().next_back(), after));
+            whole.then_some(Label { start: hit.start(), end: hit.end(), kind: pattern.kind })
         })
         .collect();
-    found.sort_by_key(|label| (label.start, std::cmp::Reverse(label.end)));
-    let mut end = 0;
-    found.retain(|label| {
-        let outside = label.end > end;
-        end = end.max(label.end);
-        outside
-    });
+    words.sort_by_key(|label| (label.start, std::cmp::Reverse(label.end), label.kind));
+    let mut found: Vec<Label> = Vec::with_capacity(words.len());
+    for word in words {
+        let Some(last) = found.last_mut() else {
+            found.push(word);
+            continue;
+        };
+        if word.end <= last.end {
+            continue;
+        }
+        last.end = end_of_word(lower, last.end).min(word.start).max(last.end);
+        let between = lower.get(last.end..word.start).filter(|gap| is_link(gap));
+        if let Some(kind) = between.and_then(|_| last.kind.and(word.kind)) {
+            *last = Label { start: last.start, end: word.end, kind };
+            continue;
+        }
+        found.push(word);
+    }
+    if let Some(last) = found.last_mut() {
+        last.end = end_of_word(lower, last.end);
+    }
     found
+}
+
+/// Whether the text between two words leaves them one phrase, as in "code de vérification".
+fn is_link(gap: &str) -> bool {
+    if gap.len() > 16 || gap.contains("\n\n") || gap.contains('\t') {
+        return false;
+    }
+    let gap = gap.trim_matches(|char: char| char.is_whitespace() || char == '-');
+    gap.is_empty() || LINKS.contains(gap)
+}
+
+/// The end of the word that continues at a place.
+fn end_of_word(lower: &str, at: usize) -> usize {
+    let last = lower[..at].chars().next_back();
+    let mut end = at;
+    for char in lower[at..].chars() {
+        if !joins(last, Some(char)) || !is_in_word(char) || end - at > MAX_ENDING {
+            break;
+        }
+        end += char.len_utf8();
+    }
+    end
 }
 
 /// Whether two adjacent characters belong to one word.

@@ -1,9 +1,15 @@
 //! Numbers that could be codes, by their form.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
+
+use super::words::{BEFORE_YEARS, CURRENCIES, MONTHS, UNITS};
 
 /// The length of a code.
-const LENGTH: std::ops::RangeInclusive<usize> = 4..=8;
+const LENGTH: RangeInclusive<usize> = 4..=10;
+/// The lengths of numbers that are codes more often than something else.
+const USUAL: RangeInclusive<usize> = 4..=8;
+/// The length of the groups of a code without digits.
+const LETTERS: RangeInclusive<usize> = 3..=5;
 
 /// A number, or a word of letters and digits.
 #[derive(Debug, PartialEq, Eq)]
@@ -13,18 +19,16 @@ pub(super) struct Number {
     pub(super) code: Option<String>,
     /// What its form says for or against it.
     pub(super) bonus: i32,
-    /// Whether only a label directly before it makes it a code: years, and words with a digit.
+    /// Whether only a label that names it makes it a code: years, round numbers, unusual lengths, and everything with letters.
     pub(super) needs_label: bool,
-    /// Whether it has letters.
-    pub(super) is_word: bool,
+    pub(super) is_year: bool,
 }
 
-/// Finds all numbers of at least 4 digits, and all words of letters and digits.
+/// Finds all numbers of at least 4 digits, all words of letters and digits, and those of letters alone that are no words.
 pub(super) fn find(text: &str, lower: &str) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut at = 0;
-    while let Some(start) = text[at..].find(|char: char| char.is_ascii_alphanumeric() || is_wide_digit(char))
-    {
+    while let Some(start) = text[at..].find(is_in_code) {
         let start = at + start;
         let run = Run::at(text, start);
         at = run.end;
@@ -42,7 +46,7 @@ struct Run {
 }
 
 impl Run {
-    /// Reads a run: words of letters alone end it, and belong to it only if they are all of it.
+    /// Reads a run. A word of letters ends it, unless a hyphen or single characters show that it belongs to a code.
     fn at(text: &str, start: usize) -> Self {
         let first = start..word_end(text, start);
         let mut groups = Vec::from([first]);
@@ -53,16 +57,18 @@ impl Run {
             let glue = &text[end..next];
             let digits = |range: Range<usize>| text[range].chars().all(|char| digit(char).is_some());
             let last = groups.last().cloned().unwrap_or(start..start);
-            // Spaces separate words, hyphens also parts of codes.
-            let joins = if matches!(glue, "-" | "–" | "‑" | "‐") {
-                has_digit(&text[next..word]) || has_digit(&text[last.clone()])
-            } else if glue == " " || glue == "\u{a0}" || glue == "\u{202f}" {
-                digits(next..word) && digits(last.clone())
+            let (one, other) = (&text[last.clone()], &text[next..word]);
+            let numbers = || digits(next..word) && digits(last.clone());
+            // Spaces separate words, hyphens also parts of codes; single characters belong together everywhere.
+            let joins = if is_single(one) && is_single(other) {
+                true
+            } else if is_hyphen(glue) {
+                has_digit(one) || has_digit(other) || (is_letters(one) && is_letters(other))
+            } else if is_space(glue) {
+                numbers()
             } else {
-                // Cells and lines only separate single digits, or halves of a code.
-                let alike =
-                    word - next == last.len() && (word - next == 1 || (word - next == 3 && glue == "\t"));
-                alike && digits(next..word) && digits(last.clone())
+                // Cells and lines only separate single characters, or halves of a code.
+                glue == "\t" && one.len() == 3 && other.len() == 3 && numbers()
             };
             if !joins {
                 return Self { end, groups };
@@ -80,33 +86,55 @@ fn separator(text: &str, end: usize) -> Option<usize> {
         let char = next
             .chars()
             .next()
-            .filter(|char| matches!(char, ' ' | '\u{a0}' | '\u{202f}' | '-' | '–' | '‑' | '‐'))?;
+            .filter(|char| is_space(char.encode_utf8(&mut [0; 4])) || HYPHENS.contains(char))?;
         next = &next[char.len_utf8()..];
     }
-    let is_word = next.starts_with(|char: char| char.is_ascii_alphanumeric() || is_wide_digit(char));
+    let is_word = next.starts_with(is_in_code);
     (is_word && rest.len() - next.len() <= 4).then(|| text.len() - next.len())
+}
+
+const HYPHENS: [char; 5] = ['-', '–', '‑', '‐', '－'];
+
+fn is_hyphen(glue: &str) -> bool {
+    glue.starts_with(HYPHENS)
+}
+
+fn is_space(glue: &str) -> bool {
+    glue.starts_with(|char: char| char.is_whitespace() && !matches!(char, '\n' | '\t'))
+}
+
+/// A digit or a capital, as codes have them that are displayed one by one.
+fn is_single(word: &str) -> bool {
+    let mut chars = word.chars();
+    chars.next().is_some_and(|char| char.is_ascii_uppercase() || digit(char).is_some())
+        && chars.next().is_none()
+}
+
+/// A group of a code without digits.
+fn is_letters(word: &str) -> bool {
+    LETTERS.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
 fn word_end(text: &str, start: usize) -> usize {
     let rest = &text[start..];
-    let length = rest.find(|char: char| !char.is_ascii_alphanumeric() && !is_wide_digit(char));
+    let length = rest.find(|char| !is_in_code(char));
     start + length.unwrap_or(rest.len())
 }
 
-fn is_wide_digit(char: char) -> bool {
-    matches!(char, '０'..='９' | '٠'..='٩' | '۰'..='۹')
+fn is_in_code(char: char) -> bool {
+    char.is_ascii_alphanumeric() || digit(char).is_some()
 }
 
-/// The value of an ASCII, full-width or Arabic digit, as a character.
+/// The zeros of the decimal digits in which mails are written: full-width, Arabic, Persian, Devanagari, Bengali, Thai.
+const ZEROS: [char; 6] = ['０', '٠', '۰', '०', '০', '๐'];
+
+/// A decimal digit as an ASCII digit.
 fn digit(char: char) -> Option<char> {
-    let zero = match char {
-        '0'..='9' => return Some(char),
-        '０'..='９' => '０',
-        '٠'..='٩' => '٠',
-        '۰'..='۹' => '۰',
-        _ => return None,
-    };
-    char::from_digit(u32::from(char) - u32::from(zero), 10)
+    if char.is_ascii() {
+        return char.is_ascii_digit().then_some(char);
+    }
+    let value = |zero: &char| u32::from(char).checked_sub(u32::from(*zero)).filter(|value| *value < 10);
+    ZEROS.iter().find_map(value).and_then(|value| char::from_digit(value, 10))
 }
 
 fn has_digit(text: &str) -> bool {
@@ -114,68 +142,80 @@ fn has_digit(text: &str) -> bool {
 }
 
 fn number(text: &str, lower: &str, start: usize, run: &Run) -> Option<Number> {
-    let mut groups = &run.groups[..];
-    // Only numbers are of interest.
-    if !has_digit(&text[start..run.end]) {
+    let mut groups: Vec<&str> = run.groups.iter().map(|group| &text[group.clone()]).collect();
+    if !groups.iter().any(|group| has_digit(group)) && !is_code_of_letters(&groups) {
         return None;
     }
-    let length = |group: &Range<usize>| text[group.clone()].chars().count();
-    let digits_only = |group: &Range<usize>| text[group.clone()].chars().all(|char| digit(char).is_some());
     let mut bonus = 0;
     // A prefix that shows who sent it: `G-123456`.
-    if let [first, second] = groups
-        && length(first) <= 2
-        && text[first.clone()].bytes().all(|byte| byte.is_ascii_uppercase())
-        && digits_only(second)
-        && length(second) >= 5
+    if let [prefix, code] = groups[..]
+        && prefix.len() <= 2
+        && prefix.bytes().all(|byte| byte.is_ascii_uppercase())
+        && code.chars().count() >= 5
+        && code.chars().all(|char| digit(char).is_some())
     {
-        groups = std::slice::from_ref(second);
+        groups = vec![code];
         bonus -= 1;
     }
-    let code: String = groups
-        .iter()
-        .flat_map(|group| text[group.clone()].chars())
-        .map(|char| digit(char).unwrap_or(char))
-        .collect();
-    let digits = code.bytes().filter(u8::is_ascii_digit).count();
-    let is_number = digits == code.len();
-    if is_number && code.len() < *LENGTH.start() {
-        return None;
-    }
-    let uniform = groups.iter().all(|group| length(group) == length(&groups[0])) && length(&groups[0]) != 7;
-    let fits = LENGTH.contains(&code.len()) && uniform && (groups.len() == 1 || is_number || code.len() >= 6);
-    let needs_label;
-    if is_number {
+    let code: String =
+        groups.iter().flat_map(|group| group.chars()).map(|char| digit(char).unwrap_or(char)).collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.chars().count()).collect();
+    let has_letters = code.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let fits = if has_letters {
+        bonus += bonus_of_letters(&code)?;
+        // Not "6-digit".
+        let is_word = |group: &&str| group.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_long = |length: &usize| *length > *LETTERS.end();
+        groups.len() == 1 || code.len() >= 6 && !lengths.iter().any(is_long) && !groups.iter().any(is_word)
+    } else {
+        if code.len() < *LENGTH.start() {
+            return None;
+        }
         bonus += match code.len() {
             6 => 1,
-            7 | 8 => -1,
+            7.. => -1,
             _ => 0,
         };
-        let year = groups.len() == 1 && code.len() == 4 && (code.starts_with("19") || code.starts_with("20"));
-        needs_label = year;
-    } else {
-        let upper = !code.bytes().any(|byte| byte.is_ascii_lowercase());
-        bonus -= i32::from(!upper);
-        needs_label = true;
-        // The 1940s.
-        if digits == 4 && code.len() == 5 && code.ends_with('s') {
-            return None;
-        }
-        if is_slogan(&code) {
-            bonus -= 2;
-        }
-        if !upper && code.bytes().any(|byte| byte.is_ascii_uppercase()) && digits < 2 {
-            return None;
-        }
-    }
-    let is_code = fits && !is_something_else(text, lower, start..run.end);
+        lengths.iter().eq(lengths.iter().rev())
+    };
+    let is_year = !has_letters && lengths == [4] && (code.starts_with("19") || code.starts_with("20"));
+    // Counts and amounts are round, codes are not.
+    let is_round = code.ends_with("000");
+    let is_uniform = lengths.iter().all(|length| *length == lengths[0]);
+    let is_usual = USUAL.contains(&code.len()) && lengths != [7] && is_uniform;
+    let is_code = LENGTH.contains(&code.len()) && fits && !is_something_else(text, lower, start..run.end);
     Some(Number {
         range: start..run.end,
         code: is_code.then_some(code),
         bonus,
-        needs_label,
-        is_word: !is_number,
+        needs_label: has_letters || is_year || is_round || !is_usual,
+        is_year,
     })
+}
+
+/// Whether groups without digits are no words: `WDJB-MJHT`, `QXKWTR`.
+fn is_code_of_letters(groups: &[&str]) -> bool {
+    match groups {
+        [word] => {
+            (5..=*LENGTH.end()).contains(&word.len())
+                && word.bytes().all(|byte| byte.is_ascii_uppercase() && !b"AEIOUY".contains(&byte))
+        }
+        [first, last] => first.len() == last.len() && is_letters(first) && is_letters(last),
+        _ => false,
+    }
+}
+
+/// What the form of a code with letters says for or against it; `None` if it is no code.
+fn bonus_of_letters(code: &str) -> Option<i32> {
+    let digits = code.bytes().filter(u8::is_ascii_digit).count();
+    let has_lower = code.bytes().any(|byte| byte.is_ascii_lowercase());
+    let has_upper = code.bytes().any(|byte| byte.is_ascii_uppercase());
+    // The 1940s, and a name with a number, such as `iPhone7`.
+    let is_decade = digits == 4 && code.len() == 5 && code.ends_with('s');
+    if is_decade || (has_lower && has_upper && digits < 2) {
+        return None;
+    }
+    Some(-i32::from(has_lower) - if is_slogan(code) { 2 } else { 0 })
 }
 
 /// Whether it is a word with a number after it, like most discount codes: `SPRING25`.
@@ -227,8 +267,8 @@ fn is_something_else(text: &str, lower: &str, range: Range<usize>) -> bool {
     }
     let word = last_word(lower[..trimmed.len()].trim_end_matches(['.', ',']));
     let is_short = text[range.clone()].len() == 4;
-    let dates = || BEFORE_YEARS.contains(&word) || MONTHS.iter().any(|month| word.starts_with(month));
-    if CURRENCIES.contains(&word) || (is_short && dates()) {
+    let dates = || BEFORE_YEARS.contains(word) || MONTHS.iter().any(|month| word.starts_with(month));
+    if CURRENCIES.contains(word) || (is_short && dates()) {
         return true;
     }
     let following = lower[range.end..].trim_start_matches([' ', '\u{a0}', '\t']);
@@ -236,7 +276,7 @@ fn is_something_else(text: &str, lower: &str, range: Range<usize>) -> bool {
         return true;
     }
     let unit = &following[..following.find(|char: char| !char.is_alphabetic()).unwrap_or(following.len())];
-    UNITS.contains(&unit) || CURRENCIES.contains(&unit)
+    UNITS.contains(unit) || CURRENCIES.contains(unit)
 }
 
 /// Whether a number is the visible end of a card or account number, like `•••• 4821`. (`**4821**` is emphasis.)
@@ -253,69 +293,3 @@ fn last_word(text: &str) -> &str {
     let start = text.char_indices().rev().take(16).take_while(|(_, char)| char.is_alphabetic()).last();
     &text[start.map_or(text.len(), |(at, _)| at)..]
 }
-
-const CURRENCIES: &[&str] = &[
-    "usd", "eur", "gbp", "chf", "jpy", "cny", "rmb", "inr", "rub", "pln", "sek", "nok", "dkk", "czk", "huf",
-    "try", "brl", "cad", "aud", "krw", "kr", "zł",
-];
-
-/// Words before years.
-const BEFORE_YEARS: &[&str] = &[
-    "in", "of", "since", "until", "im", "seit", "bis", "en", "depuis", "desde", "dal", "class", "year",
-    "sinds", "sedan",
-];
-
-/// The beginnings of the names of months, in the languages with Latin letters and in Russian.
-const MONTHS: &[&str] = &[
-    "jan", "ene", "gen", "feb", "fév", "mar", "mär", "maa", "apr", "avr", "abr", "may", "mai", "mag", "maj",
-    "jun", "juin", "giu", "jul", "juil", "lug", "aug", "aoû", "ago", "sep", "oct", "okt", "ott", "out",
-    "nov", "dec", "dez", "déc", "dic", "янв", "фев", "мар", "апр", "ма", "июн", "июл", "авг", "сен", "окт",
-    "ноя", "дек",
-];
-
-const UNITS: &[&str] = &[
-    "minutes",
-    "minute",
-    "min",
-    "mins",
-    "hours",
-    "hour",
-    "hrs",
-    "seconds",
-    "seconde",
-    "secondes",
-    "sec",
-    "days",
-    "day",
-    "users",
-    "people",
-    "points",
-    "items",
-    "km",
-    "kg",
-    "mb",
-    "gb",
-    "kb",
-    "px",
-    "mph",
-    "kwh",
-    "am",
-    "pm",
-    "minuten",
-    "stunden",
-    "tage",
-    "heures",
-    "jours",
-    "minutos",
-    "horas",
-    "minuti",
-    "ore",
-    "minuter",
-    "minutter",
-    "минут",
-    "часов",
-    "followers",
-    "views",
-    "members",
-    "miles",
-];
