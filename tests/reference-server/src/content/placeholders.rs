@@ -9,7 +9,7 @@ const OPEN: &str = "{{{";
 const CLOSE: &str = "}}}";
 
 /// A placeholder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Placeholder<'a> {
     /// ASCII letters, digits, underscores and dots: `NAME`, `contact.first_name`.
     pub(crate) name: &'a str,

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 
-use crate::support::{Sandbox, email, email_with};
+use crate::support::{KEY, Sandbox, email, email_with};
 
 /// Words whose case, script or characters are traps.
 const WORDS: [&str; 16] = [
@@ -369,6 +369,93 @@ proptest! {
                 prop_assert_eq!(&found, &expected, "{} in {}", query, path);
             }
         }
+    }
+}
+
+/// What the visible text of HTML may contain; none of it may be found elsewhere.
+const INVISIBLE: [&str; 9] = [
+    "<b>",
+    "</i >",
+    "<a href='https://code.test/?Invoice&amp;12:30' title=\"your code\">",
+    "<!-- Invoice > your code -- 日本語 -->",
+    "<style>your code</style>",
+    "<STYLE type='text/css'>p > a { content: 'Invoice' }</STYLE >",
+    "<script type=module>if (a < code) '<p>Invoice</p>'</script>",
+    "<template>code</template>",
+    "<img alt='Straße' src=cid:code />",
+];
+const GAPS: [&str; 8] = [
+    " ",
+    "\n\t  ",
+    "&nbsp;",
+    "&#32;",
+    "<br>",
+    "</b> ",
+    "</p>\r\n  <p class=\"code\">",
+    " <!-- code -->\n<style>code</style>",
+];
+
+/// The HTML of a word: with tags or comments inside, or with character references.
+fn html_of(word: &'static str) -> impl Strategy<Value = String> {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('ß', "&szlig;");
+    let split = (0..word.chars().count(), select(INVISIBLE.to_vec())).prop_map(move |(count, tag)| {
+        let at = word.char_indices().nth(count).map_or(0, |(at, _)| at);
+        format!("{}{tag}{}", escaped(&word[..at]), escaped(&word[at..]))
+    });
+    let referenced = any::<bool>().prop_map(move |hex| {
+        let one =
+            |char| if hex { format!("&#X{:x};", u32::from(char)) } else { format!("&#{};", u32::from(char)) };
+        word.chars().map(one).collect::<Vec<_>>().concat()
+    });
+    prop_oneof![Just(escaped(word)), split, referenced]
+}
+
+/// HTML with its visible words.
+fn html_and_words() -> impl Strategy<Value = (String, String)> {
+    let words = [WORDS.as_slice(), &["R&D", "a<b", "&amp;"]].concat();
+    let word = select(words).prop_flat_map(|word| (html_of(word), Just(word)));
+    let pieces = prop::collection::vec((word, select(GAPS.to_vec())), 1..8);
+    let starts = select(vec![
+        "",
+        "<p>",
+        "<!doctype html>\n<head><title>code</title></head>",
+        "<head><style>code</style><body>",
+    ]);
+    let ends = select(vec!["", "</p></body></html>", "<b title='code", "<!-- your code", "<style>code"]);
+    (starts, pieces, ends).prop_map(|(start, pieces, end)| {
+        let html = pieces.iter().map(|((html, _), gap)| format!("{html}{gap}")).collect::<Vec<_>>().concat();
+        let words = pieces.iter().map(|((_, word), _)| *word).collect::<Vec<_>>().join(" ");
+        (format!("{start}{html}{end}"), words)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// One search, since the list of what it finds derives the text, which has the URLs of links too.
+    #[test]
+    fn html_is_searched_by_its_visible_text_before_it_is_derived(
+        mails in prop::collection::vec((html_and_words(), any::<bool>()), 1..8),
+        phrase in prop_oneof![6 => phrase(), 1 => select(vec!["R&D", "<b", "&amp; code"]).prop_map(str::to_owned)],
+    ) {
+        let sandbox = Sandbox::unread();
+        for (index, ((html, _), received)) in mails.iter().enumerate() {
+            if *received {
+                let head = format!("From: x@a.test\r\nSubject: #{index}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n");
+                sandbox.service.receive(KEY, &["x@a.test"], format!("{head}{html}")).unwrap();
+            } else {
+                sandbox.sent(&json!({"from": "x@a.test", "to": "x@a.test", "subject": format!("#{index}"), "html": html}));
+            }
+        }
+        let query = encoded(&format!("\"{}\"", phrase.replace('\\', "\\\\").replace('"', "\\\"")));
+        let mut found = BTreeSet::new();
+        for list in ["/_/messages", "/_/received"] {
+            let list = sandbox.get(format!("{list}?limit=100&query={query}")).json();
+            found.extend(list["data"].as_array().unwrap().iter().map(|item| item["subject"].as_str().unwrap().to_owned()));
+        }
+        let expected = mails.iter().enumerate().filter(|(_, ((_, words), _))| has(&[words], &phrase));
+        let expected: BTreeSet<_> = expected.map(|(index, _)| format!("#{index}")).collect();
+        prop_assert_eq!(&found, &expected, "{} in {:?}", phrase, mails);
     }
 }
 

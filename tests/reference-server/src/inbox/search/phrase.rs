@@ -50,7 +50,7 @@ impl Needle<'_> {
 pub(super) fn fold(text: &str, folded: &mut String) {
     let mut rest = text;
     loop {
-        let ascii = rest.bytes().position(|byte| !byte.is_ascii()).unwrap_or(rest.len());
+        let ascii = ascii_length(rest.as_bytes());
         let start = folded.len();
         folded.push_str(&rest[..ascii]);
         folded[start..].make_ascii_lowercase();
@@ -60,4 +60,11 @@ pub(super) fn fold(text: &str, folded: &mut String) {
         folded.extend(char.to_lowercase().map(|lower| if lower == 'ς' { 'σ' } else { lower }));
         rest = chars.as_str();
     }
+}
+
+/// The number of ASCII bytes at the beginning.
+fn ascii_length(bytes: &[u8]) -> usize {
+    let chunks = bytes.chunks_exact(32).take_while(|chunk| chunk.is_ascii()).count() * 32;
+    let rest = bytes[chunks..].iter().take_while(|byte| byte.is_ascii()).count();
+    chunks + rest
 }

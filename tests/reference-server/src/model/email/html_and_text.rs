@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use mail_parser::decoders::html::html_to_text;
 use serde::{Deserialize, Serialize};
 
+use crate::content::plain;
 use crate::content::text::derive;
 
 /// The number of bytes of a text body that a search covers.
@@ -61,9 +61,14 @@ pub(crate) fn searched(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SEARCHED)]
 }
 
+/// The part of the text of HTML that a search covers.
+pub(super) fn searched_html(html: &str) -> String {
+    plain::text(html, MAX_SEARCHED)
+}
+
 /// Whether the searched part of HTML, without its tags, satisfies the condition.
 pub(crate) fn any_of_html(html: &str, holds: &mut dyn FnMut(&str) -> bool) -> bool {
-    holds(searched(&html_to_text(html)))
+    holds(&searched_html(html))
 }
 
 impl HtmlAndText {

@@ -1,18 +1,19 @@
 //! The bodies of one contact's email: the broadcast's message with the contact's values in place of the placeholders.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use mail_parser::decoders::html::html_to_text;
 use uuid::Uuid;
 
 use crate::content::placeholders::{MAX_TEXT_BYTES, Placeholder, fill_within, placeholders};
 use crate::content::text::derive;
 use crate::model::broadcast::{Broadcast, Message};
 use crate::model::contact::Contact;
-use crate::model::email::html_and_text::{Derivation, HtmlAndText, LINK_PLACEHOLDER, searched};
+use crate::model::email::html_and_text::{
+    Derivation, HtmlAndText, LINK_PLACEHOLDER, searched, searched_html,
+};
 
 /// The specification's name of the unsubscribe link, and the public service's: templates from there work unchanged.
 const UNSUBSCRIBE: [&str; 2] = ["SERVICE_UNSUBSCRIBE_URL", "RESEND_UNSUBSCRIBE_URL"];
@@ -23,13 +24,15 @@ pub(crate) struct SharedContent {
     pub(crate) broadcast: Arc<Broadcast>,
     /// The text derived from the HTML, if only the link differs.
     text: OnceLock<Option<String>>,
-    /// The words of the text without any contact's values.
+    /// The searched part of the text without any contact's values.
     words: OnceLock<String>,
+    /// The distinct placeholders of the text.
+    placeholders: OnceLock<Vec<(String, Option<String>)>>,
 }
 
 impl SharedContent {
     pub(crate) fn of(broadcast: Arc<Broadcast>) -> Self {
-        Self { broadcast, text: OnceLock::new(), words: OnceLock::new() }
+        Self { broadcast, text: OnceLock::new(), words: OnceLock::new(), placeholders: OnceLock::new() }
     }
 
     pub(crate) fn topic(&self) -> Option<Uuid> {
@@ -60,8 +63,16 @@ impl SharedContent {
         self.words.get_or_init(|| {
             let source = self.source().unwrap_or_default();
             let plain = fill_within(source, MAX_TEXT_BYTES, |_| Some(" ".into())).unwrap_or_default();
-            if self.message().text.is_some() { plain } else { html_to_text(&plain) }
+            if self.message().text.is_some() { searched(&plain).to_owned() } else { searched_html(&plain) }
         })
+    }
+
+    fn placeholders(&self) -> impl Iterator<Item = Placeholder<'_>> {
+        let distinct = self.placeholders.get_or_init(|| {
+            let all: HashSet<_> = placeholders(self.source().unwrap_or_default()).collect();
+            all.into_iter().map(|one| (one.name.to_owned(), one.fallback.map(str::to_owned))).collect()
+        });
+        distinct.iter().map(|(name, fallback)| Placeholder { name, fallback: fallback.as_deref() })
     }
 }
 
@@ -172,10 +183,8 @@ impl Personalized {
 
     /// Whether the text without values satisfies the condition, or one of the values used in it.
     pub(crate) fn any_of_text(&self, holds: &mut dyn FnMut(&str) -> bool) -> bool {
-        holds(searched(self.shared.words()))
-            || placeholders(self.shared.source().unwrap_or_default())
-                .filter_map(|placeholder| self.values.of(placeholder))
-                .any(|value| holds(searched(&value)))
+        let mut values = self.shared.placeholders().filter_map(|placeholder| self.values.of(placeholder));
+        holds(self.shared.words()) || values.any(|value| holds(searched(&value)))
     }
 }
 
