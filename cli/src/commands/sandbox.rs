@@ -91,8 +91,8 @@ pub(crate) struct ServerArgs {
     /// Serve the operations that are in beta: inboxes
     #[arg(long)]
     beta: bool,
-    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's, and requests to load
-    /// the remote images of an email
+    /// Reject attachments given as a `path` instead of fetching them from any http or https URL, including this machine's, and requests for
+    /// the remote images and links of an email
     #[arg(long, hide_short_help = true)]
     no_fetch: bool,
     /// Number of emails to retain; the oldest are evicted first
@@ -160,7 +160,7 @@ impl ServerArgs {
             strict_domains: self.strict_domains,
             beta: self.beta,
             fetch_attachments: !self.no_fetch,
-            load_images: !self.no_fetch,
+            fetch_remote: !self.no_fetch,
             keep_mails: self.keep,
             keep_for: self.keep_for,
             max_memory: self.max_memory,

@@ -77,6 +77,64 @@ fn the_newest_a_sent_or_a_received_mail_of_a_sandbox_is_checked() {
 }
 
 #[test]
+fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
+    let sandbox = Sandbox::start(&[]);
+    let posthaste = sandbox.client();
+    let body = format!("See {}/private\n\n\n{}/_/unsubscribe/x", sandbox.base_url, sandbox.base_url);
+    posthaste
+        .run(&[
+            "emails",
+            "send",
+            "--from",
+            "hi@acme.test",
+            "--to",
+            "ada@acme.com",
+            "--subject",
+            "Hi",
+            "--text",
+            &body,
+        ])
+        .ok();
+    let ran = posthaste.run(&[
+        "sandbox",
+        "check",
+        "--fail-on",
+        "warning",
+        "--ignore",
+        "link_private,unsubscribe_missing",
+    ]);
+    assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
+    let ran = posthaste.run(&[
+        "sandbox",
+        "check",
+        "--fail-on",
+        "warning",
+        "--ignore",
+        "link_private,unsubscribe_missing",
+        "--fetch-links",
+    ]);
+    assert_eq!(codes(&ran), (vec!["link_not_public"], Some(3)), "{ran:?}");
+    assert!(ran.stderr.contains("1 of 2 links checked"), "{ran:?}");
+    let ran = posthaste.run(&[
+        "sandbox",
+        "check",
+        "--json",
+        "--jq",
+        ".links.data[] | [.state, .url] | @tsv",
+        "--fetch-links",
+    ]);
+    let expected = format!("not_public\t{0}/private\nskipped\t{0}/_/unsubscribe/x\n", sandbox.base_url);
+    assert_eq!((ran.stdout.as_str(), ran.code), (expected.as_str(), Some(0)), "{ran:?}");
+    let disabled = Sandbox::start(&["--no-fetch"]);
+    let posthaste = disabled.client();
+    send(&posthaste, "ada@acme.com", "Hi", &[]);
+    let ran = posthaste.run(&["sandbox", "check", "--fetch-links"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains("--no-fetch"), "{ran:?}");
+    let stderr = posthaste.run_with(&["sandbox", "check", "-", "--fetch-links"], MAIL).fails(2);
+    assert!(stderr.contains("posthaste sandbox receive FILE"), "{stderr}");
+}
+
+#[test]
 fn all_wrong_arguments_are_reported() {
     let ran = Posthaste::new().run(&[
         "sandbox",

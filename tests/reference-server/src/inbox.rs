@@ -19,7 +19,7 @@
 //! | `mailpit` | the API of Mailpit under `/api/v1` |
 //! | `mutations` | marking emails as read, and deletion |
 //! | `wait` | responses that wait for an email |
-//! | `check` | the check of an email |
+//! | `check` | the check of an email, and of its links on request |
 //! | `unsent` | emails that are waiting, failed or canceled |
 //! | `requests`, `timeline`, `templates` | the request of an email, its events, previews of templates |
 //! | `shared`, `unsubscribe` | the pages of links |
@@ -28,7 +28,7 @@
 
 mod account;
 mod body;
-mod check;
+pub(crate) mod check;
 mod clock;
 mod export;
 mod faults;

@@ -83,13 +83,13 @@ pub struct Settings {
     pub max_connections: usize,
     /// Fetches attachments given by `path` from any address, including this machine's. If false, they are rejected.
     pub fetch_attachments: bool,
-    /// Loads the remote images of an email when a user requests it, from public addresses. If false, such requests are rejected.
-    pub load_images: bool,
-    /// The timeout of one remote image. All images of an email may take three times as long.
-    pub image_timeout: Duration,
-    /// Servers besides those at public addresses from which remote images may be loaded, by exact IP address and port: for tests, which
-    /// serve images on this machine. The program has no flag for it.
-    pub image_servers: Vec<SocketAddr>,
+    /// Loads the remote images of an email and requests its links when a user requests it, at public addresses. If false, this is rejected.
+    pub fetch_remote: bool,
+    /// The timeout of one remote image or link. All of an email may take three times as long.
+    pub remote_timeout: Duration,
+    /// Servers besides those at public addresses that may be requested for remote images and links, by exact IP address and port: for tests,
+    /// which have servers on this machine. The program has no flag for it.
+    pub remote_servers: Vec<SocketAddr>,
     /// The password of every request, for a sandbox that other machines can reach. API keys must then be `sb_` or `re_` and the password,
     /// optionally followed by `_` and a name, such as `sb_PASSWORD_worker1`; created keys and access tokens stay valid. The inbox page and the
     /// consent page ask for it. SMTP requires `AUTH`. `None`: every key is accepted.
@@ -130,9 +130,9 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(30),
             max_connections: 1_000,
             fetch_attachments: true,
-            load_images: true,
-            image_timeout: Duration::from_secs(10),
-            image_servers: Vec::new(),
+            fetch_remote: true,
+            remote_timeout: Duration::from_secs(10),
+            remote_servers: Vec::new(),
             password: None,
             allowed_hosts: Vec::new(),
             public_url: None,

@@ -93,6 +93,8 @@ mod release;
 mod remote_images;
 #[path = "service/request_guards.rs"]
 mod request_guards;
+#[path = "service/requested_links.rs"]
+mod requested_links;
 #[path = "service/retention.rs"]
 mod retention;
 #[path = "service/robustness.rs"]

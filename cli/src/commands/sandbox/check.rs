@@ -6,7 +6,7 @@ use posthaste_reference_server::check;
 use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, newest};
-use super::{client, unreachable};
+use super::{client, patient_client, unreachable};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::input::flags::{Choices, Flags};
@@ -19,7 +19,7 @@ const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 
 /// Check an email: unsupported HTML, links, missing text, leftover placeholders
 ///
-/// Checks the newest captured email, or one by its ID, or a message file, which needs no sandbox. Nothing is fetched.
+/// Checks the newest captured email, or one by its ID, or a message file, which needs no sandbox. Nothing is fetched without --fetch-links.
 ///
 /// The exit code is 3 if there is a finding of the severity that --fail-on names, or a higher one, and otherwise 0. The codes of all findings
 /// are in docs/sandbox.md; the data about mail clients is from caniemail.com.
@@ -27,6 +27,7 @@ const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 #[command(after_help = "Examples:\n  \
     posthaste sandbox check --to ada@example.com\n  \
     posthaste sandbox check mail.eml --fail-on warning --ignore link_placeholder,css-gap\n  \
+    posthaste sandbox check --fetch-links --ignore link_denied\n  \
     posthaste sandbox check --json --jq '.findings[].code'")]
 pub(crate) struct Args {
     /// ID of a captured or received email, or a message file (.eml); - reads standard input [default: the newest captured email]
@@ -34,6 +35,12 @@ pub(crate) struct Args {
     mail: Option<String>,
     #[command(flatten)]
     which: EmailFilter,
+    /// Let the sandbox request the links, at public addresses only, and report broken and unreachable ones
+    ///
+    /// Each of the first 100 links is requested once, without its content (HEAD, or GET if the server doesn't support that), which takes at
+    /// most 30 seconds. This may use up links that work once. Links that may unsubscribe the recipient aren't requested.
+    #[arg(long)]
+    fetch_links: bool,
     /// Lowest severity that fails: note, warning, error, or never
     #[arg(long, value_name = "SEVERITY", default_value = "error", value_parser = Choices(LEVELS), hide_possible_values = true)]
     fail_on: String,
@@ -72,19 +79,26 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             flags.wrong_nth("unknown", format!("no finding has this code{meant}"), "--ignore", n + 1, code);
         }
     }
-    let of_file = args.mail.as_ref().filter(|mail| !is_id(mail)).and_then(|file| read(file, &mut flags));
+    let file = args.mail.as_ref().filter(|mail| !is_id(mail));
+    let of_file = file.and_then(|file| read(file, &mut flags));
+    if let Some(file) = file.filter(|_| args.fetch_links) {
+        let rule =
+            "the sandbox requests the links of its own emails only; first: posthaste sandbox receive FILE";
+        flags.wrong("conflict", rule, "--fetch-links", file);
+    }
     flags.finish()?;
+    let client = || if args.fetch_links { patient_client(context) } else { client(context) };
     let mut report = match (&args.mail, of_file) {
         (_, Some(bytes)) => serde_json::to_value(check::message(&bytes))
             .map_err(|error| Fail::local("the findings can't be written as JSON", error))?,
-        (Some(id), None) => by_id(id, &client(context)?).await?,
+        (Some(id), None) => by_id(id, args.fetch_links, &client()?).await?,
         (None, None) => {
-            let client = client(context)?;
+            let client = client()?;
             let id = newest(&client, &args.which.query()).await?.ok_or_else(|| Fail::NotFound {
                 message: "no captured email matches".to_owned(),
                 hint: Some("posthaste sandbox inbox list".to_owned()),
             })?;
-            by_id(&id, &client).await?
+            by_id(&id, args.fetch_links, &client).await?
         }
     };
     if let Some(findings) = report["findings"].as_array_mut() {
@@ -113,6 +127,9 @@ fn show(report: &Value, context: &Context) -> Result<(), Fail> {
     let columns = context.out.columns(&columns)?;
     let findings = report["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     context.out.note(&if findings.is_empty() { "no findings".to_owned() } else { summary(findings) });
+    if let Some(links) = report.get("links") {
+        context.out.note(&requested(links));
+    }
     context.out.list(&json!({ "object": "list", "data": findings, "has_more": false }), &columns)
 }
 
@@ -128,6 +145,14 @@ fn summary(findings: &[Value]) -> String {
     parts.join(", ")
 }
 
+/// `3 of 5 links checked`.
+fn requested(links: &Value) -> String {
+    let data = links["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let skipped = data.iter().filter(|link| link["state"] == "skipped").count();
+    let total = &links["total"];
+    format!("{} of {total} links checked", data.len() - skipped)
+}
+
 /// `html:12:5`, or the part alone.
 fn place(finding: &Value) -> String {
     let Some(place) = finding.pointer("/places/0") else { return String::new() };
@@ -137,8 +162,9 @@ fn place(finding: &Value) -> String {
     }
 }
 
-async fn by_id(id: &str, client: &Client) -> Result<Value, Fail> {
-    let checked = |folder: &str| client.request(Method::GET, format!("/_/{folder}/{id}/check"));
+async fn by_id(id: &str, fetch_links: bool, client: &Client) -> Result<Value, Fail> {
+    let method = if fetch_links { Method::POST } else { Method::GET };
+    let checked = |folder: &str| client.request(method.clone(), format!("/_/{folder}/{id}/check"));
     match checked("messages").await {
         Err(Error::Api(error)) if error.status == StatusCode::NOT_FOUND => {
             checked("received").await.map_err(unreachable)

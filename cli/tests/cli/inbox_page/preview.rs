@@ -71,7 +71,7 @@ impl ImageServer {
 
 impl InboxPage {
     async fn that_may_load_from(server: &ImageServer) -> Self {
-        Self::with(Settings { image_servers: vec![server.address], ..Settings::default() }).await
+        Self::with(Settings { remote_servers: vec![server.address], ..Settings::default() }).await
     }
 
     /// Evaluates in the frame of the mail.

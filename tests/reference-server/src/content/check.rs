@@ -1,6 +1,7 @@
 //! The check of a mail: what recipients would see wrong, as findings with stable codes.
 //!
-//! It is a function of the message alone, and its cost is linear: without the network, the clock or the account.
+//! It is a function of the message alone, and its cost is linear: without the network, the clock or the account. Links are requested
+//! elsewhere, on request; their results are an input.
 //!
 //! | file | contents |
 //! |---|---|
@@ -10,6 +11,7 @@
 //! | `document`, `css` | walks through the HTML and its styles |
 //! | `support` | HTML and CSS that mail clients don't support |
 //! | `links`, `leftovers` | URLs; placeholders, missing values and dummy text |
+//! | `targets` | the links that may be requested, and the findings about those that were |
 
 mod css;
 mod document;
@@ -19,11 +21,13 @@ mod links;
 mod message;
 mod rules;
 mod support;
+mod targets;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use encoding_rs::Encoding;
 use serde::Serialize;
+use url::Url;
 
 use self::document::{Event, Tag};
 use self::findings::{Findings, Spot};
@@ -31,11 +35,14 @@ use self::leftovers::Leftover;
 use self::links::Links;
 use self::message::Parts;
 use self::support::Support;
+use self::targets::Targets;
 use crate::mime;
 
 pub use self::findings::{Finding, Part, Place};
 pub use self::rules::{RULES, Rule, Severity};
 pub use self::support::{Family, FeatureSupport};
+pub(crate) use self::targets::Outcome;
+pub use self::targets::{LinkReport, LinkState, RequestedLink};
 
 /// The result of the check of one mail.
 #[derive(Debug, Serialize)]
@@ -50,10 +57,13 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// All HTML and CSS features of the mail, those of the fewest mail clients first.
     pub features: Vec<FeatureSupport>,
+    /// The links, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkReport>,
 }
 
 /// The sizes of a mail, in bytes.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Sizes {
     /// The complete message. `None` for a mail that wasn't sent.
     pub message: Option<usize>,
@@ -72,6 +82,11 @@ pub fn features() -> impl Iterator<Item = &'static str> + Clone {
 
 /// Checks a message (RFC 5322).
 pub fn message(raw: &[u8]) -> Report {
+    examine(raw).finish()
+}
+
+/// Checks a message whose links may be requested.
+pub(crate) fn examine(raw: &[u8]) -> Examined {
     let mut findings = Findings::default();
     let parts = match mime::parse(raw) {
         Ok(Some(message)) if message.headers_raw().any(|(name, _)| is_known(name)) => {
@@ -80,17 +95,15 @@ pub fn message(raw: &[u8]) -> Report {
         unreadable => {
             let reason = unreadable.err().map_or("has no headers", mime::NotParsed::text);
             findings.say(&rules::MESSAGE_UNREADABLE, format!("The message can't be parsed: it {reason}."));
-            let sizes = Sizes { message: Some(raw.len()), ..Sizes::default() };
-            return Report {
-                object: "check",
-                subject: String::new(),
-                sizes,
-                findings: findings.finish("", ""),
+            return Examined {
+                parts: Parts::unreadable(raw),
+                findings,
                 features: Vec::new(),
+                targets: Targets::default(),
             };
         }
     };
-    report(parts, findings)
+    examine_parts(parts, findings)
 }
 
 /// Whether a header shows that this is a message: the parser takes any text as one.
@@ -99,17 +112,57 @@ fn is_known(header: &str) -> bool {
     known.iter().any(|known| header.eq_ignore_ascii_case(known))
 }
 
-/// Checks a mail that isn't a message yet.
-pub(crate) fn bodies(subject: &str, html: Option<&str>, text: Option<&str>) -> Report {
-    report(Parts::of_bodies(subject, html, text), Findings::default())
+/// Checks a mail that isn't a message yet. `unsubscribe` is its `List-Unsubscribe`, whose links aren't requested.
+pub(crate) fn examine_bodies(
+    subject: &str,
+    html: Option<&str>,
+    text: Option<&str>,
+    unsubscribe: Option<&str>,
+) -> Examined {
+    examine_parts(Parts::of_bodies(subject, html, text, unsubscribe), Findings::default())
 }
 
-fn report(parts: Parts, mut findings: Findings) -> Report {
+/// A checked mail whose links may still be requested.
+#[derive(Clone)]
+pub(crate) struct Examined {
+    parts: Parts,
+    findings: Findings,
+    features: Vec<FeatureSupport>,
+    targets: Targets,
+}
+
+impl Examined {
+    /// The links to request: distinct, not too many, and none that may unsubscribe the recipient.
+    pub(crate) fn links(&self) -> Vec<Url> {
+        self.targets.urls()
+    }
+
+    /// The result without requests.
+    pub(crate) fn finish(self) -> Report {
+        self.report(None)
+    }
+
+    /// The result with that of the requests.
+    pub(crate) fn finish_with(mut self, outcomes: HashMap<Url, Outcome>) -> Report {
+        let links = std::mem::take(&mut self.targets).finish(outcomes, &mut self.findings);
+        self.report(Some(links))
+    }
+
+    fn report(self, links: Option<LinkReport>) -> Report {
+        let Self { parts, findings, features, targets: _ } = self;
+        let (html, text) =
+            (parts.html.as_deref().unwrap_or_default(), parts.text.as_deref().unwrap_or_default());
+        let findings = findings.finish(html, text);
+        Report { object: "check", subject: parts.subject, sizes: parts.sizes, findings, features, links }
+    }
+}
+
+fn examine_parts(parts: Parts, mut findings: Findings) -> Examined {
     parts.check(&mut findings);
     leftovers::in_text(&parts.subject, &mut |kind, range| {
         findings.add(rule(kind), || Spot::of(Part::Subject, &parts.subject[range]));
     });
-    let mut links = Links::default();
+    let mut links = Links::new(Targets::new(parts.unsubscribe_urls()));
     let mut support = Support::default();
     let (html, text) = (parts.html.as_deref().unwrap_or_default(), parts.text.as_deref().unwrap_or_default());
     if !html.trim().is_empty() {
@@ -122,14 +175,11 @@ fn report(parts: Parts, mut findings: Findings) -> Report {
         page.finish(&parts, &mut findings);
     }
     in_text(text, &mut findings);
-    if html.trim().is_empty() {
-        links.text(text, &mut findings);
-    }
+    links.text(text, html.trim().is_empty(), &mut findings);
     parts.check_unsubscribe(links.has_unsubscribe(), &mut findings);
-    links.finish(&mut findings);
+    let targets = links.finish(&mut findings);
     let features = support.finish(&mut findings);
-    let findings = findings.finish(html, text);
-    Report { object: "check", subject: parts.subject, sizes: parts.sizes, findings, features }
+    Examined { parts, findings, features, targets }
 }
 
 fn rule(kind: Leftover) -> &'static Rule {

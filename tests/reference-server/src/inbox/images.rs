@@ -25,7 +25,7 @@ pub(super) fn show(state: &State, mail: &MailView) -> Response<Bytes> {
 
 /// `POST /_/messages/{id}/images`. The mount that receives the response loads the images and then sends it.
 pub(super) fn load(state: &State, mail: &MailView) -> Answer {
-    if !state.settings.load_images {
+    if !state.settings.fetch_remote {
         let message = "Remote images can't be loaded, since fetching is disabled (`--no-fetch`).";
         return Err(Problem::new(StatusCode::FORBIDDEN, "fetching_disabled", message.to_owned()));
     }
@@ -46,7 +46,7 @@ pub(crate) fn response(state: &State, job: &ImageJob) -> Response<Bytes> {
     let images = job.urls.iter().map(|url| Item::of(url, loaded.as_deref())).collect();
     problem::json(
         StatusCode::OK,
-        &ImageList { object: "images", can_load: state.settings.load_images, total: job.total, images },
+        &ImageList { object: "images", can_load: state.settings.fetch_remote, total: job.total, images },
     )
 }
 

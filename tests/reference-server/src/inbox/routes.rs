@@ -108,6 +108,7 @@ const ROUTES: &[Route] = &[
     route(GET, "/_/messages|received/{id}/images", MailView(|call, _, mail| Ok(images::show(call.state, mail)))),
     route(POST, "/_/messages|received/{id}/images", MailView(|call, _, mail| images::load(call.state, mail))),
     route(GET, "/_/messages|received/{id}/check", MailView(|_, _, mail| Ok(check::answer(mail)))),
+    route(POST, "/_/messages|received/{id}/check", MailView(|call, _, mail| check::request_links(call.state, mail))),
     route(GET, "/_/messages|received/{id}/text", MailView(|_, _, mail| mail.text_page())),
     route(GET, "/_/messages|received/{id}/download", MailView(|_, _, mail| mail.download())),
     route(GET, "/_/messages|received/{id}/files/{index}", MailView(|call, _, mail| mail.file(call.segment(3), call.query()))),

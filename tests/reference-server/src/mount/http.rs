@@ -33,7 +33,6 @@ use crate::inbox::release::Release;
 use crate::inbox::wait::Waiting;
 use crate::service::{Service, outbound};
 use crate::state::faults::Wire;
-use crate::state::images::ImageJob;
 use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
@@ -214,13 +213,14 @@ async fn answer(
         *response.status_mut() = found.status();
         *response.body_mut() = found.into_body();
     }
-    if let Some(job) = response.extensions_mut().remove::<ImageJob>() {
-        let loaded = tokio::select! {
-            loaded = outbound::images::load(&service, job) => loaded,
-            _ = stopped.wait_for(|stopped| *stopped) => Problem::stopping().into_response(),
-        };
-        *response.status_mut() = loaded.status();
-        *response.body_mut() = loaded.into_body();
+    let requested = tokio::select! {
+        biased;
+        requested = outbound::requested(&service, &mut response) => requested,
+        _ = stopped.wait_for(|stopped| *stopped) => Some(Problem::stopping().into_response()),
+    };
+    if let Some(requested) = requested {
+        *response.status_mut() = requested.status();
+        *response.body_mut() = requested.into_body();
     }
     if let Some(live) = response.extensions_mut().remove::<Live>() {
         return Ok(

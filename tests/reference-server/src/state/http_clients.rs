@@ -1,10 +1,11 @@
-//! Connections to webhook endpoints, to hosted attachments, and to the servers of remote images.
+//! Connections to webhook endpoints, to hosted attachments, and to the servers of remote images and links.
 
 pub(crate) mod public;
 
 use std::sync::{Arc, OnceLock};
 
 use reqwest::redirect::Policy;
+use tokio::sync::Semaphore;
 use url::{Host, Url};
 
 use self::public::PublicResolver;
@@ -18,12 +19,23 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// The number of emails whose remote images or links are requested at the same time.
+const MAX_REMOTE: usize = 2;
+
 /// The HTTP clients of one service.
-#[derive(Default)]
 pub(crate) struct HttpClients {
     near: OnceLock<reqwest::Client>,
     far: OnceLock<reqwest::Client>,
     public: OnceLock<reqwest::Client>,
+    /// A permit for each email whose remote images or links are requested.
+    pub(crate) remote: Semaphore,
+}
+
+impl Default for HttpClients {
+    fn default() -> Self {
+        let [near, far, public] = [const { OnceLock::new() }; 3];
+        Self { near, far, public, remote: Semaphore::new(MAX_REMOTE) }
+    }
 }
 
 impl HttpClients {

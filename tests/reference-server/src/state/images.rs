@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Semaphore;
 use url::Url;
 use uuid::Uuid;
 
@@ -16,8 +15,6 @@ use crate::lock::lock;
 use crate::store::expiring::{Expires, Expiring};
 use crate::store::size::{Size, heap_size};
 
-/// The number of emails whose images are loaded at the same time.
-const MAX_RUNNING: usize = 2;
 /// The maximum number of bytes of the images of an email. As Base64, they fit into the shown document.
 const MAX_EMAIL: usize = 16 << 20;
 /// How long images are kept, by the sandbox's clock.
@@ -85,12 +82,11 @@ impl Size for LoadedImages {
 pub(crate) struct ImageStore {
     emails: Mutex<Expiring<Arc<LoadedImages>>>,
     max_bytes: usize,
-    pub(crate) running: Semaphore,
 }
 
 impl ImageStore {
     pub(crate) fn new(max_bytes: usize) -> Self {
-        Self { emails: Mutex::new(Expiring::new()), max_bytes, running: Semaphore::new(MAX_RUNNING) }
+        Self { emails: Mutex::new(Expiring::new()), max_bytes }
     }
 
     /// The maximum number of bytes of the images of an email.

@@ -127,8 +127,8 @@ async fn respond(mut stream: TcpStream, path: &str, written: &AtomicUsize) {
 /// A sandbox that may load images from a server on this machine.
 async fn sandbox_for(server: &ImageServer) -> ReferenceServer {
     ReferenceServer::over_http(Settings {
-        image_servers: vec![server.address],
-        image_timeout: Duration::from_millis(1_500),
+        remote_servers: vec![server.address],
+        remote_timeout: Duration::from_millis(1_500),
         ..Settings::default()
     })
     .await
@@ -276,7 +276,8 @@ async fn no_url_and_no_redirect_reaches_an_address_that_is_not_public() {
     assert_eq!(states(&list), vec!["failed"; targets.len() + redirects.len()], "{list:#}");
     for at in 0..targets.len() + redirects.len() {
         let reason = reason(&list, at);
-        let rules = ["the address isn't public", "aren't loaded", "only http and https", "the port must be"];
+        let rules =
+            ["the address isn't public", "aren't requested", "only http and https", "the port must be"];
         assert!(rules.iter().any(|rule| reason.contains(rule)), "{}: {reason}", list["images"][at]["url"]);
     }
     assert_eq!(ImageServer::count(&canary.connections), 0);
@@ -361,8 +362,8 @@ async fn the_images_of_an_email_are_bounded_in_all() {
 async fn a_client_that_disconnects_ends_the_requests_for_images() {
     let server = ImageServer::start().await;
     let settings = Settings {
-        image_servers: vec![server.address],
-        image_timeout: Duration::from_mins(10),
+        remote_servers: vec![server.address],
+        remote_timeout: Duration::from_mins(10),
         ..Settings::default()
     };
     let sandbox = ReferenceServer::over_http(settings).await;
@@ -393,7 +394,7 @@ async fn a_client_that_disconnects_ends_the_requests_for_images() {
 
 #[test]
 fn loading_is_rejected_while_fetching_is_disabled() {
-    let sandbox = Sandbox::with(&Settings { load_images: false, ..Settings::default() });
+    let sandbox = Sandbox::with(&Settings { fetch_remote: false, ..Settings::default() });
     let mail = sent(&sandbox.service, "<img src=https://cdn.example/logo.png>");
     let answer = sandbox.post(&format!("{mail}/images"), &Value::Null);
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "fetching_disabled"));

@@ -73,6 +73,8 @@ pub(super) struct Link {
     pub(super) text: String,
     /// Whether it has a label besides its text: an image, `aria-label` or `title`.
     pub(super) is_labeled: bool,
+    /// The beginning of these labels.
+    pub(super) labels: String,
 }
 
 /// Elements whose content the tokenizer returns as one text.
@@ -102,17 +104,21 @@ pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
                 if name == "a" {
                     finish(&mut link, on);
                     let is_labeled = ["aria-label", "title"].iter().any(|name| is_filled(tag.get(name)));
+                    let mut labels = String::new();
+                    label(&tag, &mut labels);
                     link = tag.get("href").map(|href| Link {
                         href: href.to_owned(),
                         offset,
                         source: source.chars().take(500).collect(),
                         text: String::new(),
                         is_labeled,
+                        labels,
                     });
                 } else if let Some(link) = &mut link {
                     // An image without `alt` has a finding of its own.
                     let is_label = name == "img" && tag.get("alt").is_none_or(|alt| !alt.trim().is_empty());
                     link.is_labeled |= is_label || is_filled(tag.get("aria-label")) || name == "svg";
+                    label(&tag, &mut link.labels);
                 }
                 on(Event::Start(tag));
             }
@@ -132,8 +138,7 @@ pub(super) fn walk(html: &str, on: &mut impl FnMut(Event<'_>)) {
                     None => {
                         let Ok(text) = std::str::from_utf8(&text) else { continue };
                         if let Some(link) = &mut link {
-                            let left = MAX_LINK_TEXT.saturating_sub(link.text.len());
-                            link.text.extend(text.chars().take(left));
+                            extend(&mut link.text, text);
                         }
                         on(Event::Text(Text { decoded: text, offset, source, is_code: code > 0 }));
                     }
@@ -151,6 +156,19 @@ fn finish(link: &mut Option<Link>, on: &mut impl FnMut(Event<'_>)) {
     if let Some(link) = link.take() {
         on(Event::Link(&link));
     }
+}
+
+/// Appends the labels of an element.
+fn label(tag: &Tag<'_>, labels: &mut String) {
+    for label in ["alt", "aria-label", "title"].iter().filter_map(|name| tag.get(name)) {
+        extend(labels, label);
+        extend(labels, " ");
+    }
+}
+
+fn extend(beginning: &mut String, text: &str) {
+    let left = MAX_LINK_TEXT.saturating_sub(beginning.len());
+    beginning.extend(text.chars().take(left));
 }
 
 fn is_filled(value: Option<&str>) -> bool {

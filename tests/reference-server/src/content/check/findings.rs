@@ -12,7 +12,7 @@ const MAX_PLACES: usize = 10;
 const MAX_EXCERPT: usize = 120;
 
 /// A finding of the check.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The stable code of its rule.
     pub code: &'static str,
@@ -30,7 +30,7 @@ pub struct Finding {
 }
 
 /// The place of a finding.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Place {
     /// Where it is.
     pub part: Part,
@@ -59,6 +59,7 @@ pub enum Part {
 }
 
 /// A place that was found, by its offset in the part.
+#[derive(Clone)]
 pub(super) struct Spot {
     part: Part,
     offset: Option<usize>,
@@ -72,6 +73,11 @@ impl Spot {
 
     pub(super) fn of(part: Part, excerpt: &str) -> Self {
         Self { part, offset: None, excerpt: shortened(excerpt) }
+    }
+
+    /// The same place with another excerpt.
+    pub(super) fn with(self, excerpt: &str) -> Self {
+        Self { excerpt: shortened(excerpt), ..self }
     }
 }
 
@@ -101,7 +107,7 @@ pub(super) fn shortened(text: &str) -> String {
 }
 
 /// The findings so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Findings {
     found: Vec<(Finding, Vec<Spot>)>,
     by_rule: HashMap<&'static str, usize>,

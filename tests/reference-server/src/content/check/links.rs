@@ -7,15 +7,42 @@ use url::{Host, Url};
 
 use super::document::{Event, Link, Tag};
 use super::findings::{Findings, Part, Spot};
+use super::targets::{OWN_PATH, Targets, says_unsubscribe};
 use super::{leftovers, rules};
 
-/// The path of the sandbox's own links: those of another server would be unreachable for recipients.
-const OWN_PATH: &str = "/_/unsubscribe/";
+/// Elements that begin a block of text.
+const BLOCKS: [&str; 24] = [
+    "p",
+    "div",
+    "td",
+    "th",
+    "tr",
+    "table",
+    "li",
+    "ul",
+    "ol",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "center",
+    "section",
+    "header",
+    "footer",
+    "blockquote",
+    "article",
+    "dt",
+    "dd",
+];
 
 /// What a URL is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Link,
+enum Purpose<'a> {
+    /// A link, and what it says.
+    Link(&'a str),
     Image,
 }
 
@@ -27,9 +54,16 @@ pub(super) struct Links {
     anchors: Vec<(String, Spot)>,
     has_base: bool,
     has_unsubscribe: bool,
+    /// Whether the walk is inside a link.
+    in_link: bool,
+    targets: Targets,
 }
 
 impl Links {
+    pub(super) fn new(targets: Targets) -> Self {
+        Self { targets, ..Self::default() }
+    }
+
     /// Whether the mail has a link to unsubscribe.
     pub(super) fn has_unsubscribe(&self) -> bool {
         self.has_unsubscribe
@@ -39,12 +73,17 @@ impl Links {
         match event {
             Event::Start(tag) => self.tag(tag, content_ids, findings),
             Event::Link(link) => self.link(link, findings),
+            Event::Text(text) if !self.in_link => self.targets.text(text.decoded),
             _ => {}
         }
     }
 
     fn tag(&mut self, tag: &Tag<'_>, content_ids: &HashSet<String>, findings: &mut Findings) {
         self.has_base |= tag.name == "base" && tag.get("href").is_some();
+        self.in_link |= tag.name == "a" && tag.get("href").is_some();
+        if BLOCKS.contains(&tag.name) {
+            self.targets.end_block();
+        }
         for name in ["id", "name"] {
             self.ids.extend(tag.get(name).map(str::to_owned));
         }
@@ -52,7 +91,8 @@ impl Links {
             "img" => tag.get("src"),
             "area" => {
                 if let Some(href) = tag.get("href") {
-                    self.url(href, Purpose::Link, Part::Html, tag.offset, tag.source, findings);
+                    let label = tag.get("alt").unwrap_or_default();
+                    self.url(href, Purpose::Link(label), Part::Html, tag.offset, tag.source, findings);
                 }
                 return;
             }
@@ -70,6 +110,7 @@ impl Links {
     }
 
     fn link(&mut self, link: &Link, findings: &mut Findings) {
+        self.in_link = false;
         let spot = || Spot::at(Part::Html, link.offset, &link.source);
         if link.text.trim().is_empty() && !link.is_labeled {
             findings.add(&rules::LINK_WITHOUT_TEXT, spot);
@@ -79,7 +120,8 @@ impl Links {
             ["unsubscribe", "opt-out", "optout", "opt out"].iter().any(|word| text.contains(word))
         };
         self.has_unsubscribe |= is_unsubscribe(&link.text) || is_unsubscribe(shortest(&link.href));
-        let url = self.url(&link.href, Purpose::Link, Part::Html, link.offset, &link.source, findings);
+        let says = format!("{} {}", link.text, link.labels);
+        let url = self.url(&link.href, Purpose::Link(&says), Part::Html, link.offset, &link.source, findings);
         if let (Some(url), Some(shown)) = (url, shown_domain(&link.text))
             && url.host_str().is_some_and(|host| domain(host) != domain(&shown))
         {
@@ -89,8 +131,9 @@ impl Links {
         }
     }
 
-    /// Checks the URLs in a text.
-    pub(super) fn text(&mut self, text: &str, findings: &mut Findings) {
+    /// Checks the URLs in the text part. Beside HTML, which has the same links, they are only requested.
+    pub(super) fn text(&mut self, text: &str, is_alone: bool, findings: &mut Findings) {
+        self.targets.end_block();
         let mut next = 0;
         for at in memchr::memmem::find_iter(text.as_bytes(), "http") {
             let rest = shortest(&text[at..]);
@@ -103,17 +146,21 @@ impl Links {
                 .map_or(rest, |end| &rest[..end])
                 .trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']);
             next = at + url.len();
-            self.url(url, Purpose::Link, Part::Text, at, url, findings);
+            let says = around(text, at, next);
+            if is_alone {
+                self.url(url, Purpose::Link(says), Part::Text, at, url, findings);
+            } else if let Some(parsed) = Url::parse(url).ok().filter(|_| !leftovers::is_template(url)) {
+                self.targets.add(parsed, says_unsubscribe(says), || Spot::at(Part::Text, at, url));
+            }
         }
-        let text = text.to_ascii_lowercase();
-        self.has_unsubscribe |= text.contains("unsubscribe");
+        self.has_unsubscribe |= is_alone && text.to_ascii_lowercase().contains("unsubscribe");
     }
 
     /// Checks one URL; returns it if it is one of the web.
     fn url(
         &mut self,
         url: &str,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         part: Part,
         offset: usize,
         source: &str,
@@ -124,7 +171,7 @@ impl Links {
         if leftovers::is_template(url) {
             return None;
         }
-        let is_link = purpose == Purpose::Link;
+        let is_link = purpose != Purpose::Image;
         if is_link && (url.is_empty() || url == "#" || strip_scheme(url, "javascript:void").is_some()) {
             findings.add(&rules::LINK_PLACEHOLDER, spot);
             return None;
@@ -143,7 +190,14 @@ impl Links {
             return None;
         };
         match &*scheme {
-            "http" | "https" => return web(url, &scheme, rest, findings, spot),
+            "http" | "https" => {
+                if let (Purpose::Link(says), true, Ok(parsed)) =
+                    (purpose, rest.starts_with("//"), Url::parse(url))
+                {
+                    self.targets.add(parsed, says_unsubscribe(shortest(url)) || says_unsubscribe(says), spot);
+                }
+                return web(url, &scheme, rest, findings, spot);
+            }
             "javascript" | "vbscript" | "file" | "blob" | "about" => findings.add(&rules::LINK_BLOCKED, spot),
             "data" if is_link => findings.add(&rules::LINK_BLOCKED, spot),
             "mailto" if !is_mailto(rest) => findings.add(&rules::LINK_INVALID, spot),
@@ -160,15 +214,24 @@ impl Links {
         None
     }
 
-    /// Adds the findings that only the end of the HTML decides.
-    pub(super) fn finish(self, findings: &mut Findings) {
+    /// Adds the findings that only the end of the HTML decides; returns the links that may be requested.
+    pub(super) fn finish(self, findings: &mut Findings) -> Targets {
         for (id, spot) in self.anchors {
             let decoded = percent_encoding::percent_decode_str(&id).decode_utf8_lossy();
             if !self.ids.contains(&id) && !self.ids.contains(&*decoded) {
                 findings.add(&rules::ANCHOR_BROKEN, || spot);
             }
         }
+        self.targets
     }
+}
+
+/// The line of a link in a text, and the line before, as far as they are near.
+fn around(text: &str, start: usize, end: usize) -> &str {
+    let near = text.floor_char_boundary(start.saturating_sub(200));
+    let line = text[near..start].rmatch_indices('\n').nth(1).map_or(near, |(at, _)| near + at);
+    let rest = &text[end..text.floor_char_boundary(end + 100)];
+    &text[line..end + rest.find('\n').unwrap_or(rest.len())]
 }
 
 fn web(url: &str, scheme: &str, rest: &str, findings: &mut Findings, spot: impl Fn() -> Spot) -> Option<Url> {

@@ -23,7 +23,7 @@ const BLOCKED: &str = " ade adp apk appx appxbundle bat cab chm cmd com cpl diag
     js jse lib lnk mde mjs msc msi msix msixbundle msp mst nsh pif ps1 scr sct shb sys vb vbe vbs vhd vxd wsc wsf wsh xll ";
 
 /// The checked parts of a mail. Lines end with a line feed.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Parts {
     pub(super) subject: String,
     pub(super) html: Option<String>,
@@ -40,12 +40,23 @@ pub(super) struct Parts {
 }
 
 impl Parts {
+    /// The parts of what can't be parsed as a message.
+    pub(super) fn unreadable(raw: &[u8]) -> Self {
+        Self { sizes: Sizes { message: Some(raw.len()), ..Sizes::default() }, ..Self::default() }
+    }
+
     /// The parts of a mail that isn't a message yet.
-    pub(super) fn of_bodies(subject: &str, html: Option<&str>, text: Option<&str>) -> Self {
+    pub(super) fn of_bodies(
+        subject: &str,
+        html: Option<&str>,
+        text: Option<&str>,
+        unsubscribe: Option<&str>,
+    ) -> Self {
         let mut parts = Self {
             subject: subject.to_owned(),
             html: html.map(lines),
             text: text.map(lines),
+            unsubscribe: unsubscribe.map(str::to_owned),
             ..Self::default()
         };
         parts.measure();
@@ -144,22 +155,23 @@ impl Parts {
         }
     }
 
+    /// The URLs of `List-Unsubscribe`.
+    pub(super) fn unsubscribe_urls(&self) -> impl Iterator<Item = Url> {
+        let urls = self.unsubscribe.as_deref().unwrap_or_default().split('<').skip(1);
+        urls.filter_map(|rest| Url::parse(rest.split_once('>')?.0).ok())
+    }
+
     /// The rules about unsubscribing (RFC 2369, RFC 8058).
     pub(super) fn check_unsubscribe(&self, has_link: bool, findings: &mut Findings) {
-        let Some(header) = &self.unsubscribe else {
+        let Some(header) = self.unsubscribe.as_ref().filter(|_| self.is_message) else {
             if self.is_message && (has_link || self.is_list) {
                 findings.say(&rules::UNSUBSCRIBE_MISSING, rules::UNSUBSCRIBE_MISSING.sentence.to_owned());
             }
             return;
         };
         let spot = || Spot::of(Part::Header, &format!("List-Unsubscribe: {header}"));
-        let urls: Vec<_> = header
-            .split('<')
-            .skip(1)
-            .filter_map(|rest| Url::parse(rest.split_once('>')?.0).ok())
-            .filter(|url| matches!(url.scheme(), "https" | "http" | "mailto"))
-            .take(20)
-            .collect();
+        let is_usable = |url: &Url| matches!(url.scheme(), "https" | "http" | "mailto");
+        let urls: Vec<_> = self.unsubscribe_urls().filter(is_usable).take(20).collect();
         // The sandbox itself has no certificate.
         let is_post = |url: &Url| {
             url.scheme() == "https" || (url.scheme() == "http" && url.path().starts_with("/_/unsubscribe/"))

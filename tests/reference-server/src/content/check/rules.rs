@@ -59,6 +59,8 @@ rules! {
     CHARSET_INVALID Error "charset_invalid" "A body has bytes that are invalid in its character set.";
     CHARSET_MISSING Error "charset_missing" "A body has non-ASCII characters and declares no character set.";
     UNSUBSCRIBE_INVALID Error "unsubscribe_invalid" "`List-Unsubscribe` needs a URL in angle brackets, and `List-Unsubscribe-Post` an https one (RFC 2369, RFC 8058).";
+    LINK_BROKEN Error "link_broken" "A link responds with an error status, or its redirects are invalid or too many.";
+    LINK_UNREACHABLE Error "link_unreachable" "A link's server can't be reached: no such name, no connection, an invalid certificate, or a timeout.";
     ATTACHMENT_BLOCKED Error "attachment_blocked" "Gmail rejects mails with files of this type.";
     // Warnings
     HTML_CLIPPED Warning "html_clipped" "Gmail clips HTML of more than 102 kB.";
@@ -74,6 +76,9 @@ rules! {
     LINK_PLACEHOLDER Warning "link_placeholder" "A link leads nowhere: `#`, nothing, or a domain reserved for examples.";
     LINK_PRIVATE Warning "link_private" "A URL has a private or local host, which recipients can't reach.";
     LINK_MISLEADING Warning "link_misleading" "A link's text shows another domain than the link has.";
+    LINK_NOT_PUBLIC Warning "link_not_public" "A link wasn't requested: it or its redirect has a private address, a user name, or the port of another protocol.";
+    LINK_DENIED Warning "link_denied" "A link's server rejects the check (401, 403, 407, 429, 451 or 999); recipients may still reach it.";
+    LINK_REDIRECT_INSECURE Warning "link_redirect_insecure" "A link redirects to an `http:` URL.";
     ANCHOR_BROKEN Warning "anchor_broken" "A link leads to an ID that the HTML doesn't have.";
     UNSUBSCRIBE_MISSING Warning "unsubscribe_missing" "The mail is bulk mail without a `List-Unsubscribe` header, which Gmail and Yahoo require.";
     ONE_CLICK_MISSING Warning "one_click_missing" "`List-Unsubscribe` has no `List-Unsubscribe-Post`, which Gmail and Yahoo require of bulk mail (RFC 8058).";

@@ -23,7 +23,7 @@ const MAX_SPOTS: usize = 3;
 const DATA: &str = include_str!("support/caniemail.tsv");
 
 /// A feature that a mail uses, and the mail clients that support it.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FeatureSupport {
     /// The name on caniemail.com, such as `css-gap`.
     pub name: &'static str,
@@ -44,7 +44,7 @@ pub struct FeatureSupport {
 }
 
 /// The clients of one vendor, by platform.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Family {
     /// Such as `Gmail`.
     pub name: &'static str,

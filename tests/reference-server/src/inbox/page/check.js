@@ -1,6 +1,7 @@
-// The check of an email: its findings by severity, and the mail clients that support its HTML and CSS. Excerpts are untrusted text.
+// The check of an email: its findings by severity, its links after they were requested, and the mail clients that support its HTML and CSS. Excerpts and URLs
+// are untrusted text.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { fill, foreign, h } from "./dom.js";
 import { bytes } from "./format.js";
 
@@ -8,20 +9,29 @@ const SEVERITIES = [["error", "Errors", "bad"], ["warning", "Warnings", "warn"],
 /** Findings about features are listed with their mail clients instead. */
 const OF_FEATURE = "feature_unsupported";
 const PARTS = { html: "HTML", text: "Text", subject: "Subject", header: "Header", attachment: "File" };
+/** The states of requested links. */
+const TONES = { ok: "good", broken: "bad", denied: "warn", unreachable: "bad", not_public: "warn", skipped: "soft" };
+const WORDS = { broken: "broken", unreachable: "unreachable", not_public: "not public", skipped: "skipped" };
 /** The number of places that are shown at once. */
 const SHOWN = 3;
 
 export function check(path) {
   const holder = h("div.sheet.check", { "aria-busy": "true" });
-  const load = async () => {
-    try { fill(holder, shown(await get(`${path}/check`))); } catch (error) { fill(holder, h("p.bad", null, error.message)); }
+  const load = async (ask, failed) => {
+    holder.setAttribute("aria-busy", "true");
+    try { fill(holder, shown(await ask(`${path}/check`), request)); } catch (error) { failed(h("p.bad", null, error.message)); }
     holder.removeAttribute("aria-busy");
   };
-  load();
+  const request = ({ currentTarget: button }) => {
+    button.disabled = true;
+    button.textContent = "Requesting …";
+    load(post, (message) => button.replaceWith(message));
+  };
+  load(get, (message) => fill(holder, message));
   return holder;
 }
 
-function shown({ findings, features, sizes }) {
+function shown({ findings, features, sizes, links }, request) {
   const low = new Set(findings.filter((one) => one.feature).map((one) => one.feature));
   const groups = SEVERITIES.map(([severity, label, tone]) => {
     const group = findings.filter((one) => one.severity === severity && one.code !== OF_FEATURE);
@@ -31,6 +41,7 @@ function shown({ findings, features, sizes }) {
   const sized = [["Message", sizes.message], ["HTML", sizes.html], ["Text", sizes.text], ["Images", sizes.images || null]].filter(([, size]) => size !== null);
   return [
     h("p.soft", null, sized.map(([name, size], place) => `${place ? " · " : ""}${name} ${bytes(size)}`)),
+    requested(links, request),
     groups,
     !groups.some(Boolean) && h("p.good", null, "No findings."),
     features.length > 0 && h("section", { "aria-label": "Mail clients" },
@@ -40,6 +51,22 @@ function shown({ findings, features, sizes }) {
       most.length > 0 && h("details", null, h("summary", null, `${most.length} HTML and CSS features that at least 90% of mail clients support`), h("ul.features", null, most.map(feature))),
       h("p.soft", null, "Data: ", h("a", { href: "https://www.caniemail.com", target: "_blank", rel: "noopener noreferrer" }, "caniemail.com"), ", the newest tested version of each client.")),
   ];
+}
+
+/** The links: a button that lets the sandbox request them, and what that showed. */
+function requested(links, request) {
+  const button = (words) => h("button.small", { type: "button", "data-act": "links", onclick: request }, words);
+  if (!links) {
+    return h("div.line", null, button("Request links"),
+      h("span.soft", null, "The sandbox requests each link once, which may use up links that work once; not those that unsubscribe."));
+  }
+  const { total, data } = links;
+  const count = data.filter(({ state }) => state !== "skipped").length;
+  return h("div.requested", null,
+    h("div.line", null, button("Request again"), h("span", { role: "status" }, `${count} of ${total.toLocaleString()} ${total === 1 ? "link" : "links"} checked`)),
+    data.length > 0 && h("details", null, h("summary", null, "Links"), h("ul.places", null, data.map(({ url, state, status, location, reason }) => h("li", null,
+      h(`b.${TONES[state]}`, null, status ?? WORDS[state]), h("code", null, foreign(url.slice(0, 300))),
+      location && h("span", null, "→ ", h("code", null, foreign(location.slice(0, 300)))), reason && h("span.soft", null, foreign(reason.slice(0, 300))))))));
 }
 
 function finding({ code, message, count, places }, tone) {

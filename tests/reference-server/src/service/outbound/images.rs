@@ -1,27 +1,20 @@
 //! Loads the remote images of an email, on a user's request, from public addresses only.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, header};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use http::{HeaderValue, Method, Response, header};
 use url::Url;
 
 use super::reasons;
+use super::remote::{self, Failure, FailureKind, Remote};
 use crate::inbox::images;
 use crate::service::Service;
-use crate::state::http_clients::public;
 use crate::state::images::{Image, ImageJob, ImageResult, LoadedImages};
 
 /// The maximum size of an image, in bytes.
 const MAX_IMAGE: usize = 5 << 20;
-/// The number of images of an email that are loaded at the same time.
-const CONCURRENT: usize = 6;
-const MAX_REDIRECTS: usize = 5;
 /// The types that all browsers show.
 const ACCEPT: HeaderValue =
     HeaderValue::from_static("image/avif,image/webp,image/png,image/jpeg,image/gif,image/*;q=0.5");
@@ -29,109 +22,48 @@ const ACCEPT: HeaderValue =
 /// Loads the images of an email, keeps them, and responds with their list. When the result is dropped, its requests end.
 pub(crate) async fn load(service: &Arc<Service>, job: ImageJob) -> Response<Bytes> {
     let state = service.state();
-    let deadline = Instant::now() + 3 * state.settings.image_timeout;
-    let permit = timeout_at(deadline, state.images.running.acquire()).await;
-    let loader = state.http_clients.public().map(|client| Loader {
-        client,
-        timeout: state.settings.image_timeout,
-        servers: state.settings.image_servers.clone().into(),
-        remaining: Arc::new(AtomicUsize::new(state.images.max_email())),
-    });
-    let mut images = Vec::with_capacity(job.urls.len());
-    match (&permit, loader) {
-        (Ok(_), Ok(loader)) => {
-            let mut running = JoinSet::new();
-            for url in &job.urls {
-                if running.len() == CONCURRENT {
-                    images.extend(running.join_next().await.and_then(Result::ok));
-                }
-                running.spawn(loader.clone().load(url.clone(), deadline));
-            }
-            while let Some(result) = running.join_next().await {
-                images.extend(result.ok());
-            }
-        }
-        (_, loader) => {
-            let reason =
-                loader.err().map_or("other emails' images took too long".to_owned(), |error| reasons(&error));
-            images.extend(job.urls.iter().map(|url| (url.to_string(), Err(reason.clone()))));
-        }
-    }
+    let remaining = Arc::new(AtomicUsize::new(state.images.max_email()));
+    let loaded =
+        remote::all(state, &job.urls, |remote, url| image(remote, url, Arc::clone(&remaining))).await;
+    let loaded = loaded.into_iter().map(|(url, image)| (url.into(), image.map_err(|failure| failure.reason)));
     let now = state.clock.now();
-    state.images.insert(job.mail, LoadedImages::new(now, images), now);
+    state.images.insert(job.mail, LoadedImages::new(now, loaded.collect()), now);
     images::response(state, &job)
 }
 
-#[derive(Clone)]
-struct Loader {
-    client: reqwest::Client,
-    timeout: Duration,
-    servers: Arc<[SocketAddr]>,
-    /// The bytes that the email's images may still have.
-    remaining: Arc<AtomicUsize>,
+/// Loads one image. `remaining` are the bytes that the images of its email may still have.
+async fn image(remote: Remote, url: Url, remaining: Arc<AtomicUsize>) -> Result<Image, Failure> {
+    let found = remote.follow(url, &[Method::GET], ACCEPT).await?;
+    read(found.response, &remaining).await.map_err(|reason| Failure { kind: FailureKind::Broken, reason })
 }
 
-impl Loader {
-    async fn load(self, url: Url, deadline: Instant) -> (String, ImageResult) {
-        let own_deadline = Instant::now() + self.timeout;
-        let image = timeout_at(deadline.min(own_deadline), self.follow(url.clone())).await;
-        let image = image.unwrap_or_else(|_| {
-            let timeout = if own_deadline < deadline { self.timeout } else { 3 * self.timeout };
-            Err(format!("timed out after {} s", timeout.as_secs_f64()))
-        });
-        (url.into(), image)
+async fn read(mut answer: reqwest::Response, remaining: &AtomicUsize) -> ImageResult {
+    if !answer.status().is_success() {
+        return Err(format!("the status is {}", answer.status()));
     }
-
-    /// Requests the image. Every redirect is checked like the first URL.
-    async fn follow(&self, mut url: Url) -> ImageResult {
-        for _ in 0..=MAX_REDIRECTS {
-            public::check(&url, &self.servers).map_err(|reason| at(&url, &reason))?;
-            let request = self.client.get(url.clone()).header(header::ACCEPT, ACCEPT);
-            let answer = request.send().await.map_err(|error| at(&url, &reasons(&error)))?;
-            if !answer.status().is_redirection() {
-                return self.read(answer).await;
-            }
-            let location = answer.headers().get(header::LOCATION).and_then(|location| location.to_str().ok());
-            let location = location.and_then(|location| url.join(location).ok());
-            url = location.ok_or("the redirect has no valid location")?;
-        }
-        Err(format!("more than {MAX_REDIRECTS} redirects"))
+    let declared = answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let essence = declared
+        .as_deref()
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+    if let Some(kind) = essence.filter(|kind| !is_expected(kind)) {
+        return Err(format!("the content type is {kind:.100}"));
     }
-
-    async fn read(&self, mut answer: reqwest::Response) -> ImageResult {
-        if !answer.status().is_success() {
-            return Err(format!("the status is {}", answer.status()));
-        }
-        let declared = answer
-            .headers()
-            .get(header::CONTENT_TYPE)
-            .map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
-        let essence = declared
-            .as_deref()
-            .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
-        if let Some(kind) = essence.filter(|kind| !is_expected(kind)) {
-            return Err(format!("the content type is {kind:.100}"));
-        }
-        let too_large = || format!("the image has more than {} MiB", MAX_IMAGE >> 20);
-        if answer.content_length().is_some_and(|length| length > MAX_IMAGE as u64) {
+    let too_large = || format!("the image has more than {} MiB", MAX_IMAGE >> 20);
+    if answer.content_length().is_some_and(|length| length > MAX_IMAGE as u64) {
+        return Err(too_large());
+    }
+    let mut content = Reserved { bytes: Vec::new(), remaining };
+    while let Some(chunk) = answer.chunk().await.map_err(|error| reasons(&error))? {
+        if content.bytes.len() + chunk.len() > MAX_IMAGE {
             return Err(too_large());
         }
-        let mut content = Reserved { bytes: Vec::new(), remaining: &self.remaining };
-        while let Some(chunk) = answer.chunk().await.map_err(|error| reasons(&error))? {
-            if content.bytes.len() + chunk.len() > MAX_IMAGE {
-                return Err(too_large());
-            }
-            content.push(&chunk)?;
-        }
-        let kind =
-            kind_of(&content.bytes).ok_or("the content isn't PNG, JPEG, GIF, WebP, AVIF, BMP or ICO")?;
-        Ok(Image { kind, bytes: content.take() })
+        content.push(&chunk)?;
     }
-}
-
-/// A reason with the URL it refers to, which may be that of a redirect.
-fn at(url: &Url, reason: &dyn std::fmt::Display) -> String {
-    format!("{:.200}: {reason}", url.as_str())
+    let kind = kind_of(&content.bytes).ok_or("the content isn't PNG, JPEG, GIF, WebP, AVIF, BMP or ICO")?;
+    Ok(Image { kind, bytes: content.take() })
 }
 
 /// The content of an image so far, deducted from what the email's images may still have. When dropped, it is returned.

@@ -39,9 +39,9 @@ const RESERVED_V6: [(Ipv6Addr, u32); 4] = [
 /// Why a URL isn't requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotPublic {
-    #[error("only http and https URLs are loaded")]
+    #[error("only http and https URLs are requested")]
     Scheme,
-    #[error("URLs with a user name or password aren't loaded")]
+    #[error("URLs with a user name or password aren't requested")]
     Credentials,
     #[error("the port must be 80, 443 or at least 1024")]
     Port,

@@ -1,0 +1,305 @@
+//! The links of a mail that may be requested, and the findings about those that were.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+use http::StatusCode;
+use serde::Serialize;
+use url::Url;
+
+use super::findings::{Findings, Spot};
+use super::rules::{self, Rule};
+
+/// The number of links that are requested.
+const MAX_REQUESTED: usize = 100;
+/// The number of distinct links that are counted, which limits the memory of a hostile mail.
+const MAX_COUNTED: usize = 10_000;
+
+/// The path of the sandbox's own links.
+pub(super) const OWN_PATH: &str = "/_/unsubscribe/";
+
+/// What links say that end a subscription, in the languages of most mails: parts of words, in lower case. A wrong hit only omits a request.
+const UNSUBSCRIBING: [&str; 36] = [
+    "unsub",
+    "opt-out",
+    "opt_out",
+    "optout",
+    "opt out",
+    "stop receiving",
+    "abmeld",
+    "abbestell",
+    "désabonn",
+    "desabonn",
+    "désinscri",
+    "desinscri",
+    "de baja",
+    "desuscri",
+    "cancelar suscrip",
+    "cancelar la suscrip",
+    "cancelar inscri",
+    "cancelar a inscri",
+    "cancelar subscri",
+    "descadastr",
+    "disiscri",
+    "annulla iscri",
+    "annulla l'iscri",
+    "afmeld",
+    "uitschrijv",
+    "avregistrera",
+    "avprenumerera",
+    "wypisz",
+    "odhlás",
+    "leiratkoz",
+    "отпис",
+    "配信停止",
+    "登録解除",
+    "退订",
+    "取消订阅",
+    "수신거부",
+];
+
+/// Whether a text or URL seems to be about ending a subscription.
+pub(super) fn says_unsubscribe(text: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(UNSUBSCRIBING).ok());
+    // Without the words, no link is requested.
+    WORDS.as_ref().is_none_or(|words| words.is_match(&text.to_lowercase()))
+}
+
+/// The result of the request of a link.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    Response {
+        status: StatusCode,
+        /// Behind all redirects.
+        location: Url,
+        /// Whether a redirect led to an `http:` URL.
+        is_insecure: bool,
+    },
+    /// An invalid redirect, or too many.
+    Broken(String),
+    Unreachable(String),
+    /// It wasn't requested, or not to the end, since its URL or that of a redirect isn't public.
+    NotPublic(String),
+    /// It wasn't requested for a reason that isn't its own.
+    Skipped(String),
+}
+
+/// The links of a mail after they were requested.
+#[derive(Debug, Serialize)]
+pub struct LinkReport {
+    /// The number of distinct links, at most 10,000. The first 100 are requested.
+    pub total: usize,
+    /// The links that were requested, and the first ones that weren't since they may unsubscribe the recipient.
+    pub data: Vec<RequestedLink>,
+}
+
+/// A link, and what its request showed.
+#[derive(Debug, Serialize)]
+pub struct RequestedLink {
+    /// The URL without its fragment.
+    pub url: String,
+    /// What the request showed.
+    pub state: LinkState,
+    /// The status of the last response.
+    pub status: Option<u16>,
+    /// The URL behind all redirects, if there were any.
+    pub location: Option<String>,
+    /// Why it isn't `ok`.
+    pub reason: Option<String>,
+}
+
+/// What the request of a link showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkState {
+    /// The status is below 400.
+    Ok,
+    /// An error status, an invalid redirect, or too many.
+    Broken,
+    /// The server rejects this client.
+    Denied,
+    /// The server can't be reached.
+    Unreachable,
+    /// The URL, or that of a redirect, isn't public.
+    NotPublic,
+    /// It wasn't requested, and there is no finding about it.
+    Skipped,
+}
+
+#[derive(Clone)]
+struct Target {
+    url: Url,
+    unsubscribes: bool,
+    /// Its first place.
+    spot: Spot,
+}
+
+/// The distinct links of a mail.
+#[derive(Clone, Default)]
+pub(super) struct Targets {
+    list: Vec<Target>,
+    indices: HashMap<String, usize>,
+    /// The URLs of `List-Unsubscribe`.
+    header: HashSet<String>,
+    /// The links of the current block of text.
+    block: Vec<usize>,
+    /// Whether its text besides the links is about ending a subscription: their text may be `here`.
+    block_unsubscribes: bool,
+}
+
+impl Targets {
+    pub(super) fn new(header: impl Iterator<Item = Url>) -> Self {
+        Self { header: header.map(without_fragment).map(String::from).collect(), ..Self::default() }
+    }
+
+    /// Adds a link, or another occurrence of it.
+    pub(super) fn add(&mut self, url: Url, unsubscribes: bool, spot: impl FnOnce() -> Spot) {
+        let url = without_fragment(url);
+        let index = match self.indices.get(url.as_str()) {
+            Some(index) => *index,
+            None if self.list.len() == MAX_COUNTED => return,
+            None => {
+                let index = self.list.len();
+                self.indices.insert(url.as_str().to_owned(), index);
+                let is_known = self.header.contains(url.as_str()) || url.path().starts_with(OWN_PATH);
+                self.list.push(Target { url, unsubscribes: is_known, spot: spot() });
+                index
+            }
+        };
+        self.list[index].unsubscribes |= unsubscribes;
+        self.block.push(index);
+    }
+
+    /// Examines a text outside of links.
+    pub(super) fn text(&mut self, text: &str) {
+        self.block_unsubscribes = self.block_unsubscribes || says_unsubscribe(text);
+    }
+
+    /// Ends a block of text.
+    pub(super) fn end_block(&mut self) {
+        let unsubscribes = std::mem::take(&mut self.block_unsubscribes);
+        for index in self.block.drain(..) {
+            self.list[index].unsubscribes |= unsubscribes;
+        }
+    }
+
+    /// The links to request.
+    pub(super) fn urls(&self) -> Vec<Url> {
+        let requested = self.list.iter().filter(|target| !target.unsubscribes);
+        requested.take(MAX_REQUESTED).map(|target| target.url.clone()).collect()
+    }
+
+    /// Adds the findings about requested links.
+    pub(super) fn finish(self, mut outcomes: HashMap<Url, Outcome>, findings: &mut Findings) -> LinkReport {
+        let mut report = LinkReport { total: self.list.len(), data: Vec::new() };
+        let mut unsubscribing = 0;
+        for Target { url, unsubscribes, spot } in self.list {
+            let outcome = if unsubscribes {
+                unsubscribing += 1;
+                let reason = "not requested, since it may unsubscribe the recipient".to_owned();
+                (unsubscribing <= MAX_REQUESTED).then_some(Outcome::Skipped(reason))
+            } else {
+                outcomes.remove(&url)
+            };
+            let Some(outcome) = outcome else { continue };
+            if let Some((rule, reason)) = outcome.finding() {
+                // Some reasons have the URL, which may be that of a redirect.
+                let has_url = reason.starts_with(url.as_str());
+                findings.add(rule, || spot.with(&if has_url { reason } else { format!("{reason}: {url}") }));
+            }
+            report.data.push(outcome.of(url));
+        }
+        report
+    }
+}
+
+impl Outcome {
+    fn state(&self) -> LinkState {
+        match self {
+            Self::Response { status, .. } => match status.as_u16() {
+                401 | 403 | 407 | 429 | 451 | 999 => LinkState::Denied,
+                400.. => LinkState::Broken,
+                _ => LinkState::Ok,
+            },
+            Self::Broken(_) => LinkState::Broken,
+            Self::Unreachable(_) => LinkState::Unreachable,
+            Self::NotPublic(_) => LinkState::NotPublic,
+            Self::Skipped(_) => LinkState::Skipped,
+        }
+    }
+
+    /// Why the link isn't as it should be.
+    fn reason(&self) -> Option<String> {
+        match self {
+            Self::Response { status, .. } if status.as_u16() >= 400 => {
+                Some(format!("the status is {status}"))
+            }
+            Self::Response { is_insecure, .. } => {
+                is_insecure.then(|| "a redirect leads to an http: URL".to_owned())
+            }
+            Self::Broken(reason)
+            | Self::Unreachable(reason)
+            | Self::NotPublic(reason)
+            | Self::Skipped(reason) => Some(reason.clone()),
+        }
+    }
+
+    fn finding(&self) -> Option<(&'static Rule, String)> {
+        let rule = match self.state() {
+            LinkState::Ok => &rules::LINK_REDIRECT_INSECURE,
+            LinkState::Broken => &rules::LINK_BROKEN,
+            LinkState::Denied => &rules::LINK_DENIED,
+            LinkState::Unreachable => &rules::LINK_UNREACHABLE,
+            LinkState::NotPublic => &rules::LINK_NOT_PUBLIC,
+            LinkState::Skipped => return None,
+        };
+        Some((rule, self.reason()?))
+    }
+
+    fn of(self, url: Url) -> RequestedLink {
+        let (state, reason) = (self.state(), self.reason());
+        let (status, location) = match self {
+            Self::Response { status, location, .. } => {
+                (Some(status.as_u16()), (location != url).then(|| location.into()))
+            }
+            _ => (None, None),
+        };
+        RequestedLink { url: url.into(), state, status, location, reason }
+    }
+}
+
+fn without_fragment(mut url: Url) -> Url {
+    url.set_fragment(None);
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsubscribing_is_recognized_in_the_languages_of_mails() {
+        for text in [
+            "Unsubscribe",
+            "https://acme.com/unsub?u=1",
+            "OPT OUT",
+            "Newsletter abbestellen",
+            "Se désabonner",
+            "DÉSINSCRIPTION",
+            "Darse de baja",
+            "Annulla l'iscrizione",
+            "Uitschrijven",
+            "Отписаться",
+            "配信停止はこちら",
+            "退订",
+        ] {
+            assert!(says_unsubscribe(text), "{text}");
+        }
+        for text in
+            ["Verify your email", "Subscribe", "https://acme.com/sub", "Jetzt anmelden", "Option", "Bajar"]
+        {
+            assert!(!says_unsubscribe(text), "{text}");
+        }
+    }
+}
