@@ -252,8 +252,7 @@ fn read_condition(fields: &Fields<'_>, operator: &str, given: Change<Value>) -> 
         }
         ("eq", _, _, value) => Ok(Condition::Is(value)),
         ("neq", _, _, value) => Ok(Condition::IsNot(value)),
-        (_, Some(ask), _, Value::Number(number)) if let Some(number) = number.as_f64() => Ok(ask(number)),
-        (_, Some(_), _, value) => wrong("a number", &value),
+        (_, Some(ask), _, value) => value.as_f64().map(ask).map_or_else(|| wrong("a number", &value), Ok),
         (_, _, Some(ask), Value::String(text)) => Ok(ask(text)),
         (_, _, Some(_), value) => wrong("a string", &value),
         _ => Err(unknown_operator(fields, operator)),

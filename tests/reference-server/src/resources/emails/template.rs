@@ -88,11 +88,13 @@ fn check_values(
             let name = template.name("variables");
             Err(template.report().wrong(format_args!("`{name}.{}` {rule}.", variable.key)))
         };
-        let fits = match (variable.r#type, value) {
-            (ValueType::Number, PropertyValue::Text(text)) if let Ok(number) = text.parse() => {
-                check_number(&number, reject)
-            }
-            (r#type, value) if !r#type.fits(value) => {
+        let number = match (variable.r#type, value) {
+            (ValueType::Number, PropertyValue::Text(text)) => text.parse().ok(),
+            _ => None,
+        };
+        let fits = match (number, variable.r#type) {
+            (Some(number), _) => check_number(&number, reject),
+            (None, r#type) if !r#type.fits(value) => {
                 let (wanted, found) = (r#type.as_str(), value.kind());
                 reject(format_args!("must be a {wanted}, as the template says; found a {found}"))
             }
