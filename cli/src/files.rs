@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -47,9 +48,18 @@ impl Output {
     /// Makes the content durable and visible; unless `replace` is set, an existing file is an error.
     pub(crate) fn commit(self, replace: bool) -> io::Result<()> {
         let Self::Staged(file, path) = self else { return Ok(()) };
-        file.as_file().sync_all()?;
-        let persisted = if replace { file.persist(&path) } else { file.persist_noclobber(&path) };
-        persisted.map_err(|error| error.error)?;
+        sync_file(file.as_file())?;
+        let mut file = Some(file);
+        until_free(|| match file.take() {
+            Some(staged) => {
+                let persisted = if replace { staged.persist(&path) } else { staged.persist_noclobber(&path) };
+                persisted.map(drop).map_err(|failed| {
+                    file = Some(failed.file);
+                    failed.error
+                })
+            }
+            None => Ok(()),
+        })?;
         sync(folder(&path))
     }
 }
@@ -92,7 +102,7 @@ pub(crate) fn write_new(
         } else {
             let mut file = NamedTempFile::new_in(folder)?;
             file.write_all(content)?;
-            file.as_file().sync_all()?;
+            sync_file(file.as_file())?;
             file
         };
         match file.persist_noclobber(&path) {
@@ -143,9 +153,45 @@ pub(crate) fn create_dir(folder: &Path) -> io::Result<()> {
 fn target(path: &Path) -> io::Result<PathBuf> {
     match (path.canonicalize(), path.read_link()) {
         (Err(error), Ok(link)) if error.kind() == io::ErrorKind::NotFound => target(&folder(path).join(link)),
-        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        // The resolved folder: on Windows such a path may be longer than 260 characters.
+        (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = folder(path).canonicalize()?;
+            Ok(path.file_name().map_or(path.to_owned(), |name| folder.join(name)))
+        }
         (target, _) => target,
     }
+}
+
+/// Renames or removes a file; if another program has it open, such as a virus scanner, tries again for a second. Elsewhere than on Windows
+/// that is no obstacle.
+pub(crate) fn until_free<T>(operation: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
+    let in_use = |error: &io::Error| cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32 | 33));
+    repeated(operation, in_use, std::thread::sleep)
+}
+
+fn repeated<T>(
+    mut operation: impl FnMut() -> io::Result<T>,
+    passes: impl Fn(&io::Error) -> bool,
+    mut sleep: impl FnMut(Duration),
+) -> io::Result<T> {
+    for pause in [1, 2, 5, 10, 20, 50, 100, 200, 300, 300] {
+        match operation() {
+            Err(error) if passes(&error) => sleep(Duration::from_millis(pause)),
+            ended => return ended,
+        }
+    }
+    operation()
+}
+
+/// Makes a file's content durable. On macOS that means writing out the drive's cache, which network drives don't support.
+fn sync_file(file: &File) -> io::Result<()> {
+    let synced = file.sync_all();
+    #[cfg(target_vendor = "apple")]
+    if synced.is_err() {
+        return Ok(rustix::fs::fsync(file)?);
+    }
+    synced
 }
 
 /// The folder of a file.
@@ -156,7 +202,7 @@ pub(crate) fn folder(path: &Path) -> &Path {
 /// A rename is durable only after its folder is synced.
 fn sync(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
+    sync_file(&File::open(folder)?)?;
     #[cfg(not(unix))]
     let _ = folder;
     Ok(())
@@ -171,11 +217,6 @@ fn holds(path: &Path, content: &[u8]) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// The path of the running program, even if its file has been replaced.
-pub(crate) fn this_program() -> std::io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
 #[cfg(test)]
@@ -197,6 +238,26 @@ mod tests {
         assert_eq!(save("two", true), ("a-2.txt".to_owned(), false));
         assert_eq!(save("two", false), ("a-3.txt".to_owned(), true));
         assert_eq!(folder.path().read_dir().unwrap().count(), 3, "nothing else is left behind");
+    }
+
+    #[test]
+    fn an_operation_is_repeated_while_its_error_passes_for_about_a_second() {
+        let denied = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let passes = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let run = |failures: usize, error: fn() -> io::Error| {
+            let (mut calls, mut slept) = (0, Duration::ZERO);
+            let operation = || {
+                calls += 1;
+                if calls > failures { Ok(()) } else { Err(error()) }
+            };
+            let result = repeated(operation, passes, |pause| slept += pause).map_err(|error| error.kind());
+            (result, calls, slept.as_millis())
+        };
+        assert_eq!(run(0, denied), (Ok(()), 1, 0));
+        assert_eq!(run(3, denied), (Ok(()), 4, 8));
+        assert_eq!(run(99, denied), (Err(io::ErrorKind::PermissionDenied), 11, 988));
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(run(99, full), (Err(io::ErrorKind::StorageFull), 1, 0));
     }
 
     #[cfg(unix)]

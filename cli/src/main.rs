@@ -12,6 +12,7 @@ mod files;
 mod global;
 mod input;
 mod output;
+mod processes;
 mod run;
 mod settings;
 mod signals;

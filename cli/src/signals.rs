@@ -41,26 +41,47 @@ pub(crate) struct Signals {
     /// `None` if the program was started to ignore it (nohup).
     #[cfg(unix)]
     hangup: Option<tokio::signal::unix::Signal>,
+    #[cfg(windows)]
+    events: ConsoleEvents,
+}
+
+/// The console's events. After a close, a logoff or a shutdown Windows ends the process within seconds.
+#[cfg(windows)]
+#[derive(Debug)]
+struct ConsoleEvents {
+    ctrl_c: tokio::signal::windows::CtrlC,
+    ctrl_break: tokio::signal::windows::CtrlBreak,
+    close: tokio::signal::windows::CtrlClose,
+    logoff: tokio::signal::windows::CtrlLogoff,
+    shutdown: tokio::signal::windows::CtrlShutdown,
 }
 
 impl Signals {
     /// Installs the handlers.
     pub(crate) fn listen() -> Result<Self, Fail> {
         #[cfg(unix)]
-        {
+        let all = || {
             use tokio::signal::unix::{SignalKind, signal};
-            let all = || {
-                let hangup = if handles_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
-                Ok(Self {
-                    interrupt: signal(SignalKind::interrupt())?,
-                    terminate: signal(SignalKind::terminate())?,
-                    hangup,
-                })
+            let hangup = if handles_hangup() { Some(signal(SignalKind::hangup())?) } else { None };
+            Ok(Self {
+                interrupt: signal(SignalKind::interrupt())?,
+                terminate: signal(SignalKind::terminate())?,
+                hangup,
+            })
+        };
+        #[cfg(windows)]
+        let all = || {
+            use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown};
+            let events = ConsoleEvents {
+                ctrl_c: ctrl_c()?,
+                ctrl_break: ctrl_break()?,
+                close: ctrl_close()?,
+                logoff: ctrl_logoff()?,
+                shutdown: ctrl_shutdown()?,
             };
-            all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
-        }
-        #[cfg(not(unix))]
-        Ok(Self {})
+            Ok(Self { events })
+        };
+        all().map_err(|error: std::io::Error| Fail::local("couldn't install signal handlers", error))
     }
 
     /// Waits for the next signal. While a pager is open, Ctrl-C belongs to the pager.
@@ -88,10 +109,16 @@ impl Signals {
                 _ = hangup => Signal::Hangup,
             }
         }
-        #[cfg(not(unix))]
+        #[cfg(windows)]
         {
-            let _ = tokio::signal::ctrl_c().await;
-            Signal::Interrupt
+            let events = &mut self.events;
+            tokio::select! {
+                _ = events.ctrl_c.recv() => Signal::Interrupt,
+                _ = events.ctrl_break.recv() => Signal::Terminate,
+                _ = events.close.recv() => Signal::Hangup,
+                _ = events.logoff.recv() => Signal::Terminate,
+                _ = events.shutdown.recv() => Signal::Terminate,
+            }
         }
     }
 

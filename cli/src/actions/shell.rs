@@ -5,6 +5,8 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+use crate::processes;
+
 /// How many bytes of the command's standard error are quoted.
 const MAX_QUOTED_BYTES: usize = 1_000;
 
@@ -15,9 +17,8 @@ pub(crate) struct Shell {
 
 impl Shell {
     fn start(command: &str, set: impl FnOnce(&mut Command)) -> Result<Self, String> {
-        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-        let mut shell = Command::new(shell);
-        shell.args([flag, command]).kill_on_drop(true);
+        let mut shell = Command::from(processes::shell(command));
+        shell.kill_on_drop(true);
         #[cfg(unix)]
         shell.process_group(0);
         set(&mut shell);
@@ -86,6 +87,13 @@ impl Drop for Shell {
         {
             // It may have just exited.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+        }
+        // Before the shell is killed: afterwards nothing leads to its children.
+        #[cfg(windows)]
+        if let Some(id) = self.child.id() {
+            let mut kill = std::process::Command::new("taskkill");
+            kill.args(["/T", "/F", "/PID", &id.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+            let _ = kill.status();
         }
     }
 }

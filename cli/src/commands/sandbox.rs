@@ -15,6 +15,7 @@ use crate::output::report::lost_by;
 use crate::settings::Source;
 use crate::settings::{Credential, keys};
 
+mod assignment;
 mod check;
 mod clock;
 mod env;

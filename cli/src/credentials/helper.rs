@@ -11,8 +11,8 @@ use posthaste::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreErr
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
-use crate::files;
 use crate::output::{report, write_stdout};
+use crate::processes;
 use crate::settings::env::Env;
 use crate::signals::Signals;
 
@@ -42,14 +42,14 @@ pub(crate) async fn renew(
 ) -> Result<(), AuthError> {
     let failed = |what: String| AuthError::Delegate { message: what, retryable: true };
     let mut command =
-        tokio::process::Command::new(files::this_program().map_err(|error| failed(error.to_string()))?);
+        tokio::process::Command::new(processes::this_program().map_err(|error| failed(error.to_string()))?);
     command.arg(COMMAND).arg(profile).arg(request.generation.to_string()).arg(request.rejected.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
-    // CREATE_NEW_PROCESS_GROUP
+    // DETACHED_PROCESS: without a console, so that neither Ctrl-C nor closing the window reaches it.
     #[cfg(windows)]
-    command.creation_flags(0x200);
+    command.creation_flags(0x8);
     let output = match command.spawn() {
         Ok(helper) => helper.wait_with_output().await,
         Err(error) => return Err(failed(format!("couldn't start the token refresh: {error}"))),

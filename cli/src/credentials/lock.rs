@@ -26,18 +26,22 @@ pub(super) struct Lock {
     path: PathBuf,
 }
 
-/// The holder of a lock, as written in its file; only for messages.
+/// The holder of a lock, for messages; unknown where nobody else can read a locked file, as on Windows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Holder(Option<Signature>);
+
+/// The holder as written in the lock's file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Holder {
+struct Signature {
     /// The process ID.
-    pub(crate) pid: u32,
+    pid: u32,
     /// The program and command, without arguments.
-    pub(crate) command: String,
+    command: String,
     /// When it took the lock.
-    pub(crate) since: Timestamp,
+    since: Timestamp,
 }
 
-impl Holder {
+impl Signature {
     fn this() -> Self {
         let mut arguments = std::env::args().skip(1);
         let word = |text: &String| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
@@ -51,8 +55,9 @@ impl Holder {
 
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let held = Timestamp::now().duration_since(self.since).as_secs().max(0);
-        write!(f, "process {} ({}), for {held} s", self.pid, self.command)
+        let Some(Signature { pid, command, since }) = &self.0 else { return f.write_str("another process") };
+        let held = Timestamp::now().duration_since(*since).as_secs().max(0);
+        write!(f, "process {pid} ({command}), for {held} s")
     }
 }
 
@@ -70,7 +75,7 @@ impl Lock {
             }
             let left = timeout.saturating_sub(started.elapsed());
             if left.is_zero() {
-                return Err(StoreError::Busy { holder: written(&path).map(|holder| holder.to_string()) });
+                return Err(StoreError::Busy { holder: Some(Holder(written(&path)).to_string()) });
             }
             tokio::time::sleep(pause.min(left)).await;
             pause = (pause * 2).min(BACKOFF.1);
@@ -107,7 +112,7 @@ impl Lock {
             };
             (held.dev(), held.ino()) == (named.dev(), named.ino())
         }
-        // On other systems an open file can't be unlinked.
+        // Elsewhere the file is opened so that it can't be removed.
         #[cfg(not(unix))]
         true
     }
@@ -125,7 +130,7 @@ impl Lock {
 
     /// Writes the holder into the file. Only for messages, so failures are ignored.
     fn sign(&mut self) {
-        let text = serde_json::to_string(&Holder::this()).unwrap_or_default() + "\n";
+        let text = serde_json::to_string(&Signature::this()).unwrap_or_default() + "\n";
         let _ = self.file.set_len(0);
         let _ = self.file.rewind();
         let _ = self.file.write_all(text.as_bytes());
@@ -144,37 +149,50 @@ pub(super) fn holder(place: &Place) -> Option<Holder> {
     let path = place.file(FileKind::Lock);
     let file = File::open(&path).ok()?;
     match file.try_lock_shared() {
-        Ok(()) => None,
-        Err(_) => written(&path),
+        // Not left to the closing of the file, which Windows may follow later.
+        Ok(()) => file.unlock().ok().and(None),
+        Err(TryLockError::WouldBlock) => Some(Holder(written(&path))),
+        Err(TryLockError::Error(_)) => None,
     }
 }
 
-fn written(path: &Path) -> Option<Holder> {
+fn written(path: &Path) -> Option<Signature> {
     let mut text = String::new();
     File::open(path).ok()?.take(4096).read_to_string(&mut text).ok()?;
     serde_json::from_str(text.trim()).ok()
 }
 
 /// Rejects network file systems: a lock there may hold only on this machine.
-#[cfg(target_os = "linux")]
 fn local(place: &Place) -> Result<(), StoreError> {
-    if place.network_lock {
-        return Ok(());
-    }
-    let Ok(metadata) = rustix::fs::statfs(place.folder()) else { return Ok(()) };
-    match network_name(metadata.f_type) {
-        None => Ok(()),
-        Some(name) => Err(StoreError::unavailable(format!(
+    let name = if place.network_lock { None } else { network(place.folder()) };
+    name.map_or(Ok(()), |name| {
+        Err(StoreError::unavailable(format!(
             "{} is on a network file system ({name}), where locks may not reach other machines; choose a local folder with \
              POSTHASTE_CONFIG_DIR, or say POSTHASTE_NETWORK_HOME=1 if this is the only machine",
             place.folder().display()
-        ))),
-    }
+        )))
+    })
 }
 
-#[cfg(not(target_os = "linux"))]
-fn local(_: &Place) -> Result<(), StoreError> {
-    Ok(())
+/// The name of a folder's network file system.
+#[cfg(target_os = "linux")]
+fn network(folder: &Path) -> Option<&'static str> {
+    network_name(rustix::fs::statfs(folder).ok()?.f_type)
+}
+
+/// The name of a folder's network file system, such as `smbfs`.
+#[cfg(target_os = "macos")]
+fn network(folder: &Path) -> Option<String> {
+    const MNT_LOCAL: u32 = 0x1000;
+    let found = rustix::fs::statfs(folder).ok()?;
+    let name = found.f_fstypename.iter().map(|byte| char::from(byte.cast_unsigned()));
+    (found.f_flags & MNT_LOCAL == 0).then(|| name.take_while(|char| *char != '\0').collect())
+}
+
+/// Not detected on other systems.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn network(_: &Path) -> Option<&'static str> {
+    None
 }
 
 /// The file system numbers of statfs(2). The type's width differs between machines.
@@ -213,11 +231,21 @@ mod tests {
         else {
             panic!("two holders")
         };
-        assert!(who.contains(&format!("process {}", std::process::id())), "{who}");
-        assert_eq!(holder(&place).unwrap().pid, std::process::id());
+        let expected = format!("process {} (", std::process::id());
+        assert!(who.starts_with(if cfg!(windows) { "another process" } else { &expected }), "{who}");
+        assert_eq!(holder(&place).unwrap().to_string().split(',').next(), who.split(',').next());
         drop(held);
         assert_eq!(holder(&place), None);
         now(Lock::take(&place, Duration::ZERO)).unwrap();
+    }
+
+    #[test]
+    fn a_lock_is_held_even_if_its_holder_is_unreadable() {
+        let home = tempfile::tempdir().unwrap();
+        let place = place(&home);
+        let mut held = now(Lock::take(&place, Duration::ZERO)).unwrap();
+        held.file.set_len(0).and_then(|()| held.file.write_all(b"?")).unwrap();
+        assert_eq!(holder(&place).unwrap().to_string(), "another process");
     }
 
     #[cfg(unix)]

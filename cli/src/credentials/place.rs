@@ -61,6 +61,7 @@ impl Place {
         let profile = profile.unwrap_or(DEFAULT).to_owned();
         let name = file_name(&profile)?;
         let state = env.path("XDG_STATE_HOME").or_else(|| Some(env.path("HOME")?.join(".local/state")));
+        let state = state.or_else(|| env.path("LOCALAPPDATA"));
         let fallback_files = [state.map(|base| base.join("posthaste")), env.path("XDG_RUNTIME_DIR")];
         let fallback_files = fallback_files.into_iter().flatten().filter(|path| path.is_absolute()).collect();
         let network_lock =

@@ -7,6 +7,8 @@ use std::path::Path;
 use posthaste::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 
+use crate::files;
+
 /// Minimum size of a record's file: hides the lengths of tokens, and keeps the disk space allocated.
 pub(super) const RESERVED_BYTES: usize = 16 * 1024;
 /// Larger files weren't written by this program.
@@ -79,6 +81,9 @@ pub(super) fn open_or_make(path: &Path) -> Result<File, StoreError> {
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // FILE_SHARE_READ | FILE_SHARE_WRITE: while it is open, it can't be removed or renamed.
+    #[cfg(windows)]
+    std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0x3);
     let file = open(&options, path)?.ok_or_else(|| {
         failed("create", path, io::Error::new(ErrorKind::NotFound, "its folder doesn't exist"))
     })?;
@@ -87,14 +92,15 @@ pub(super) fn open_or_make(path: &Path) -> Result<File, StoreError> {
 }
 
 fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> {
-    let mut options = options.clone();
     #[cfg(unix)]
-    {
+    let options = {
         use rustix::fs::OFlags;
+        let mut options = options.clone();
         // Links aren't followed, and a pipe without a writer doesn't block.
         let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
-    }
+        options
+    };
     match options.open(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -197,7 +203,7 @@ impl StagedFile {
 
 /// Renames a file, replacing the target.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    std::fs::rename(from, to).map_err(|error| failed("replace", to, error))
+    files::until_free(|| std::fs::rename(from, to)).map_err(|error| failed("replace", to, error))
 }
 
 /// Makes the renames in a file's folder durable.
@@ -236,7 +242,7 @@ pub(super) fn no_core() {
 
 /// Removes a file durably; succeeds if it doesn't exist.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
-    match std::fs::remove_file(path) {
+    match files::until_free(|| std::fs::remove_file(path)) {
         Ok(()) => sync_folder_of(path),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed("remove", path, error)),
@@ -278,14 +284,8 @@ mod tests {
         }
         std::fs::create_dir(at("folder")).unwrap();
         assert!(!message(read(&at("folder"))).is_empty());
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            at("pipe"),
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-            0,
-        )
-        .unwrap();
+        let made = std::process::Command::new("mkfifo").arg("-m600").arg(at("pipe")).status();
+        assert!(made.unwrap().success());
         assert!(message(read(&at("pipe"))).contains("isn't a regular file"));
         assert!(!message(read(Path::new("/dev/null"))).is_empty());
 

@@ -1,30 +1,30 @@
 //! Turns off a terminal's echo while a secret is typed.
 
-#[cfg(unix)]
 use std::sync::{Mutex, PoisonError};
 
-#[cfg(unix)]
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-
 /// The terminal's settings to restore.
-#[cfg(unix)]
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+static BEFORE: Mutex<Option<system::Settings>> = Mutex::new(None);
 
 /// While this exists, the terminal doesn't echo input.
 #[derive(Debug)]
 pub(crate) struct Hidden(());
 
 impl Hidden {
-    /// Turns the echo off.
+    /// Turns the echo off. Input typed before is discarded.
     pub(crate) fn begin() -> Self {
-        #[cfg(unix)]
-        if let Ok(before) = tcgetattr(std::io::stdin()) {
-            let mut hidden = before.clone();
-            hidden.local_modes -= LocalModes::ECHO;
+        Self::hide(false)
+    }
+
+    /// The same for any number of lines: input typed before stays, and line feeds are echoed, except on Windows.
+    pub(crate) fn for_lines() -> Self {
+        Self::hide(true)
+    }
+
+    fn hide(lines: bool) -> Self {
+        if let Some(before) = system::read() {
             // Stored first, in case a signal arrives at once.
-            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-            // If the echo can't be turned off, the secret is visible only to its owner.
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &hidden);
+            *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before.clone());
+            system::hide(before, lines);
         }
         Self(())
     }
@@ -38,8 +38,57 @@ impl Drop for Hidden {
 
 /// Restores the echo. Call this before exiting: a signal skips the drop.
 pub(crate) fn show() {
-    #[cfg(unix)]
     if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
+        system::restore(&before);
+    }
+}
+
+/// The terminal of standard input. If its settings can't be changed, the secret is visible only to its owner.
+#[cfg(unix)]
+mod system {
+    use std::io::stdin;
+
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+    pub(super) use rustix::termios::Termios as Settings;
+
+    pub(super) fn read() -> Option<Settings> {
+        tcgetattr(stdin()).ok()
+    }
+
+    pub(super) fn hide(mut settings: Settings, lines: bool) {
+        settings.local_modes -= LocalModes::ECHO;
+        if lines {
+            settings.local_modes |= LocalModes::ECHONL;
+        }
+        let _ =
+            tcsetattr(stdin(), if lines { OptionalActions::Now } else { OptionalActions::Flush }, &settings);
+    }
+
+    pub(super) fn restore(settings: &Settings) {
+        let _ = tcsetattr(stdin(), OptionalActions::Now, settings);
+    }
+}
+
+/// The console of standard input.
+#[cfg(windows)]
+mod system {
+    use winapi_util::HandleRef;
+    use winapi_util::console::{mode, set_mode};
+
+    const ENABLE_ECHO_INPUT: u32 = 0x4;
+
+    pub(super) type Settings = u32;
+
+    pub(super) fn read() -> Option<Settings> {
+        mode(HandleRef::stdin()).ok()
+    }
+
+    pub(super) fn hide(settings: Settings, _: bool) {
+        let _ = set_mode(HandleRef::stdin(), settings & !ENABLE_ECHO_INPUT);
+    }
+
+    pub(super) fn restore(settings: &Settings) {
+        let _ = set_mode(HandleRef::stdin(), *settings);
     }
 }

@@ -1,9 +1,10 @@
 //! The pager that shows tables longer than the screen.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::processes;
 use crate::settings::env::Env;
 
 /// The assumed height of a terminal in rows.
@@ -27,12 +28,14 @@ pub(crate) struct Pager {
 impl Pager {
     /// `POSTHASTE_PAGER`, `PAGER`, or less; none in CI or on a terminal without cursor control.
     pub(crate) fn choose(env: &Env) -> Option<Self> {
-        if env.get("CI").is_some() || env.get("TERM").is_none_or(|term| term == "dumb") {
+        // Windows doesn't set `TERM`.
+        let is_dumb = env.get("TERM").map_or(!cfg!(windows), |term| term == "dumb");
+        if env.get("CI").is_some() || is_dumb {
             return None;
         }
         let less = || {
-            let folders = env.raw("PATH")?;
-            let found = std::env::split_paths(folders).any(|folder| folder.join("less").is_file());
+            let (folders, less) = (env.raw("PATH")?, format!("less{}", std::env::consts::EXE_SUFFIX));
+            let found = std::env::split_paths(folders).any(|folder| folder.join(&less).is_file());
             found.then(|| "less -FRX".to_owned())
         };
         let command = env.get("POSTHASTE_PAGER").or_else(|| env.get("PAGER"));
@@ -49,9 +52,8 @@ impl Pager {
         if text.lines().count() < self.height {
             return false;
         }
-        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-        let mut command = Command::new(shell);
-        command.args([flag, &self.command]).stdin(Stdio::piped());
+        let mut command = processes::shell(&self.command);
+        command.stdin(Stdio::piped());
         if self.sets_less {
             command.env("LESS", "FRX");
         }
@@ -64,6 +66,9 @@ impl Pager {
             pager.wait()
         });
         OPEN.store(false, Ordering::SeqCst);
-        status.is_ok_and(|status| !matches!(status.code(), Some(126 | 127)))
+        // Those of sh and of cmd.
+        let not_found =
+            |code| if cfg!(windows) { matches!(code, 1 | 9009) } else { matches!(code, 126 | 127) };
+        status.is_ok_and(|status| !status.code().is_some_and(not_found))
     }
 }

@@ -40,7 +40,14 @@ impl Terminal {
             std::io::stderr().is_terminal(),
         ];
         let measured = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Self::from_properties(terminals, measured, env, color)
+        let found = Self::from_properties(terminals, measured, env, color);
+        let [stdout, stderr] = interpret_colors();
+        let shown = |colored, able| colored && (able || color == ColorChoice::Always);
+        Self {
+            color_stdout: shown(found.color_stdout, stdout),
+            color_stderr: shown(found.color_stderr, stderr),
+            ..found
+        }
     }
 
     fn from_properties(
@@ -64,6 +71,22 @@ impl Terminal {
             color_stderr: colored(stderr, env, color),
         }
     }
+}
+
+/// Makes standard output and standard error interpret colors, and returns whether they do. A Windows console doesn't by itself.
+#[cfg(windows)]
+fn interpret_colors() -> [bool; 2] {
+    use winapi_util::console::Console;
+    // What isn't a console, such as a pipe to another terminal program, interprets them or is none of our business.
+    let able = |console: std::io::Result<Console>| {
+        console.map_or(true, |mut console| console.set_virtual_terminal_processing(true).is_ok())
+    };
+    [able(Console::stdout()), able(Console::stderr())]
+}
+
+#[cfg(not(windows))]
+fn interpret_colors() -> [bool; 2] {
+    [true; 2]
 }
 
 /// `--color` > `NO_COLOR` > `CLICOLOR_FORCE` > (terminal, `TERM` not `dumb`, `CLICOLOR` not 0).

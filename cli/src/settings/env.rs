@@ -11,7 +11,13 @@ pub(crate) struct Env(BTreeMap<OsString, OsString>);
 impl Env {
     /// The environment of this process.
     pub(crate) fn process() -> Self {
-        Self(std::env::vars_os().collect())
+        Self::from_variables(std::env::vars_os(), cfg!(windows))
+    }
+
+    /// Windows ignores the case of names: its variable is called `Path`.
+    fn from_variables(variables: impl Iterator<Item = (OsString, OsString)>, ignore_case: bool) -> Self {
+        let key = |name: OsString| if ignore_case { name.to_ascii_uppercase() } else { name };
+        Self(variables.map(|(name, value)| (key(name), value)).collect())
     }
 
     /// An environment of exactly these variables.
@@ -54,6 +60,15 @@ mod tests {
         //
         let env = Env::of(&[("A", ""), ("B", "x")]);
         assert_eq!((env.get("A"), env.get("B"), env.get("C")), (None, Some("x"), None));
+    }
+
+    #[test]
+    fn the_case_of_names_counts_unless_the_system_ignores_it() {
+        let path = |ignore_case| {
+            let variables = [(OsString::from("Path"), OsString::from("a"))].into_iter();
+            Env::from_variables(variables, ignore_case).get("PATH").map(str::to_owned)
+        };
+        assert_eq!((path(true).as_deref(), path(false)), (Some("a"), None));
     }
 
     #[test]

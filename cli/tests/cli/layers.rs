@@ -3,10 +3,11 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "diagnostics",
     "files",
     "settings",
+    "processes",
     "output",
     "signals",
     "credentials",

@@ -78,6 +78,10 @@ fn env_prints_and_writes_the_variables_and_never_a_live_key() {
     let expected = json!({"POSTHASTE_BASE_URL": "http://127.0.0.1:4999", "POSTHASTE_API_KEY": "sb_local",
         "SMTP_HOST": "127.0.0.1", "SMTP_PORT": "2525"});
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+    let powershell = posthaste.run(&["sandbox", "env", "--no-vendor-env", "--shell", "powershell"]).ok();
+    let expected =
+        ["$env:POSTHASTE_BASE_URL = 'http://127.0.0.1:4999'", "$env:POSTHASTE_API_KEY = 'sb_local'"];
+    assert_eq!(powershell.lines().collect::<Vec<_>>(), expected);
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(".env.local");

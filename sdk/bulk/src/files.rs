@@ -71,8 +71,30 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).map_err(writing)?;
     file.write_all(content).map_err(writing)?;
     file.as_file().sync_all().map_err(writing)?;
-    file.persist(path).map_err(|error| writing(error.error))?;
+    let mut file = Some(file);
+    until_free(|| match file.take().map(|file| file.persist(path)) {
+        Some(Err(failed)) => {
+            file = Some(failed.file);
+            Err(failed.error)
+        }
+        _ => Ok(()),
+    })
+    .map_err(writing)?;
     sync_dir(dir)
+}
+
+/// Renames a file or folder; if another program has it open, such as a virus scanner, tries again for a second. Only Windows fails then.
+pub(crate) fn until_free(mut operation: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for _ in 0..20 {
+        match operation() {
+            // ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION
+            Err(error) if cfg!(windows) && matches!(error.raw_os_error(), Some(5 | 32 | 33)) => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            ended => return ended,
+        }
+    }
+    operation()
 }
 
 /// Makes created and renamed files of a folder durable.

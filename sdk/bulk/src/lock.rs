@@ -63,7 +63,8 @@ pub(crate) fn is_held(folder: &Path) -> Result<bool> {
         Err(error) => return Err(BulkError::io("open", path)(error)),
     };
     match file.try_lock_shared() {
-        Ok(()) => Ok(false),
+        // Not left to the closing of the file, which Windows may follow later.
+        Ok(()) => file.unlock().map(|()| false).map_err(BulkError::io("unlock", path)),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(BulkError::io("lock", path)(error)),
     }

@@ -134,7 +134,9 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         job.id = format!("{base}-{run}");
         let target = dir.join(&job.id);
         job.write(temporary.path())?;
-        match fs::rename(temporary.path(), &target) {
+        // Another process may plan the same job; Windows would deny the access to an existing folder, like that to one in use.
+        let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
+        match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
             Ok(()) => {
                 let _ = temporary.keep();
                 files::sync_dir(dir)?;

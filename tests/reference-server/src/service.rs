@@ -8,7 +8,7 @@ mod due;
 mod logins;
 pub(crate) mod outbound;
 mod record;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod scaling;
 
 use std::cell::RefCell;

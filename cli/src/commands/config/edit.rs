@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::context::Context;
 use crate::diagnostics::{Diagnostics, Fail};
 use crate::files;
+use crate::processes;
 use crate::settings::file::ConfigFile;
 use crate::settings::store::{self, ConfigStore};
 
@@ -28,16 +29,18 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let mut copy =
         tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
     copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;
+    // Closed: on Windows some editors couldn't replace an open file.
+    let copy = copy.into_temp_path();
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));
     // The variable may contain flags: `code --wait`.
-    let mut words = editor.unwrap_or(if cfg!(windows) { "notepad" } else { "vi" }).split_whitespace();
-    let program = words.next().unwrap_or("vi");
-    let status =
-        Command::new(program).args(words).arg(copy.path()).status().map_err(|error| Fail::Local {
-            message: format!("couldn't start the editor `{program}`"),
-            source: Some(Box::new(error)),
-            hint: Some("set VISUAL or EDITOR".to_owned()),
-        })?;
+    let mut words = editor.map(processes::words).unwrap_or_default().into_iter();
+    let program = words.next().unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "vi" }.to_owned());
+    let mut command = Command::new(processes::program(program.as_ref(), &context.env));
+    let status = command.args(words).arg(&copy).status().map_err(|error| Fail::Local {
+        message: format!("couldn't start the editor `{program}`"),
+        source: Some(Box::new(error)),
+        hint: Some("set VISUAL or EDITOR".to_owned()),
+    })?;
     if !status.success() {
         return Err(Fail::Local {
             message: format!("the editor `{program}` failed ({status})"),
@@ -46,7 +49,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         });
     }
     // Editors may replace the file, so it is reopened by name.
-    let edited = ConfigFile::read(copy.path()).and_then(|file| {
+    let edited = ConfigFile::read(&copy).and_then(|file| {
         let store = ConfigStore::lock(&context.env)?;
         if read()? != before {
             let message = format!("{} changed while the editor was open", path.display());
@@ -58,7 +61,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     let file = match edited {
         Ok(file) => file,
         Err(fail) => {
-            let (_, edited) = copy.keep().map_err(|error| failed(error.error))?;
+            let edited = copy.keep().map_err(|error| failed(error.error))?;
             let hint =
                 format!("{} is unchanged; the edited version is in {}", path.display(), edited.display());
             return Err(match fail {

@@ -6,7 +6,7 @@ use crate::output::terminal::is_hostile;
 const MAX_NAME_BYTES: usize = 200;
 
 /// Names that Windows treats as devices.
-const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "COM", "LPT"];
+const DEVICES: [&str; 8] = ["CON", "CONIN$", "CONOUT$", "PRN", "AUX", "NUL", "COM", "LPT"];
 
 /// Returns the name without folders, control characters, bidirectional marks, and characters special to file systems or shells. It is neither
 /// hidden nor empty.
@@ -20,8 +20,9 @@ pub(crate) fn safe(name: &str) -> String {
     let hidden = name.starts_with(['.', '-', '~']);
     let name = if hidden { format!("_{}", &name[1..]) } else { name.to_owned() };
     let (stem, extension) = split(&name);
-    let letters =
-        stem.split('.').next().unwrap_or_default().trim_end_matches(|char: char| char.is_ascii_digit());
+    // Windows ignores spaces before the dot, and superscript digits are digits to it.
+    let letters = stem.split('.').next().unwrap_or_default().trim_end();
+    let letters = letters.trim_end_matches(|char: char| char.is_ascii_digit() || "¹²³".contains(char));
     let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
     let extension = &extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)];
     let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
@@ -72,6 +73,9 @@ mod tests {
             ("photo\u{202e}gpj.exe", "photogpj.exe"),
             ("con.txt", "_con.txt"),
             ("COM1", "_COM1"),
+            ("lpt².txt", "_lpt².txt"),
+            ("NUL .txt", "_NUL .txt"),
+            ("conout$", "_conout$"),
             ("C:evil", "C_evil"),
             ("x. ", "x"),
         ] {

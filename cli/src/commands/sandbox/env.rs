@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::assignment::{Shell, word};
 use super::{VENDOR_API_KEY, VENDOR_BASE_URLS, client, key};
-use crate::actions::dry_run::quoted;
 use crate::context::Context;
 use crate::diagnostics::Fail;
 use crate::files;
@@ -15,11 +15,11 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// Print the variables that point programs to a sandbox, or write them to a file
 ///
-/// Prints `export` lines for a shell: POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and for Resend's own clients RESEND_BASE_URL, RESEND_API_URL and
+/// Prints `export` lines for a shell, or with --shell powershell its commands: POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and for Resend's own clients RESEND_BASE_URL, RESEND_API_URL and
 /// RESEND_API_KEY. The API key is the configured one if it is a sandbox key (sb_…), otherwise sb_local: a live key is never written.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  eval \"$(posthaste sandbox env)\"\n  posthaste sandbox env --write .env.local\n  \
+    after_help = "Examples:\n  eval \"$(posthaste sandbox env)\"\n  posthaste sandbox env --shell powershell | Invoke-Expression\n  posthaste sandbox env --write .env.local\n  \
     posthaste sandbox env --smtp-port 2525 --output json"
 )]
 pub(crate) struct Args {
@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Add SMTP_HOST and SMTP_PORT for a sandbox with this --smtp-port
     #[arg(long, value_name = "N")]
     smtp_port: Option<u16>,
+    /// Shell to print commands for; on Windows powershell, unless a POSIX shell runs the command, elsewhere sh
+    #[arg(long, value_name = "SHELL", value_parser = Shell::NAMES, conflicts_with = "write")]
+    shell: Option<String>,
     /// Leave out RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY
     #[arg(long)]
     no_vendor_env: bool,
@@ -54,9 +57,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             .map_err(|error| Fail::local(format!("couldn't write {}", path.display()), error))?;
         context.out.note(&format!("set {} variables in {}", variables.len(), path.display()));
     }
-    let lines: Vec<_> = match args.write {
-        Some(_) => Vec::new(),
-        None => variables.iter().map(|(name, value)| format!("export {name}={}", word(value))).collect(),
+    let lines: Vec<_> = if args.write.is_some() {
+        Vec::new()
+    } else {
+        let shell = Shell::named(args.shell.as_deref(), &context.env);
+        variables.iter().map(|(name, value)| shell.line(&[(name, value)])).collect()
     };
     let document: Map<_, _> =
         variables.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
@@ -97,19 +102,6 @@ fn changed(before: &str, variables: &[(&str, String)]) -> String {
     after
 }
 
-/// Quotes a value, if necessary, in a way that shells and dotenv files share: the latter can't escape a single quote.
-pub(super) fn word(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/@%+,".contains(&byte);
-    if !text.is_empty() && text.bytes().all(plain) {
-        return text.to_owned();
-    }
-    if !text.contains('\'') {
-        return quoted(text);
-    }
-    let escaped = text.chars().flat_map(|c| "\\\"$`".contains(c).then_some('\\').into_iter().chain([c]));
-    format!("\"{}\"", escaped.collect::<String>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,12 +120,5 @@ mod tests {
             changed("A=1\r\nSMTP_PORT=1\r\n\r\n", &variables),
             "A=1\r\nSMTP_PORT=2525\r\n\r\nRESEND_API_KEY=sb_local\r\n"
         );
-    }
-
-    #[test]
-    fn unusual_values_are_quoted() {
-        assert_eq!(word("http://127.0.0.1:4010"), "http://127.0.0.1:4010");
-        assert_eq!(word("sb_$HOME"), "'sb_$HOME'");
-        assert_eq!(word(r#"sb_it's "$HOME"\`"#), r#""sb_it's \"\$HOME\"\\\`""#);
     }
 }

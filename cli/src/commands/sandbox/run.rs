@@ -10,6 +10,7 @@ use super::server::SandboxServer;
 use super::{KEY, REMOTE, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
 use crate::context::Context;
 use crate::diagnostics::{Fail, Signal};
+use crate::processes;
 use crate::signals::Signals;
 
 /// Run a command with its own sandbox and exit with the command's exit code
@@ -47,7 +48,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let [program, arguments @ ..] = args.command.as_slice() else { return Ok(()) };
     // Registered before the command starts, so that early signals reach it too.
     let signals = Signals::listen()?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(processes::program(program, &context.env));
     command
         .args(arguments)
         .env("POSTHASTE_BASE_URL", &base_url)

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 
 use self::line::line;
 use self::reach::Reach;
-use super::env::word;
+use super::assignment::Shell;
 use super::server::SandboxServer;
-use super::{PORT, ServerArgs};
+use super::{PORT, ServerArgs, VENDOR_API_KEY, VENDOR_BASE_URLS};
 use crate::actions::browser;
 use crate::context::Context;
 use crate::diagnostics::Fail;
@@ -36,7 +36,7 @@ const TRY: [&str; 2] = [
     after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
     posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n  \
     POSTHASTE_SANDBOX_AUTH=correct-horse posthaste sandbox serve --host 0.0.0.0 --allow-host mail\n\n\
-    In another terminal, paste the line that starts with `export`, then run: posthaste emails send …\n\
+    In another terminal, paste the last line (it sets the variables), then run: posthaste emails send …\n\
     Or log in as with the real service: paste the command after `log in`, without setting the key."
 )]
 pub(crate) struct Args {
@@ -81,11 +81,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     lines.extend(args.service.data.iter().map(|folder| format!("# data    {}", folder.display())));
     lines.extend(server.relay().map(|(purpose, server)| format!("# {purpose} {server}")));
     lines.extend(TRY.map(|command| format!("# try     {command}")));
-    let key = word(key);
-    lines.push(format!(
-        "# resend  export RESEND_BASE_URL={base_url} RESEND_API_URL={base_url} RESEND_API_KEY={key}"
-    ));
-    lines.push(format!("export POSTHASTE_BASE_URL={base_url} POSTHASTE_API_KEY={key}"));
+    let shell = Shell::named(None, &context.env);
+    let [first, second] = VENDOR_BASE_URLS;
+    let resend = shell.line(&[(first, base_url), (second, base_url), (VENDOR_API_KEY, key)]);
+    lines.push(format!("# resend  {resend}"));
+    lines.push(shell.line(&[("POSTHASTE_BASE_URL", base_url), ("POSTHASTE_API_KEY", key)]));
     if context.global.verbose > 0 {
         let note = context.out.noter();
         server.service.on_request(move |request| note(&line(request)));

@@ -8,10 +8,12 @@ use secrecy::zeroize::Zeroizing;
 
 /// The service name of all entries.
 const SERVICE: &str = "posthaste";
-/// The timeout of a call.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; where nobody can be asked, it fails
+/// at once.
+const TIMEOUT: Duration = Duration::from_secs(if cfg!(target_os = "macos") { 60 } else { 5 });
 /// The timeout of a call that only tests for a keyring.
-pub(super) const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const PROBE_TIMEOUT: Duration =
+    if cfg!(target_os = "macos") { TIMEOUT } else { Duration::from_secs(3) };
 
 /// Stores short secrets by name.
 pub(in crate::credentials) trait SecretBackend: Send + Sync + std::fmt::Debug {
@@ -32,6 +34,12 @@ pub(in crate::credentials) enum SecretBackendError {
     /// The user declined to unlock it.
     #[error("unlocking the keyring was declined")]
     Dismissed,
+    /// It is locked, and this session has no screen for a prompt.
+    #[error(
+        "the keychain is locked and can't ask for its password in this session; unlock it with `security unlock-keychain`, or store the login \
+         in a private file with `--store file`"
+    )]
+    NoPrompt,
     /// It didn't respond.
     #[error("the keyring didn't respond within {} s; check for a prompt in another window", .0.as_secs())]
     Slow(Duration),
@@ -42,7 +50,7 @@ pub(in crate::credentials) enum SecretBackendError {
     #[error("the keyring's entry isn't text; it is unchanged")]
     NotText,
     /// The secret exceeds the platform's limit.
-    #[error("the entry exceeds the keyring's limit of {0} characters")]
+    #[error("the entry exceeds the keyring's limit ({0})")]
     TooLong(u32),
     /// There is no keyring.
     #[error(
@@ -136,7 +144,20 @@ fn classify(error: &keyring::Error) -> SecretBackendError {
         Error::NoStorageAccess(cause) if cause.to_string().contains("no result") => {
             SecretBackendError::None("it has no default collection".to_owned())
         }
+        // Windows: a network logon, such as that of an SSH key, has no credentials. macOS: there is no default keychain.
+        Error::NoStorageAccess(cause) if has_none(&cause.to_string()) => {
+            SecretBackendError::None(cause.to_string())
+        }
         Error::NoStorageAccess(_) => SecretBackendError::Locked,
+        // macOS: errSecUserCanceled, errSecAuthFailed, errSecInteractionNotAllowed
+        Error::PlatformFailure(cause) if is_one_of(&cause.to_string(), &DECLINED) => {
+            SecretBackendError::Dismissed
+        }
+        Error::PlatformFailure(cause)
+            if is_one_of(&cause.to_string(), &["User interaction is not allowed"]) =>
+        {
+            SecretBackendError::NoPrompt
+        }
         Error::PlatformFailure(cause) if no_service(&cause.to_string()) => {
             SecretBackendError::None(cause.to_string())
         }
@@ -150,19 +171,33 @@ fn classify(error: &keyring::Error) -> SecretBackendError {
     }
 }
 
+/// The error texts of macOS if the user declines to enter a password, or enters a wrong one.
+const DECLINED: [&str; 2] =
+    ["User canceled the operation", "user name or passphrase you entered is not correct"];
+
+/// The error texts of Windows and macOS if there is no store for this session.
+fn has_none(cause: &str) -> bool {
+    is_one_of(cause, &["NO_SUCH_LOGON_SESSION", "keychain could not be found", "No keychain is available"])
+}
+
+fn is_one_of(cause: &str, texts: &[&str]) -> bool {
+    texts.iter().any(|text| cause.contains(text))
+}
+
 /// The error texts of D-Bus if there is no Secret Service.
 fn no_service(cause: &str) -> bool {
-    [
-        "No DBus session",
-        "Unable to autolaunch",
-        "not provided by any .service",
-        "Failed to connect",
-        "Using X11",
-        "$DISPLAY",
-        "No such file",
-    ]
-    .iter()
-    .any(|part| cause.contains(part))
+    is_one_of(
+        cause,
+        &[
+            "No DBus session",
+            "Unable to autolaunch",
+            "not provided by any .service",
+            "Failed to connect",
+            "Using X11",
+            "$DISPLAY",
+            "No such file",
+        ],
+    )
 }
 
 #[cfg(test)]
@@ -197,6 +232,19 @@ mod tests {
                 "--store file",
             ),
             (keyring::Error::PlatformFailure(cause("DBus error: x")), "failed"),
+            (
+                keyring::Error::NoStorageAccess(cause("Windows ERROR_NO_SUCH_LOGON_SESSION")),
+                "there is no keyring",
+            ),
+            (
+                keyring::Error::NoStorageAccess(cause("The specified keychain could not be found.")),
+                "there is no keyring",
+            ),
+            (keyring::Error::PlatformFailure(cause("User canceled the operation.")), "declined"),
+            (
+                keyring::Error::PlatformFailure(cause("User interaction is not allowed.")),
+                "security unlock-keychain",
+            ),
             (keyring::Error::BadEncoding(b"sentinel\xff".to_vec()), "isn't text"),
             (keyring::Error::TooLong("password".to_owned(), 2560), "2560"),
             (keyring::Error::Ambiguous(Vec::new()), "entries with the same name"),

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::Jq;
-use crate::files;
+use crate::processes;
 
 /// The argument that selects the filter process.
 const ARGUMENT: &str = "__jq";
@@ -41,7 +41,7 @@ pub(super) struct Process {
 impl Process {
     /// Starts the process, which waits for documents.
     pub(super) fn start(expression: &str) -> io::Result<Self> {
-        let mut command = Command::new(files::this_program()?);
+        let mut command = Command::new(processes::this_program()?);
         command
             .args([ARGUMENT, expression])
             .stdin(Stdio::piped())

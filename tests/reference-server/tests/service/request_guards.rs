@@ -328,11 +328,13 @@ fn every_list_and_map_in_a_body_has_a_limit_named_in_the_error() {
 }
 
 /// CPU time of this thread in seconds, so that other load doesn't count.
+#[cfg(unix)]
 fn thread_cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap().as_secs_f64()
 }
 
+#[cfg(unix)]
 #[test]
 fn reading_a_list_or_map_takes_linear_time() {
     let sandbox = Sandbox::new();
@@ -468,6 +470,7 @@ fn unauthenticated_responses_never_contain_keys() {
 /// A mail with this many repeated elements.
 type Make = Box<dyn Fn(usize) -> String>;
 
+#[cfg(unix)]
 #[test]
 fn receiving_a_mail_takes_linear_time() {
     let sandbox = Sandbox::new();

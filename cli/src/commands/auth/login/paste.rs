@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 
 use super::countdown::Countdown;
 use crate::context::Context;
+use crate::output::hidden::Hidden;
 
 /// Longer than any redirect URL.
 const MAX_BYTES: u64 = 4 * 1024;
@@ -15,13 +16,13 @@ const MAX_BYTES: u64 = 4 * 1024;
 pub(super) struct Paste {
     lines: mpsc::UnboundedReceiver<Option<String>>,
     // Keeps the authorization code off the screen.
-    _echo: Echo,
+    _hidden: Hidden,
 }
 
 impl Paste {
     /// Starts reading, with the terminal's echo off.
     pub(super) fn listen() -> Self {
-        Self { _echo: Echo::off(), lines: lines() }
+        Self { _hidden: Hidden::for_lines(), lines: lines() }
     }
 
     /// Waits for the redirect URL of this login. Rejects anything else with the reason and keeps waiting.
@@ -83,44 +84,6 @@ fn unwrapped(line: &str) -> &str {
     let line = line.trim();
     let line = line.strip_prefix("\u{1b}[200~").unwrap_or(line);
     line.strip_suffix("\u{1b}[201~").unwrap_or(line).trim()
-}
-
-/// Turns the terminal's echo off until dropped.
-#[cfg(unix)]
-struct Echo(Option<rustix::termios::Termios>);
-
-#[cfg(unix)]
-impl Echo {
-    fn off() -> Self {
-        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-        let Ok(before) = tcgetattr(std::io::stdin()) else { return Self(None) };
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
-        quiet.local_modes.insert(LocalModes::ECHONL);
-        let done = tcsetattr(std::io::stdin(), OptionalActions::Now, &quiet);
-        Self(done.is_ok().then_some(before))
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Echo {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            // If the terminal is gone, there is no echo to restore.
-            let _ =
-                rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, before);
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Echo;
-
-#[cfg(not(unix))]
-impl Echo {
-    fn off() -> Self {
-        Self
-    }
 }
 
 #[cfg(test)]

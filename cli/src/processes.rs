@@ -1,0 +1,111 @@
+//! Starting other programs: this one again, the shell, and a program by its name.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::settings::env::Env;
+
+/// The path of the running program, even if its file has been replaced.
+pub(crate) fn this_program() -> std::io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
+}
+
+/// A command line for the system's shell.
+pub(crate) fn shell(line: &str) -> Command {
+    #[cfg(unix)]
+    {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]);
+        shell
+    }
+    #[cfg(windows)]
+    {
+        let mut shell = Command::new("cmd");
+        // With /s, cmd removes the outer quotes and reads the rest as it is; it doesn't know the escapes of other programs. /d: no AutoRun commands.
+        std::os::windows::process::CommandExt::raw_arg(shell.args(["/d", "/s", "/c"]), format!("\"{line}\""));
+        shell
+    }
+}
+
+/// The program to start for a name. On Windows only `.exe` files are found by their name, but `npm` or `code` are `npm.cmd` and `code.cmd`.
+pub(crate) fn program(name: &OsStr, env: &Env) -> OsString {
+    let extensions = env.get("PATHEXT").unwrap_or(".COM;.EXE;.BAT;.CMD");
+    let folders = env.raw("PATH").map(std::env::split_paths).into_iter().flatten();
+    let found = if cfg!(windows) { with_extension(name, folders, extensions, Path::is_file) } else { None };
+    found.map_or_else(|| name.to_owned(), PathBuf::into_os_string)
+}
+
+/// The first existing file with one of the extensions, in the first of the folders that has one. `None` if the name has an extension already.
+fn with_extension(
+    name: &OsStr,
+    folders: impl Iterator<Item = PathBuf>,
+    extensions: &str,
+    exists: impl Fn(&Path) -> bool,
+) -> Option<PathBuf> {
+    if Path::new(name).extension().is_some() {
+        return None;
+    }
+    let has_folder = Path::new(name).parent().is_some_and(|folder| !folder.as_os_str().is_empty());
+    let folders: Vec<_> = if has_folder { vec![PathBuf::new()] } else { folders.collect() };
+    let files = folders.iter().flat_map(|folder| {
+        extensions.split(';').map(|extension| {
+            let mut file = name.to_owned();
+            file.push(extension);
+            folder.join(file)
+        })
+    });
+    files.into_iter().find(|file| exists(file))
+}
+
+/// The words of a command line in a variable such as `EDITOR`, separated by spaces. Double quotes enclose words with spaces.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quoted, mut started) = (vec![String::new()], false, false);
+    for c in line.chars() {
+        match c {
+            '"' => (quoted, started) = (!quoted, true),
+            c if c.is_whitespace() && !quoted => {
+                if std::mem::take(&mut started) {
+                    words.push(String::new());
+                }
+            }
+            c => {
+                started = true;
+                if let Some(word) = words.last_mut() {
+                    word.push(c);
+                }
+            }
+        }
+    }
+    if !started {
+        words.pop();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_found_by_its_name_in_the_first_folder_that_has_it() {
+        let files = ["/b/npm", "/b/npm.CMD", "/c/npm.EXE", "/c/node.EXE", "here/app.BAT"];
+        let found = |name: &str| {
+            let folders = ["/a", "/b", "/c"].map(PathBuf::from).into_iter();
+            let exists = |path: &Path| files.iter().any(|file| Path::new(file) == path);
+            with_extension(OsStr::new(name), folders, ".EXE;.BAT;.CMD", exists)
+        };
+        assert_eq!(found("npm"), Some("/b/npm.CMD".into()));
+        assert_eq!(found("node"), Some("/c/node.EXE".into()));
+        assert_eq!(found("here/app"), Some("here/app.BAT".into()));
+        assert_eq!(found("npm.cmd"), None, "a name with an extension is complete");
+        assert_eq!(found("sh"), None);
+    }
+
+    #[test]
+    fn quotes_enclose_words_with_spaces() {
+        assert_eq!(words(" code  --wait "), ["code", "--wait"]);
+        assert_eq!(words(r#""C:\Program Files\ed.exe" -m """#), [r"C:\Program Files\ed.exe", "-m", ""]);
+        assert!(words(" ").is_empty());
+    }
+}
