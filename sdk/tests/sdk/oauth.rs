@@ -6,7 +6,7 @@ use posthaste::{
     Client, Error,
     auth::{
         AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, MemoryStore, NewOAuthClient,
-        OAuthErrorCode, Scope, Session,
+        OAuthErrorCode, Scope, Session, TokenRecord,
     },
     transport::Transport,
 };
@@ -74,11 +74,40 @@ async fn a_code_is_exchanged_by_one_form_with_its_verifier() {
     assert_eq!(names, ["client_id", "code", "code_verifier", "grant_type", "redirect_uri"]);
     assert_eq!((sent["code"].as_str(), sent["redirect_uri"].as_str()), ("the-code", REDIRECT));
     assert_eq!(sent["code_verifier"].len(), 86);
+    assert_eq!((sent["client_id"].as_str(), record.client_id.as_str()), ("c", "c"));
 
     assert_eq!(record.generation, 1);
     assert_eq!((record.origin.as_str(), record.scope.as_str()), ("http://127.0.0.1:9", "emails:send"));
     assert_eq!(record.access_token.unwrap().expose(), "at");
     assert_eq!((record.refresh_token.expose(), record.expires_in.as_secs()), ("rt", 900));
+}
+
+#[tokio::test]
+async fn a_token_response_without_a_scope_grants_the_requested_one() {
+    let tokens =
+        json!({"access_token": "at", "token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"});
+    let server = server(&Script::of([Step::Answer(200, tokens)]).odd());
+    let (authorization, code) = authorized(&server);
+    assert_eq!(server.exchange(&authorization, &code).await.unwrap().scope, "emails:send");
+}
+
+#[tokio::test]
+async fn a_grant_is_revoked_by_its_refresh_token() {
+    let script =
+        Script::of([Step::Answer(200, json!({})), Step::Answer(400, json!({"error": "invalid_client"}))])
+            .odd();
+    let server = server(&script);
+    let token = "http://127.0.0.1:9/oauth/token";
+    let mut record = TokenRecord::new("http://127.0.0.1:9", token, "c", "rt".to_owned().into());
+    assert!(matches!(auth_error(server.revoke(&record).await.unwrap_err()), AuthError::NotRevocable));
+    assert!(script.seen().is_empty());
+
+    record.revocation_endpoint = Some("http://127.0.0.1:9/oauth/revoke".to_owned());
+    server.revoke(&record).await.unwrap();
+    let seen = script.seen();
+    assert_eq!(seen[0].url, "http://127.0.0.1:9/oauth/revoke");
+    assert_eq!(&seen[0].body[..], b"token=rt&token_type_hint=refresh_token&client_id=c");
+    assert!(matches!(auth_error(server.revoke(&record).await.unwrap_err()), AuthError::Rejected(_)));
 }
 
 #[tokio::test]

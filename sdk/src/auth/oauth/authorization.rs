@@ -342,6 +342,19 @@ mod tests {
     }
 
     #[test]
+    fn a_code_has_at_most_2048_characters_and_a_malformed_one_is_named() {
+        let authorization = authorization();
+        let longest = "x".repeat(2048);
+        assert_eq!(back(&authorization, &format!("code={longest}")).unwrap().expose(), longest);
+        for (rest, part) in
+            [("code=", "`code` is malformed"), ("code=a&error=b", "exactly one of `code` and `error`")]
+        {
+            let error = back(&authorization, rest).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
     fn a_malformed_redirect_is_ignored() {
         // C-03
         let authorization = authorization();

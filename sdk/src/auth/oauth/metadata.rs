@@ -183,6 +183,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_discovered_server_names_its_issuer_its_scopes_and_whether_clients_can_register() {
+        let server = discover("https://api.example.com", RFC, |page| {
+            page["registration_endpoint"] = "https://auth.example.com/register".into();
+        });
+        let server = server.await.unwrap();
+        assert_eq!(server.issuer(), Some("https://api.example.com"));
+        assert_eq!(server.scopes(), ["full_access", "emails:send", "later"].map(Scope::from));
+        assert!(server.supports_registration());
+        assert_eq!(AuthorizationServer::new("https://api.example.com").unwrap().issuer(), None);
+    }
+
+    #[tokio::test]
     async fn untrusted_metadata_is_rejected() {
         let wrong: [(&str, serde_json::Value); 4] = [
             ("issuer", "https://evil.test".into()),

@@ -1,6 +1,6 @@
 //! Checks whether a request can come from a browser navigation, and which page it requests.
 
-use http::{Method, Request, StatusCode, Version, header};
+use http::{Method, Request, StatusCode, header};
 
 /// The path of the redirect URI.
 pub(super) const CALLBACK: &str = "/callback";
@@ -34,7 +34,7 @@ pub(super) fn classify<'a, B>(request: &'a Request<B>, host: &str) -> Decision<'
     }
     let uri = request.uri();
     let target = uri.path_and_query().map_or("", |target| target.as_str());
-    if uri.authority().is_some() || target.starts_with("//") || request.version() > Version::HTTP_11 {
+    if uri.authority().is_some() || target.starts_with("//") {
         return refuse(StatusCode::BAD_REQUEST);
     }
     if target.len() > MAX_TARGET {

@@ -152,7 +152,7 @@ impl Session {
             let unknown = || Arc::new(AuthError::OutcomeUnknown { retry_after: shared.policy.settle });
             let token = outcome.ok_or_else(unknown)??;
             bound(&token, origin)?;
-            if token.header.is_none() || shared.left(&token).is_zero() {
+            if shared.left(&token).is_zero() {
                 return Err(AuthError::NoAccessToken.into());
             }
             return Ok(token);

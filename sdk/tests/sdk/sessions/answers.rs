@@ -147,6 +147,17 @@ async fn a_new_refresh_token_is_saved_whatever_else_is_invalid() {
 }
 
 #[tokio::test]
+async fn a_refresh_without_a_usable_access_token_fails_the_call_before_it_is_sent() {
+    let fixture = Fixture::expired().await;
+    fixture
+        .fault(Action::answer(200, r#"{"token_type": "Bearer", "expires_in": 900, "refresh_token": "rt"}"#));
+    let client = fixture.client(&fixture.session());
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert!(matches!(auth(&error), AuthError::NoAccessToken), "{error:?}");
+    assert!(fixture.server.service().requests().iter().all(|request| request.path != "/emails"));
+}
+
+#[tokio::test]
 async fn a_changed_scope_is_saved_and_reported() {
     // C-17
     let fixture = Fixture::expired().await;

@@ -136,6 +136,28 @@ async fn a_logout_completes_if_its_caller_is_dropped() {
     is_logged_out(&session).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_a_slow_refresh_gets_no_token_after_a_logout() {
+    // The access token is valid for a short time, so a call waits only briefly for its refresh, which another process makes.
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+    let later = SystemTime::now() + Duration::from_secs(800);
+    let session = Session::builder()
+        .wall_clock(move || later)
+        .refresh_with(|_| std::future::pending())
+        .open(store.clone());
+    let caller = tokio::spawn({
+        let session = session.clone();
+        async move { session.access_token().await.map(drop) }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.lock(Duration::ZERO).await.unwrap().remove().await.unwrap();
+    session.logout().await.unwrap();
+    let error = caller.await.unwrap().unwrap_err();
+    assert!(matches!(auth(&error), AuthError::LoggedOut), "{error:?}");
+}
+
 #[tokio::test]
 async fn a_refresh_by_another_process_that_ends_after_a_logout_restores_no_token() {
     let fixture = Fixture::expired().await;

@@ -1,6 +1,6 @@
 //! Lost responses, late requests, and processes that end during a refresh.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
@@ -200,6 +200,50 @@ async fn the_settle_time_doubles_with_each_attempt() {
         assert!(session().access_token().await.is_err());
         assert_eq!(fixture.record().await.pending.unwrap().attempts, attempts);
         assert_eq!(network.queued.lock().unwrap().len(), attempts as usize);
+    }
+}
+
+#[tokio::test]
+async fn the_settle_time_can_be_set() {
+    let fixture = Fixture::expired().await;
+    let network = Network::of(&fixture);
+    let session = || {
+        let builder = fixture.builder().settle_time(Duration::from_secs(10)).max_wait(Duration::ZERO);
+        builder.transport(network.clone()).open(fixture.store.clone())
+    };
+    network.queues.store(true, Ordering::SeqCst);
+    assert!(session().access_token().await.is_err());
+    network.queues.store(false, Ordering::SeqCst);
+    fixture.pass(9);
+    let error = session().access_token().await.unwrap_err();
+    assert!(error.retry_after().is_some_and(|left| left <= Duration::from_secs(1)), "{error:?}");
+    fixture.pass(1);
+    session().access_token().await.unwrap();
+}
+
+/// A network on which no request leaves.
+struct Down(TransportErrorKind, Arc<AtomicUsize>);
+
+impl Transport for Down {
+    fn send(&self, _: TransportRequest) -> BoxFuture<'_, Result<Response<ResponseBody>, TransportError>> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        let error = TransportError::new(RequestDelivery::NotSent, self.0);
+        Box::pin(async { Err(error) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_retries_a_failed_connection_but_no_untrusted_certificate() {
+    let service = Service::new(Settings::default());
+    for (kind, attempts) in [(TransportErrorKind::Connect, 3), (TransportErrorKind::Tls, 1)] {
+        let store = MemoryStore::new();
+        Session::start(store.clone(), grant(&service, "http://127.0.0.1:9")).await.unwrap();
+        let later = SystemTime::now() + Duration::from_secs(901);
+        let sent = Arc::new(AtomicUsize::new(0));
+        let builder = Session::builder().wall_clock(move || later).transport(Down(kind, Arc::clone(&sent)));
+        let error = builder.open(store).access_token().await.unwrap_err();
+        assert!(matches!(auth(&error), AuthError::Unreachable(_)), "{error:?}");
+        assert_eq!(sent.load(Ordering::SeqCst), attempts, "{kind:?}");
     }
 }
 

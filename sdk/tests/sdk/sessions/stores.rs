@@ -283,6 +283,35 @@ async fn a_logout_removes_the_record_even_if_the_service_is_unreachable() {
 }
 
 #[tokio::test]
+async fn a_logout_of_an_ended_login_revokes_nothing_and_removes_its_record() {
+    let fixture = Fixture::expired().await;
+    fixture.pass(61 * 24 * 60 * 60);
+    let session = fixture.session();
+    session.access_token().await.unwrap_err();
+    assert!(session.record().await.unwrap().unwrap().ended.is_some());
+    assert!(matches!(session.logout().await.unwrap(), Revocation::NoGrant));
+    let requests = fixture.server.service().requests();
+    assert!(requests.iter().all(|request| request.path != "/oauth/revoke"));
+    assert!(session.record().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_logout_revokes_the_login_that_the_store_has_and_not_unsaved_tokens_of_an_earlier_one() {
+    let fixture = Fixture::expired().await;
+    let store = Brittle::over(&fixture.store);
+    store.fail(1, u32::MAX);
+    let session = fixture.builder().open(store.clone());
+    session.access_token().await.unwrap();
+    assert_eq!(fixture.record().await.generation, 1, "the tokens are unsaved");
+    let login = fixture.grant();
+    fixture.builder().start(fixture.store.clone(), login.clone()).await.unwrap();
+    assert!(matches!(session.logout().await.unwrap(), Revocation::Revoked));
+    let token = login.access_token.unwrap();
+    let client = Client::builder().base_url(fixture.server.base_url()).access_token(token.expose());
+    assert!(client.build().unwrap().emails().send(&email()).await.is_err(), "the new login is revoked");
+}
+
+#[tokio::test]
 async fn a_running_process_follows_a_new_login() {
     // D-20
     let fixture = Fixture::expired().await;

@@ -31,6 +31,7 @@ fn marking() -> Refresh {
 fn a_stale_mark_is_rewritten_before_anything_is_sent() {
     let mut refresh = marking();
     assert_eq!(refresh.next(Event::Written, at(11)), mark(11, 1));
+    // Ten seconds are not yet too long.
     assert_eq!(refresh.next(Event::Written, at(21)), Command::Exchange);
 }
 
@@ -74,4 +75,107 @@ fn unexpected_events_send_nothing() {
         assert_eq!(refresh.next(event, at(0)), Command::Unlock);
         assert_eq!(refresh.next(Event::Unlocked, at(0)), Command::Finish(Verdict::Failed));
     }
+}
+
+/// A refresh that holds the lock, with an access token that is valid for `left` seconds.
+fn reading(left: u64) -> Refresh {
+    let mut refresh = locking(left);
+    assert_eq!(refresh.next(Event::Locked, at(0)), Command::Read);
+    refresh
+}
+
+fn locking(left: u64) -> Refresh {
+    let mut refresh = Refresh::new(Policy::default());
+    let wanted = Event::Wanted { left: Duration::from_secs(left), hard: Duration::ZERO };
+    assert!(matches!(refresh.next(wanted, at(0)), Command::Lock { .. }));
+    refresh
+}
+
+fn found(left: u64, unsaved: bool) -> Event {
+    let (left, enough) = (Duration::from_secs(left), Duration::from_mins(2));
+    Event::Found(Some(Held { token: 1, left, enough, pending: None, ended: false, unsaved }))
+}
+
+fn ends_unlocked(refresh: &mut Refresh, verdict: Verdict) {
+    assert_eq!(refresh.next(Event::Unlocked, at(1)), Command::Finish(verdict));
+}
+
+#[test]
+fn a_store_that_fails_before_the_request_fails_a_call_only_without_a_valid_access_token() {
+    for (left, verdict) in [(60, Verdict::Use), (0, Verdict::Failed)] {
+        // There is no lock to release.
+        assert_eq!(locking(left).next(Event::Failed, at(1)), Command::Finish(verdict));
+        let mut refresh = reading(left);
+        assert_eq!(refresh.next(Event::Failed, at(1)), Command::Unlock);
+        ends_unlocked(&mut refresh, verdict);
+        let mut refresh = reading(left);
+        assert_eq!(refresh.next(found(left, false), at(1)), mark(1, 1));
+        assert_eq!(refresh.next(Event::Failed, at(1)), Command::Unlock);
+        ends_unlocked(&mut refresh, verdict);
+    }
+}
+
+#[test]
+fn a_login_that_another_process_removed_has_ended() {
+    let mut refresh = reading(60);
+    assert_eq!(refresh.next(Event::Found(None), at(1)), Command::Unlock);
+    ends_unlocked(&mut refresh, Verdict::LoggedOut);
+}
+
+#[test]
+fn while_tokens_cannot_be_saved_their_access_token_is_used_and_nothing_is_sent() {
+    for (left, verdict) in [(60, Verdict::UseUnsaved), (0, Verdict::Failed)] {
+        let mut refresh = reading(left);
+        assert_eq!(refresh.next(found(left, true), at(1)), Command::Write(Change::Again));
+        assert_eq!(refresh.next(Event::Failed, at(1)), Command::Unlock);
+        ends_unlocked(&mut refresh, verdict);
+    }
+}
+
+#[test]
+fn a_refused_refresh_fails_no_call_while_the_access_token_is_valid() {
+    for (left, verdict) in [(60, Verdict::Use), (0, Verdict::Failed)] {
+        for removed in [Event::Written, Event::Failed] {
+            let mut refresh = reading(left);
+            assert_eq!(refresh.next(found(left, false), at(1)), mark(1, 1));
+            assert_eq!(refresh.next(Event::Written, at(1)), Command::Exchange);
+            let refused = Event::RefreshOutcome(Outcome::Rejected);
+            assert_eq!(refresh.next(refused, at(1)), Command::Write(Change::Pending(None)));
+            assert_eq!(refresh.next(removed, at(1)), Command::Unlock);
+            ends_unlocked(&mut refresh, verdict);
+        }
+    }
+}
+
+/// A refresh whose request was sent, and whose access token has expired.
+fn sending() -> Refresh {
+    let mut refresh = reading(0);
+    assert_eq!(refresh.next(found(0, false), at(1)), mark(1, 1));
+    assert_eq!(refresh.next(Event::Written, at(1)), Command::Exchange);
+    refresh
+}
+
+#[test]
+fn an_end_that_another_process_recorded_is_not_recorded_again() {
+    let mut refresh = sending();
+    assert_eq!(refresh.next(Event::RefreshOutcome(Outcome::InvalidGrant), at(1)), Command::Read);
+    let Event::Found(Some(held)) = found(0, false) else { unreachable!() };
+    let ended = Event::Found(Some(Held { ended: true, ..held }));
+    assert_eq!(refresh.next(ended, at(1)), Command::Unlock);
+    ends_unlocked(&mut refresh, Verdict::Ended);
+}
+
+#[test]
+fn new_tokens_are_saved_again_after_growing_pauses_and_then_kept_in_memory() {
+    let mut refresh = sending();
+    let mut command = refresh.next(Event::RefreshOutcome(Outcome::Tokens), at(1));
+    for pause in [100, 200] {
+        assert_eq!(command, Command::Write(Change::Tokens));
+        let pause = Command::Pause(Duration::from_millis(pause));
+        assert_eq!(refresh.next(Event::Failed, at(1)), pause);
+        command = refresh.next(Event::Resumed, at(1));
+    }
+    assert_eq!(command, Command::Write(Change::Tokens));
+    assert_eq!(refresh.next(Event::Failed, at(1)), Command::Unlock);
+    ends_unlocked(&mut refresh, Verdict::UseUnsaved);
 }
