@@ -301,3 +301,98 @@ impl Drop for Claim<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(budget: usize) -> Keys {
+        Keys::new(Arc::new(Budget::of(budget)))
+    }
+
+    /// Sends a request with a key. Returns whether its response was replayed.
+    fn send(keys: &Keys, key: &str, answer: &Bytes) -> bool {
+        match keys.begin(&Method::POST, "/emails", key, b"{}", Timestamp::UNIX_EPOCH) {
+            Ok(KeyLookup::First(claim)) => {
+                claim.finish(&Response::new(answer.clone()));
+                false
+            }
+            Ok(KeyLookup::Replay(_)) => true,
+            Err(problem) => panic!("{problem:?}"),
+        }
+    }
+
+    #[test]
+    fn responses_of_64_mib_are_kept_and_the_oldest_is_evicted_above() {
+        let keys = keys(usize::MAX);
+        let answer = Bytes::from(vec![b'x'; 8 << 20]);
+        for key in 0..8 {
+            assert!(!send(&keys, &key.to_string(), &answer));
+        }
+        // The keys themselves take the last bytes.
+        assert!(!send(&keys, "0", &Bytes::new()), "the oldest is evicted");
+        for key in 1..8 {
+            assert!(send(&keys, &key.to_string(), &answer), "{key} is still known");
+        }
+    }
+
+    #[test]
+    fn all_tenants_share_a_budget_and_an_evicted_tenant_returns_its_part() {
+        let budget = Arc::new(Budget::of(10_000));
+        let (one, other) = (Keys::new(Arc::clone(&budget)), Keys::new(Arc::clone(&budget)));
+        let answer = Bytes::from(vec![b'x'; 4_000]);
+        assert!(!send(&one, "first", &answer) && !send(&one, "second", &answer));
+        assert!(send(&one, "first", &answer));
+        assert!(!send(&other, "third", &answer) && budget.is_over());
+        assert!(send(&one, "second", &answer) && !budget.is_over(), "the first was evicted");
+        assert!(!send(&one, "first", &Bytes::new()));
+        drop((one, other));
+        assert!(budget.check(0, 10_000, "responses").is_ok());
+    }
+
+    #[test]
+    fn fifty_thousand_keys_are_remembered_and_the_oldest_is_evicted_above() {
+        let keys = keys(usize::MAX);
+        for key in 0..MAX_KEYS {
+            assert!(!send(&keys, &key.to_string(), &Bytes::new()));
+        }
+        assert!(send(&keys, "0", &Bytes::new()));
+        assert!(!send(&keys, "one more", &Bytes::new()));
+        assert!(send(&keys, "1", &Bytes::new()));
+        assert!(!send(&keys, "0", &Bytes::new()), "the oldest is evicted");
+    }
+
+    #[test]
+    fn failed_requests_take_no_memory() {
+        let keys = keys(usize::MAX);
+        for key in 0..5_000 {
+            let looked_up =
+                keys.begin(&Method::POST, "/emails", &key.to_string(), b"{}", Timestamp::UNIX_EPOCH);
+            let Ok(KeyLookup::First(claim)) = looked_up else { panic!("{key} is new") };
+            drop(claim);
+        }
+        let slots = lock(&keys.slots);
+        assert!(slots.used.is_empty() && slots.order.len() <= 1_025, "{}", slots.order.len());
+    }
+
+    #[test]
+    fn keys_have_numbers_of_their_own_before_and_after_a_restart() {
+        let (keys, restarted) = (keys(usize::MAX), keys(usize::MAX));
+        for key in ["a", "b", "c"] {
+            assert!(!send(&keys, key, &Bytes::new()));
+        }
+        let mut stored = Vec::new();
+        assert!(
+            keys.changes(|number, key| stored.push((number, key.unwrap()))),
+            "the first call reports all"
+        );
+        stored.sort_by_key(|(number, _)| *number);
+        let mut numbers: Vec<_> = stored.iter().map(|(number, _)| *number).collect();
+        for (number, key) in stored {
+            restarted.restore(number, key);
+        }
+        assert!(send(&restarted, "a", &Bytes::new()) && !send(&restarted, "d", &Bytes::new()));
+        assert!(!restarted.changes(|number, _| numbers.push(number)));
+        assert_eq!(numbers, [0, 1, 2, 3]);
+    }
+}

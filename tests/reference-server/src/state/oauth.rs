@@ -560,4 +560,55 @@ mod tests {
         assert_eq!(changed(&store), [(7, Some(2)), (9, Some(1)), (11, None)]);
         assert_eq!(changed(&store), []);
     }
+
+    #[test]
+    fn the_oldest_logins_are_evicted_when_memory_runs_out_and_a_login_in_use_keeps_its_newest_token() {
+        let client = OAuthClient::new("app", "An app", "http://localhost/callback");
+        let full = 1 << 16;
+        let store = OAuthStore::new(vec![client.clone()], 1_000, full);
+        let now = Timestamp::UNIX_EPOCH;
+        let ids: Vec<_> = (0..1_000).map(Uuid::from_u128).collect();
+        for id in &ids {
+            store.grant(&client, "tenant", vec!["full_access".to_owned()], *id, format!("{id}-1"), now);
+        }
+        let kept = |id: Uuid| lock(&store.inner).grants.get(id).is_some();
+        let count = ids.iter().filter(|id| kept(**id)).count();
+        assert!((20..500).contains(&count), "{count}");
+        assert!(ids[1_000 - count..].iter().all(|id| kept(*id)), "the newest are kept");
+
+        // One login with many tokens takes all the room, and keeps the newest ones.
+        let last = ids[999];
+        for generation in 1..2_000 {
+            let (old, new) = (format!("{last}-{generation}"), format!("{last}-{}", generation + 1));
+            assert!(store.rotate(&old, "app", None, new, now).is_ok(), "{generation}");
+        }
+        assert!(!kept(ids[998]) && kept(last));
+        let inner = lock(&store.inner);
+        assert!((20..1_000).contains(&inner.generations.len()), "{}", inner.generations.len());
+        assert!(inner.bytes() <= full);
+    }
+
+    #[test]
+    fn requests_and_clients_are_refused_when_memory_runs_out() {
+        let now = Timestamp::UNIX_EPOCH;
+        let text = || "x".repeat(100);
+        let request = || Request {
+            client_id: text(),
+            redirect_uri: text(),
+            scopes: Vec::new(),
+            state: None,
+            challenge: text(),
+            token: text(),
+            until: later(now, CODE),
+        };
+        let store = OAuthStore::new(Vec::new(), 1_000, 10_000);
+        let requests = (0..100).filter(|name| store.insert_request(&name.to_string(), request(), now));
+        let requests = requests.count();
+        assert!((5..50).contains(&requests), "{requests}");
+        assert!(!store.insert_code("code", request(), text(), now));
+        assert!(store.register(OAuthClient::new(&text(), &text(), "http://localhost/"), now).is_err());
+        let empty = OAuthStore::new(Vec::new(), 1_000, 10_000);
+        assert!(empty.insert_code("code", request(), text(), now));
+        assert!(empty.register(OAuthClient::new(&text(), &text(), "http://localhost/"), now).is_ok());
+    }
 }

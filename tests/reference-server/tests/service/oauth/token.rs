@@ -131,7 +131,7 @@ fn an_access_token_expires_after_900_seconds() {
     let access = tokens["access_token"].as_str().unwrap();
     sandbox.advance(899);
     assert_eq!(api_status(&sandbox, access), 200);
-    sandbox.advance(2);
+    sandbox.advance(1);
     let answer = sandbox.ask(http::Method::GET, "/emails").key(access).send("");
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (401, "invalid_access_token"));
     assert_eq!(answer.headers["www-authenticate"], "Bearer error=\"invalid_token\"");
@@ -184,6 +184,17 @@ fn a_code_is_single_use() {
 }
 
 #[test]
+fn a_reset_of_the_service_ends_every_login() {
+    let sandbox = sandbox();
+    let tokens = tokens(&sandbox, "full");
+    let access = tokens["access_token"].as_str().unwrap();
+    assert_eq!(api_status(&sandbox, access), 200);
+    sandbox.service.reset();
+    assert_eq!(api_status(&sandbox, access), 401);
+    assert!(sandbox.service.token_events().is_empty());
+}
+
+#[test]
 fn a_code_expires_after_10_minutes() {
     // TOK-07, LIM-13
     let sandbox = sandbox();
@@ -191,7 +202,7 @@ fn a_code_expires_after_10_minutes() {
         (code(&sandbox, &authorization_request("full")), code(&sandbox, &authorization_request("full")));
     sandbox.advance(599);
     assert_eq!(token(&sandbox, &code_exchange("full", &young)).status, 200);
-    sandbox.advance(2);
+    sandbox.advance(1);
     assert_eq!(refused(&token(&sandbox, &code_exchange("full", &old))), "invalid_grant");
 }
 
@@ -321,7 +332,7 @@ fn a_refresh_token_expires_60_days_after_issue() {
         assert_eq!(answer.status, 200, "each new token lasts 60 days");
         refresh = answer.json()["refresh_token"].as_str().unwrap().to_owned();
     }
-    sandbox.advance(60 * DAY + 1);
+    sandbox.advance(60 * DAY);
     assert_eq!(refused(&token(&sandbox, &refresh_request("full", &refresh))), "invalid_grant");
 }
 
