@@ -560,3 +560,13 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         assert!(now(unsettled.store.copy_to(other())).unwrap_err().to_string().contains("hasn't finished"));
     }
 }
+
+#[test]
+fn a_failure_of_the_store_names_the_next_step() {
+    let busy = of_store(&StoreError::Busy { holder: None });
+    assert!(matches!(busy, Fail::Unavailable { hint: Some(hint), .. } if hint == "try again"));
+    let unreadable = of_store(&StoreError::unreadable("cut off"));
+    assert!(matches!(unreadable, Fail::Auth { hint: Some(hint), .. } if hint == LOGIN));
+    let unavailable = of_store(&StoreError::unavailable("no space left"));
+    assert!(matches!(unavailable, Fail::Local { hint: None, .. }));
+}

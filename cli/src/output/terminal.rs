@@ -223,4 +223,12 @@ mod tests {
         assert_eq!(terminal(true, &[("COLUMNS", "0")], ColorChoice::Auto).width, 132);
         assert_eq!(terminal(true, &[("COLUMNS", "wide")], ColorChoice::Auto).width, 132);
     }
+
+    #[test]
+    fn a_terminal_without_a_known_width_has_the_default_one() {
+        for measured in [None, Some(0)] {
+            let terminal = Terminal::from_properties([true; 3], measured, &Env::of(&[]), ColorChoice::Auto);
+            assert_eq!(terminal.width, DEFAULT_WIDTH);
+        }
+    }
 }

@@ -141,6 +141,25 @@ mod tests {
         assert!(create(&path).is_err(), "an existing file is never overwritten");
     }
 
+    #[test]
+    fn a_removed_file_is_gone_and_a_missing_one_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("request");
+        create(&path).unwrap();
+        for _ in 0..2 {
+            remove(&path).unwrap();
+            assert!(!path.exists());
+        }
+        assert!(remove(dir.path()).is_err(), "a folder is no file");
+    }
+
+    #[test]
+    fn a_name_without_a_folder_is_in_the_current_one() {
+        assert_eq!(parent(Path::new("job")), Path::new("."));
+        assert_eq!(parent(Path::new("jobs/job")), Path::new("jobs"));
+        assert_eq!(parent(Path::new("/")), Path::new("."));
+    }
+
     #[cfg(unix)]
     #[test]
     fn files_and_folders_are_private() {

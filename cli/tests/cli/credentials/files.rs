@@ -42,7 +42,7 @@ fn a_file_readable_by_others_is_refused_with_a_hint() {
     }
     assert_private(&setup.file("cred"), 0o600);
     assert_private(&setup.folder(), 0o777);
-    refused(&setup, "chmod 700");
+    refused(&setup, "(mode 777); run: chmod 700");
     assert_private(&setup.folder(), 0o700);
     if rustix::process::geteuid().is_root() {
         // As with sudo in another user's home folder; only root can give files away.

@@ -119,3 +119,16 @@ fn duplicates_and_recipients_are_counted() {
     let plan = folder.csv(csv, &message()).unwrap();
     assert_eq!((plan.counts().duplicates, plan.counts().recipients), (Some(2), 7));
 }
+
+#[test]
+fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
+    let folder = Folder::new();
+    let file = folder.file("people.csv", "to,note\na@x.test,1\nb@x.test,2\nc@x.test,3\nd@x.test,4\n");
+    let options = PlanOptions { ignore_columns: vec!["note".to_owned()], ..PlanOptions::default() };
+    let first = plan(Input::csv(file), &message(), &options, &folder.jobs()).unwrap();
+    let some = first.again_with(Selection::new(vec![1, 3])).unwrap();
+    assert_eq!((first.counts().valid, some.counts().valid), (4, 2));
+    let to: Vec<_> = emails(&some).iter().map(|email| email["to"].to_string()).collect();
+    assert_eq!(to, [r#"["a@x.test"]"#, r#"["c@x.test"]"#]);
+    assert_ne!(first.id(), some.id());
+}
