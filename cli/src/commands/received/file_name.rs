@@ -5,7 +5,7 @@ use crate::output::terminal::is_hostile;
 /// Maximum length in bytes; leaves space for a number everywhere.
 const MAX_NAME_BYTES: usize = 200;
 
-/// Names that Windows treats as devices.
+/// Names that Windows treats as devices: with any extension, with spaces before it, and some with a number, which may be superscript.
 const DEVICES: [&str; 8] = ["CON", "CONIN$", "CONOUT$", "PRN", "AUX", "NUL", "COM", "LPT"];
 
 /// Returns the name without folders, control characters, bidirectional marks, and characters special to file systems or shells. It is neither
@@ -16,21 +16,26 @@ pub(crate) fn safe(name: &str) -> String {
         .filter(|char| !is_bidirectional(*char))
         .map(|char| if char.is_control() || "/\\:*?\"<>|".contains(char) { '_' } else { char })
         .collect();
-    let name = name.trim().trim_end_matches(['.', ' ']);
+    let name = trim_end(name.trim_start());
     let hidden = name.starts_with(['.', '-', '~']);
     let name = if hidden { format!("_{}", &name[1..]) } else { name.to_owned() };
     let (stem, extension) = split(&name);
-    // Windows ignores spaces before the dot, and superscript digits are digits to it.
-    let letters = stem.split('.').next().unwrap_or_default().trim_end();
-    let letters = letters.trim_end_matches(|char: char| char.is_ascii_digit() || "¹²³".contains(char));
+    let is_digit = |char: char| char.is_ascii_digit() || "¹²³".contains(char);
+    let letters = stem.split('.').next().unwrap_or_default().trim_end().trim_end_matches(is_digit);
     let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
-    let extension = &extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)];
+    let extension = trim_end(&extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)]);
     let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
+    let stem = if extension.is_empty() { trim_end(stem) } else { stem };
     match stem {
         "" => format!("attachment{extension}"),
         stem if device => format!("_{stem}{extension}"),
         stem => format!("{stem}{extension}"),
     }
+}
+
+/// Windows removes dots and spaces at the end of a name.
+fn trim_end(name: &str) -> &str {
+    name.trim_end_matches(|char: char| char == '.' || char.is_whitespace())
 }
 
 /// Returns the name itself for the first file, and a numbered one for others.
@@ -73,16 +78,19 @@ mod tests {
             ("photo\u{202e}gpj.exe", "photogpj.exe"),
             ("con.txt", "_con.txt"),
             ("COM1", "_COM1"),
-            ("lpt².txt", "_lpt².txt"),
-            ("NUL .txt", "_NUL .txt"),
-            ("conout$", "_conout$"),
+            ("CON .txt", "_CON .txt"),
+            ("lpt\u{b9}.log", "_lpt\u{b9}.log"),
+            ("CONOUT$", "_CONOUT$"),
             ("C:evil", "C_evil"),
             ("x. ", "x"),
+            ("x.\u{3000}.", "x"),
         ] {
             assert_eq!(safe(name), expected, "{name:?}");
         }
         let long = safe(&format!("{}.pdf", "é".repeat(1_000)));
         assert!(long.len() <= MAX_NAME_BYTES && long.ends_with("é.pdf"), "{long}");
+        assert_eq!(safe(&format!("{} b", "a".repeat(199))), "a".repeat(199));
+        assert_eq!(safe(&format!("a.{} b", "x".repeat(48))), format!("a.{}", "x".repeat(48)));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Most of the work is done by the document's Content-Security-Policy: in a sandbox there are no scripts, no forms and no navigation out of
 //! the frame, and only images embedded in the document are loaded. But browsers also preconnect to resources that they won't load: for
 //! frames, for `link`, and for a link as soon as the mouse button is pressed on it. A policy doesn't prevent that, so these references are
-//! removed from the text: such elements are renamed to unknown ones, and a link leads to `#`, with its target in `data-to`.
+//! removed from the text: such elements are renamed to unknown ones, and a link leads to `#`, with its target in `data-to`. A link in an SVG
+//! picture ignores where the document's links open, so its target must not remain in `xlink:href` or come from an animation either.
 //!
 //! This applies wherever the text occurs, even if it only looks like a tag: a missed one would be worse than a changed email that quotes
 //! HTML without escaping it. Everything else stays unchanged, and the source is shown unmodified.
@@ -20,9 +21,21 @@ use crate::wire::cancel::Cancellation;
 const MAX_PICTURES: usize = 32 << 20;
 /// The number of replacements between two checks for a disconnected client.
 const CHECK_INTERVAL: usize = 1 << 10;
-/// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything.
-const RENAMED: [&str; 10] =
-    ["link", "meta", "base", "iframe", "frame", "frameset", "object", "embed", "fencedframe", "portal"];
+/// Elements that are renamed to unknown ones. The policy prevents all of them from showing anything, except for the animations of SVG.
+const RENAMED: [&str; 12] = [
+    "link",
+    "meta",
+    "base",
+    "iframe",
+    "frame",
+    "frameset",
+    "object",
+    "embed",
+    "fencedframe",
+    "portal",
+    "animate",
+    "set",
+];
 
 /// Links open in a new window, which the sandbox forbids, so that a click has no effect; their target is shown instead.
 const PREAMBLE: &str = "<base target=\"_blank\"><style>[data-to]:hover::after,[data-to]:focus-visible::after{content:attr(data-to)!important;\
@@ -152,11 +165,11 @@ fn renamed(tag: &str) -> Option<&str> {
     })
 }
 
-/// The length of the `href=` that starts here, if it is the attribute of an external link.
+/// The length of the `href=` that starts here, if it is the attribute of an external link, also as `xlink:href`.
 fn link(before: &str, text: &str) -> Option<usize> {
     let name = text.get(..4).filter(|name| name.eq_ignore_ascii_case("href"))?;
     let space = |char: char| char.is_ascii_whitespace();
-    if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'')) {
+    if !before.ends_with(|char: char| space(char) || matches!(char, '/' | '"' | '\'' | ':')) {
         return None;
     }
     let value = text[name.len()..].trim_start_matches(space).strip_prefix('=')?;
@@ -218,6 +231,22 @@ mod tests {
             ("<<link\n>", "|<<x-link\n>"),
             ("<linked><basefont><link", "|<linked><basefont><link"),
             ("é<ü<l", "|é<ü<l"),
+        ] {
+            assert_eq!(sanitized(html), shown, "{html}");
+        }
+    }
+
+    #[test]
+    fn links_in_pictures_lead_nowhere_and_cannot_be_animated_to_lead_elsewhere() {
+        for (html, shown) in [
+            ("<a xlink:href='//e.test'>", "|<a xlink: href=# data-to='//e.test'>"),
+            ("<use xlink:href=#x>", "|<use xlink:href=#x>"),
+            ("<set attributeName=href to=//e.test>", "|<x-set attributeName=href to=//e.test>"),
+            (
+                "<Animate/attributeName='href' values=//e.test>",
+                "|<x-Animate/attributeName='href' values=//e.test>",
+            ),
+            ("<animateTransform><settings>", "|<animateTransform><settings>"),
         ] {
             assert_eq!(sanitized(html), shown, "{html}");
         }
