@@ -21,6 +21,8 @@ mod encrypted;
 mod failpoint;
 mod fallback_file;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod helper;
 mod keyring;
 mod lock;

@@ -1,6 +1,8 @@
 //! Output: results on standard output, messages for people on standard error.
 
 pub(crate) mod color;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub(crate) mod hidden;
 pub(crate) mod job_progress;
 pub(crate) mod jq;

@@ -3,7 +3,7 @@
 mod create;
 mod export;
 mod fields;
-mod import;
+pub(super) mod import;
 mod imports;
 mod membership;
 pub(crate) mod table;

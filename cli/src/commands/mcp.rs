@@ -7,6 +7,8 @@
 //! | `server` | the protocol: lists tools, confirms changes with the user, runs calls |
 
 mod call;
+#[cfg(feature = "fuzzing")]
+pub(super) mod fuzzing;
 mod server;
 mod tools;
 

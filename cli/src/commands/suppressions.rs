@@ -4,6 +4,8 @@ mod add;
 mod check;
 mod export;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub(super) mod fuzzing;
 mod import;
 mod remove;
 

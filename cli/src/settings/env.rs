@@ -21,7 +21,7 @@ impl Env {
     }
 
     /// An environment of exactly these variables.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
         Self(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
     }

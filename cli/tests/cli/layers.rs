@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Bottom to top.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 17] = [
     "diagnostics",
     "files",
     "settings",
@@ -18,6 +18,8 @@ const LAYERS: [&str; 15] = [
     "commands",
     "cli",
     "run",
+    "fuzzing",
+    "lib",
     "main",
 ];
 

@@ -5,6 +5,8 @@
 
 mod columns;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub(in crate::commands) mod fuzzing;
 mod row;
 mod run;
 mod server;

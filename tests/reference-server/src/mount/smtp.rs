@@ -126,7 +126,28 @@ async fn accept(
     stopped: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
-    let stream: Box<dyn Stream> = Box::new(stream);
+    converse(Box::new(stream), service, options, stopped).await
+}
+
+/// Serves one connection, from the greeting to its end.
+///
+/// # Errors
+/// The connection failed.
+pub async fn serve_connection(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    service: Arc<Service>,
+    options: &Options,
+) -> io::Result<()> {
+    let (_running, stopped) = watch::channel(false);
+    converse(Box::new(stream), service, options, stopped).await
+}
+
+async fn converse(
+    stream: Box<dyn Stream>,
+    service: Arc<Service>,
+    options: &Options,
+    stopped: watch::Receiver<bool>,
+) -> io::Result<()> {
     let (stream, security) = match &options.tls {
         Some(tls) if options.implicit_tls => (encrypt(stream, tls).await?, Security::Encrypted),
         Some(_) => (stream, Security::StartTls),

@@ -1,0 +1,26 @@
+//! The program `posthaste`: email from the command line. It is a library so that `tests/fuzz` reaches its parsers, and offers nothing else.
+
+use std::process::ExitCode;
+
+mod actions;
+mod cli;
+mod commands;
+mod context;
+mod credentials;
+mod diagnostics;
+mod files;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
+mod global;
+mod input;
+mod output;
+mod processes;
+mod run;
+mod settings;
+mod signals;
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    run::main(std::env::args_os().collect())
+}

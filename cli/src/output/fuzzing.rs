@@ -1,0 +1,17 @@
+//! Properties of everything that is shown.
+
+use super::report;
+use super::terminal::{Terminal, is_hostile};
+use crate::diagnostics::Fail;
+use crate::settings::ColorChoice;
+use crate::settings::env::Env;
+
+/// What a failure shows can't control the terminal, and is found in the text.
+pub(crate) fn check_shown(fail: &Fail) -> String {
+    let terminal = Terminal::detect(&Env::of(&[("COLUMNS", "80")]), ColorChoice::Never);
+    let shown = report::human(fail, None, &terminal, true);
+    assert!(!shown.chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'), "{shown:?}");
+    let json = report::json(fail, None);
+    assert!(json["error"]["message"].is_string(), "{json}");
+    shown
+}

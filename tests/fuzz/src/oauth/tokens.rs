@@ -1,0 +1,119 @@
+//! Responses of the authorization server: to refreshes, to exchanges of codes, its metadata, and registrations. And stored records.
+//!
+//! ```text
+//! STATUS ["broken"]
+//! NAME: VALUE
+//!
+//! BODY
+//! ```
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use posthaste::auth::{
+    AuthorizationServer, MemoryStore, NewOAuthClient, Session, TokenRecord, TokenStore as _,
+};
+use posthaste::types::RefreshToken;
+use serde_json::Value;
+
+use crate::sdk::transport::{Answer, block_on};
+use crate::text;
+
+const ORIGIN: &str = "http://127.0.0.1:9";
+const OLD: &str = "the-old-refresh-token";
+
+pub(crate) fn run(data: &[u8]) {
+    let (line, rest) = text::first_line(data);
+    let (status, flag) = text::number(line);
+    let (fields, body) = text::head(rest);
+    let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+    let answer = Answer {
+        status: status.unwrap_or(StatusCode::OK),
+        headers: text::headers(&fields),
+        body: Bytes::copy_from_slice(body),
+        breaks: flag == b"broken",
+        sent: std::sync::Arc::default(),
+    };
+    block_on(async {
+        refresh(&answer).await;
+        others(&answer).await;
+    });
+    record(body);
+}
+
+/// A refresh: a complete new refresh token is never lost, and the old one is never sent again unless the server rejected the request.
+async fn refresh(answer: &Answer) {
+    let store = MemoryStore::new();
+    let record = TokenRecord::new(
+        ORIGIN,
+        format!("{ORIGIN}/oauth/token"),
+        "client",
+        RefreshToken::from(OLD.to_owned()),
+    );
+    let builder = Session::builder().transport(answer.clone()).max_wait(Duration::from_secs(1));
+    let session = builder.start(store.clone(), record).await.expect("the store is in memory");
+    let result = tokio::time::timeout(Duration::from_secs(5), session.access_token()).await;
+    if let Ok(Err(error)) = &result {
+        let shown = format!("{error} {error:?}");
+        // A server may name the token itself.
+        let is_named = String::from_utf8_lossy(&answer.body).contains(OLD);
+        assert!(is_named || !shown.contains(OLD), "a token is shown: {shown}");
+    }
+    let stored = store.read().await.expect("the store is in memory").expect("the login is kept");
+    let new = serde_json::from_slice::<Value>(&answer.body).ok();
+    let new = new.as_ref().and_then(|json| json.as_object()?.get("refresh_token")?.as_str());
+    if let Some(new) = new.filter(|new| !new.is_empty() && *new != OLD && answer.status.is_success()) {
+        assert_eq!(stored.refresh_token.expose(), new, "a refresh token was lost");
+    }
+    if !answer.status.is_success() {
+        assert_eq!(stored.refresh_token.expose(), OLD);
+    }
+    let expiry = stored.expires_at().duration_since(stored.obtained_at);
+    assert!(expiry.is_ok_and(|lifetime| lifetime <= Duration::from_secs(366 * 86_400)));
+}
+
+async fn others(answer: &Answer) {
+    let server = AuthorizationServer::new(ORIGIN).expect("the URL is valid").transport(answer.clone());
+    let shown = |error: posthaste::Error| {
+        let text = error.to_string();
+        assert!(!text.chars().any(char::is_control), "{text:?}");
+    };
+    if let Err(error) = server.register(&NewOAuthClient::new("Fuzz", "http://127.0.0.1:8123/callback")).await
+    {
+        shown(error);
+    }
+    match AuthorizationServer::discover_with(ORIGIN, answer.clone()).await {
+        // The metadata names this issuer, and only endpoints that may receive secrets.
+        Ok(server) => {
+            assert_eq!(server.issuer().map(|issuer| issuer.trim_end_matches('/')), Some(ORIGIN));
+            assert_eq!(server.origin(), ORIGIN);
+        }
+        Err(error) => shown(error),
+    }
+    let request =
+        server.authorize("client", "http://127.0.0.1:8123/callback").build().expect("the request is valid");
+    let state =
+        request.url().query_pairs().find(|(name, _)| name == "state").expect("it has a state").1.into_owned();
+    let code = request.code_from(&format!("http://127.0.0.1:8123/callback?state={state}&code=the-code"));
+    match server.exchange(&request, &code.expect("the redirect is valid")).await {
+        Ok(record) => assert!(answer.status.is_success() && !record.refresh_token.expose().is_empty()),
+        Err(error) => shown(error),
+    }
+}
+
+/// What was read is written so that the same is read again.
+fn record(bytes: &[u8]) {
+    match TokenRecord::from_json(bytes) {
+        Ok(record) => {
+            let written = record.to_json();
+            let again = TokenRecord::from_json(&written).expect("a written record can be read");
+            assert_eq!(String::from_utf8_lossy(&again.to_json()), String::from_utf8_lossy(&written));
+            let _ = record.expires_at();
+        }
+        Err(error) => {
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("SECRET"), "a value is shown: {shown}");
+        }
+    }
+}
