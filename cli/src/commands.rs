@@ -14,8 +14,6 @@ pub(crate) mod doctor;
 pub(crate) mod domains;
 pub(crate) mod emails;
 pub(crate) mod events;
-#[cfg(feature = "fuzzing")]
-pub(crate) mod fuzzing;
 pub(crate) mod help;
 pub(crate) mod inboxes;
 pub(crate) mod logs;

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-#[cfg(feature = "mcp")]
-pub use crate::commands::fuzzing::tools;
-pub use crate::commands::fuzzing::{addresses, contacts};
-pub use crate::credentials::fuzzing::records as credentials;
+use crate::commands;
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::documents::Documents;
 use crate::input::json;
@@ -21,6 +18,27 @@ use crate::settings::keys::KEYS;
 
 /// The maximum number of values of a document whose places are compared.
 const MAX_PLACES: usize = 200;
+
+/// The addresses of `suppressions import`.
+pub fn addresses(data: &[u8]) {
+    commands::suppressions::fuzzing::addresses(data);
+}
+
+/// The rows of `contacts import`.
+pub fn contacts(data: &[u8]) {
+    commands::contacts::import::fuzzing::contacts(data);
+}
+
+/// The calls of tools of `mcp`.
+#[cfg(feature = "mcp")]
+pub fn tools(data: &[u8]) {
+    commands::mcp::fuzzing::tools(data);
+}
+
+/// Stored logins and API keys.
+pub fn credentials(data: &[u8]) {
+    crate::credentials::fuzzing::records(data);
+}
 
 /// `config.toml`: what is set is read, nothing else changes, and secrets in the wrong file aren't shown.
 pub fn config(data: &[u8]) {
@@ -117,7 +135,7 @@ pub fn json(data: &[u8]) {
             }
             for repeated in &ours.repeated {
                 assert!(
-                    theirs.pointer(repeated).is_some() || repeated.contains("~"),
+                    theirs.pointer(repeated).is_some() || repeated.contains('~'),
                     "{repeated:?} of {text:?}"
                 );
             }
@@ -168,13 +186,13 @@ pub fn shown(data: &[u8]) {
     assert!(!safe(&text).chars().any(is_hostile));
     assert!(!safe_lines(&text).chars().any(|char| is_hostile(char) && char != '\n' && char != '\t'));
     check_shown(&Fail::Local { message: text.to_string(), source: None, hint: Some(text.to_string()) });
-    let name = crate::commands::received::file_name::safe(&text);
+    let name = commands::received::file_name::safe(&text);
     assert!((1..=255).contains(&name.len()), "{name:?}");
     assert!(!name.contains(|char: char| is_hostile(char) || "/\\:*?\"<>|".contains(char)), "{name:?}");
     assert!(!name.starts_with(['.', '-', '~', ' ']) && !name.ends_with(['.', ' ']), "{name:?}");
     assert!(!is_device(&name), "{name:?} is a device of Windows");
-    assert_eq!(crate::commands::received::file_name::safe(&name), name, "a safe name is changed");
-    let second = crate::commands::received::file_name::numbered(&name, 2);
+    assert_eq!(commands::received::file_name::safe(&name), name, "a safe name is changed");
+    let second = commands::received::file_name::numbered(&name, 2);
     assert!(second != name && !is_device(&second) && second.len() <= 255, "{second:?}");
 }
 

@@ -3,7 +3,7 @@
 mod create;
 mod export;
 mod fields;
-pub(super) mod import;
+pub(crate) mod import;
 mod imports;
 mod membership;
 pub(crate) mod table;

@@ -8,7 +8,7 @@
 
 mod call;
 #[cfg(feature = "fuzzing")]
-pub(super) mod fuzzing;
+pub(crate) mod fuzzing;
 mod server;
 mod tools;
 

@@ -5,7 +5,7 @@ mod check;
 mod export;
 mod file;
 #[cfg(feature = "fuzzing")]
-pub(super) mod fuzzing;
+pub(crate) mod fuzzing;
 mod import;
 mod remove;
 

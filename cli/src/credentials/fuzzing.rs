@@ -6,7 +6,7 @@ use super::stored::{self, Record};
 use crate::settings::env::Env;
 
 /// A record that was read is written so that the same is read again; nothing else decrypts; no message shows a secret.
-pub fn records(data: &[u8]) {
+pub(crate) fn records(data: &[u8]) {
     for read in [Record::from_json(data), stored::from_file(data)] {
         match read {
             Ok(record) => check(&record),

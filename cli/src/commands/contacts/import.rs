@@ -6,7 +6,7 @@
 mod columns;
 mod file;
 #[cfg(feature = "fuzzing")]
-pub(in crate::commands) mod fuzzing;
+pub(crate) mod fuzzing;
 mod row;
 mod run;
 mod server;

@@ -8,7 +8,7 @@ use super::tools::{self, Tool};
 use super::{Access, call::Runner};
 
 /// A line with the name of a tool, and its arguments as JSON. The command line runs the tool's own command, and no argument becomes a flag.
-pub fn tools(data: &[u8]) {
+pub(crate) fn tools(data: &[u8]) {
     static TOOLS: OnceLock<(clap::Command, Vec<Tool>)> = OnceLock::new();
     let (tree, tools) = TOOLS.get_or_init(|| {
         let tree = crate::cli::tree();

@@ -8,7 +8,7 @@ use crate::input::source::Source;
 use crate::output::fuzzing::check_shown;
 
 /// Every address is a part of the file, and so is the place of every problem.
-pub fn addresses(data: &[u8]) {
+pub(crate) fn addresses(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Addresses::read(Source::Stdin, &Arc::from(text)) {
         Ok(read) => {

@@ -64,7 +64,7 @@ fn framed(mut data: &[u8]) -> (Vec<u8>, Vec<usize>) {
         data = after;
         let mut covered = vec![*kind, 0, 0, 0, 0];
         covered.extend_from_slice(payload);
-        journal.extend((covered.len() as u32).to_le_bytes());
+        journal.extend(u32::try_from(covered.len()).expect("a payload has at most 255 bytes").to_le_bytes());
         journal.extend(crc32fast::hash(&covered).to_le_bytes());
         journal.extend(covered);
         ends.push(journal.len());
@@ -77,10 +77,8 @@ fn planned() -> &'static Planned {
     PLANNED.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let client = Client::new("http://127.0.0.1:9", "re_test").expect("the settings are valid");
-        let mut rows = String::from("to,scheduled_at\n");
-        for row in 0..4 {
-            rows.push_str(&format!("r{row}@example.com,{}\n", if row == 1 { "in 1 hour" } else { "" }));
-        }
+        let rows =
+            "to,scheduled_at\nr0@example.com,\nr1@example.com,in 1 hour\nr2@example.com,\nr3@example.com,\n";
         let message = Message::new().from("hi@acme.test").subject("Hello").text("It works");
         let bulk = Bulk::new(Input::reader("input", std::io::Cursor::new(rows)), message);
         let runtime =

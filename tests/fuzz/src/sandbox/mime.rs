@@ -22,7 +22,7 @@ pub(crate) fn run(data: &[u8]) {
     sandbox.json(&format!("{path}/check"));
     sandbox.json(&format!("{path}/timeline"));
     assert_eq!(sandbox.get(&format!("{path}/download")), raw, "the message was changed");
-    html::received(&sandbox, &path);
+    html::check_received(&sandbox, &path);
     sandbox.call("GET", &format!("{path}/text"), Bytes::new());
 
     // Every file that is listed can be loaded, with the size that is stated.

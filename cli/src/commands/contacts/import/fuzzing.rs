@@ -6,7 +6,7 @@ use super::columns::{Columns, Field};
 use super::row::Row;
 
 /// A row that was read is a valid contact, and a valid update if it has any.
-pub fn contacts(data: &[u8]) {
+pub(crate) fn contacts(data: &[u8]) {
     let mut rows = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(data);
     let mut record = ByteRecord::new();
     let property = |key: &str, number| Field::Property { key: key.to_owned(), number };
