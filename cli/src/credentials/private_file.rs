@@ -254,7 +254,8 @@ pub(super) fn remove_quietly(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt as _, symlink};

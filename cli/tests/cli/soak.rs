@@ -240,7 +240,6 @@ fn received(path: &Path) -> BTreeSet<String> {
 
 #[test]
 #[ignore = "takes as many minutes as POSTHASTE_SOAK_MINUTES says, or one"]
-#[expect(clippy::print_stdout, reason = "the counts are the soak's result")]
 fn soak() {
     let minutes = std::env::var("POSTHASTE_SOAK_MINUTES").map_or(1, |minutes| minutes.parse().unwrap());
     let begun = Instant::now();

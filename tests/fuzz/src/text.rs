@@ -8,8 +8,11 @@ pub(crate) fn first_line(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// A name and its value.
+type Field<'a> = (&'a [u8], &'a [u8]);
+
 /// The lines up to the first empty one, as name and value, and the rest.
-pub(crate) fn head(data: &[u8]) -> (Vec<(&[u8], &[u8])>, &[u8]) {
+pub(crate) fn head(data: &[u8]) -> (Vec<Field<'_>>, &[u8]) {
     let (mut fields, mut rest) = (Vec::new(), data);
     while !rest.is_empty() {
         let (line, after) = first_line(rest);

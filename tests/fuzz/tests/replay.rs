@@ -1,6 +1,8 @@
 //! Replays the samples of every target, and mutations of them that are the same in every run. `FUZZ_ROUNDS=100` tries a hundred times as
 //! many mutations, where no C++ compiler is at hand.
 
+#![cfg(test)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -8,7 +8,7 @@ mod due;
 mod logins;
 pub(crate) mod outbound;
 mod record;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod scaling;
 
 use std::cell::RefCell;

@@ -70,7 +70,7 @@ async fn refresh(answer: &Answer) {
         assert_eq!(stored.refresh_token.expose(), OLD);
     }
     let expiry = stored.expires_at().duration_since(stored.obtained_at);
-    assert!(expiry.is_ok_and(|lifetime| lifetime <= Duration::from_secs(366 * 86_400)));
+    assert!(expiry.is_ok_and(|lifetime| lifetime <= Duration::from_hours(366 * 24)));
 }
 
 async fn others(answer: &Answer) {

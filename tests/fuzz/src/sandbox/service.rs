@@ -18,11 +18,11 @@ pub(crate) struct Sandbox {
 
 /// Settings without a network and without randomness.
 pub(crate) fn settings() -> Settings {
-    let now = UNIX_EPOCH + Duration::from_secs(1_772_452_800);
+    let now = UNIX_EPOCH + Duration::from_hours(492_348);
     Settings {
         seed: Some(1),
         fetch_attachments: false,
-        load_images: false,
+        fetch_remote: false,
         beta: true,
         max_memory: 64 << 20,
         clock: ClockStart::Frozen(now.try_into().expect("the year is 2026")),

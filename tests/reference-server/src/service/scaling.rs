@@ -1,5 +1,7 @@
 //! No operation gets slower as unrelated records accumulate.
 
+#![cfg(unix)]
+
 use std::sync::Arc;
 use std::time::Duration;
 

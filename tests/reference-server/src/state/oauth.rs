@@ -606,9 +606,9 @@ mod tests {
         let requests = requests.count();
         assert!((5..50).contains(&requests), "{requests}");
         assert!(!store.insert_code("code", request(), text(), now));
-        assert!(store.register(OAuthClient::new(&text(), &text(), "http://localhost/"), now).is_err());
+        assert!(store.register(OAuthClient::new(text(), text(), "http://localhost/"), now).is_err());
         let empty = OAuthStore::new(Vec::new(), 1_000, 10_000);
         assert!(empty.insert_code("code", request(), text(), now));
-        assert!(empty.register(OAuthClient::new(&text(), &text(), "http://localhost/"), now).is_ok());
+        assert!(empty.register(OAuthClient::new(text(), text(), "http://localhost/"), now).is_ok());
     }
 }
