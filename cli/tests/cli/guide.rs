@@ -206,6 +206,21 @@ fn the_rust_code_of_every_page_is_a_doctest() {
     }
 }
 
+#[test]
+fn every_page_that_names_the_oldest_supported_rust_is_right() {
+    let mut named = 0;
+    for (page, text) in pages() {
+        let words: Vec<_> = text.split_whitespace().collect();
+        for words in words.windows(4) {
+            if let ["Rust", version, "or", "newer"] = words {
+                assert_eq!(*version, env!("CARGO_PKG_RUST_VERSION"), "{}", page.display());
+                named += 1;
+            }
+        }
+    }
+    assert!(named >= 5, "{named} pages");
+}
+
 /// crates.io shows a README.md without the repository around it.
 #[test]
 fn the_readme_of_a_crate_has_no_relative_links() {
