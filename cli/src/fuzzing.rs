@@ -32,7 +32,7 @@ pub fn contacts(data: &[u8]) {
 /// The calls of tools of `mcp`.
 #[cfg(feature = "mcp")]
 pub fn tools(data: &[u8]) {
-    commands::mcp::fuzzing::tools(data);
+    commands::mcp::fuzzing::tools(data, crate::cli::tree);
 }
 
 /// Stored logins and API keys.

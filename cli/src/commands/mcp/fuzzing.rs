@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::tools::{self, Tool};
 use super::{Access, call::Runner};
 
-/// A line with the name of a tool, and its arguments as JSON. The command line runs the tool's own command, and no argument becomes a flag.
-pub(crate) fn tools(data: &[u8]) {
+/// A line with the name of a tool, and its arguments as JSON; `tree` creates the command tree. The command line runs the tool's own command, and no argument becomes a flag.
+pub(crate) fn tools(data: &[u8], tree: fn() -> clap::Command) {
     static TOOLS: OnceLock<(clap::Command, Vec<Tool>)> = OnceLock::new();
     let (tree, tools) = TOOLS.get_or_init(|| {
-        let tree = crate::cli::tree();
+        let tree = tree();
         let tools = tools::all(&tree, Access::Manage);
         (tree, tools)
     });
