@@ -4,7 +4,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use posthaste::WebhookVerifier;
 use posthaste_reference_server::faults::{Action, Rule};
@@ -378,9 +378,26 @@ fn a_stalled_reader_does_not_keep_the_webhook_from_being_deleted() {
         posthaste.run_with(&["api", "POST", "/_/events", "--input", "-"], &large).ok();
     }
     let states = || posthaste.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
-    while states() != "success\n".repeat(4) {}
+    // The second one waits for the reader.
+    while !states().contains("success") {}
     assert_eq!(listener.stop(Signal::INT), Some(0));
     assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+}
+
+#[test]
+fn a_delivery_is_acknowledged_once_its_line_is_written() {
+    let posthaste = Posthaste::new();
+    let mut listener = Listener::with_secret(&posthaste, &[]);
+    // Two lines exceed a pipe's capacity.
+    let event =
+        json!({ "type": "contact.created", "data": { "first_name": "x".repeat(40_000) } }).to_string();
+    assert_eq!(deliver(listener.url(), "msg_1", 0, event.as_bytes()).0, 204);
+    let (url, (answer, answered)) = (listener.url().to_owned(), std::sync::mpsc::channel());
+    let second = std::thread::spawn(move || answer.send(deliver(&url, "msg_2", 0, event.as_bytes()).0));
+    assert!(answered.recv_timeout(Duration::from_millis(500)).is_err(), "its line can't be written yet");
+    assert_eq!((&listener.next()["id"], &listener.next()["id"]), (&json!("msg_1"), &json!("msg_2")));
+    assert_eq!(answered.recv_timeout(Duration::from_secs(10)), Ok(204));
+    second.join().unwrap().unwrap();
 }
 
 /// Waits until the service has received the request for a webhook.

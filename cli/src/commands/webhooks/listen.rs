@@ -44,7 +44,8 @@ const GRACE: Duration = Duration::from_secs(2);
 ///
 /// Deliveries without a valid signature are rejected (401) and shown. With --forward-to, valid ones are forwarded to an application with
 /// headers and body unchanged, and its response is returned: 502 if it can't be reached, 504 if it takes longer than 14 seconds.
-/// Only this machine can connect. After Ctrl-C, the exit code is 0.
+/// Other deliveries are acknowledged once their line is written: after a crash some may arrive again, but none is lost. Only this machine can
+/// connect. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste webhooks listen --forward-to http://localhost:3000/hooks --write-secret hooks.secret\n  \
@@ -194,7 +195,7 @@ async fn serve(
     signals: &mut Signals,
     context: &Context,
 ) -> Result<(), Fail> {
-    let (records, mut record) = mpsc::channel::<delivery_record::DeliveryRecord>(QUEUE_LENGTH);
+    let (records, mut record) = mpsc::channel::<receiver::Unprinted>(QUEUE_LENGTH);
     let receiver = Arc::new(receiver);
     let (stopping, stopped) = tokio::sync::watch::channel(false);
     let mut writer = Writer::start();
@@ -211,11 +212,19 @@ async fn serve(
             .inspect_err(|fail| context.out.warn(&report::message(fail)))
             .ok()
     };
+    // Dropped once the line is written: then the delivery is answered.
+    let mut printing = None;
     loop {
         tokio::select! {
             _ = signals.next() => break,
-            Some(one) = record.recv(), if !writer.is_busy => if let Some(text) = show(&one) { writer.write(text) },
-            written = writer.written() => written?,
+            Some((one, acknowledge)) = record.recv(), if !writer.is_busy => if let Some(text) = show(&one) {
+                writer.write(text);
+                printing = Some(acknowledge);
+            },
+            written = writer.written() => {
+                written?;
+                printing = None;
+            }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let (receiver, records) = (Arc::clone(&receiver), records.clone());
@@ -234,9 +243,11 @@ async fn serve(
             if writer.is_busy {
                 writer.written().await?;
             }
-            let Some(one) = record.recv().await else { return Ok(()) };
+            printing = None;
+            let Some((one, acknowledge)) = record.recv().await else { return Ok(()) };
             if let Some(text) = show(&one) {
                 writer.write(text);
+                printing = Some(acknowledge);
             }
         }
     };

@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use jiff::Timestamp;
 use posthaste::{WebhookPayload, WebhookVerifier};
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::delivery_record::DeliveryRecord;
 use super::forward::Forward;
@@ -25,6 +25,11 @@ use super::forward::Forward;
 const BODY_LIMIT: usize = 1024 * 1024;
 /// How long the headers, and then the body, of a request may take to arrive.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a delivery may wait until its line is written: less than the service waits for a response.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A delivery to be printed. Dropping the sender acknowledges it.
+pub(super) type Unprinted = (DeliveryRecord, oneshot::Sender<()>);
 
 /// What to do with deliveries.
 #[derive(Debug)]
@@ -41,18 +46,27 @@ pub(super) struct Receiver {
 pub(super) async fn connection(
     stream: TcpStream,
     receiver: Arc<Receiver>,
-    records: mpsc::Sender<DeliveryRecord>,
+    records: mpsc::Sender<Unprinted>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let answer = service_fn(move |request| {
         let (receiver, records) = (Arc::clone(&receiver), records.clone());
         async move {
             let (response, record) = receiver.take(request).await;
-            if let Some(record) = record {
+            let Some(record) = record else { return Ok::<_, Infallible>(response) };
+            // Only a delivery that nothing but this program handles can be sent again without harm.
+            let is_repeatable = record.took.is_none() && response.status().is_success();
+            let printed = async {
+                let (printing, printed) = oneshot::channel();
                 // After the program stops, the receiver is gone; ignore that.
-                let _ = records.send(record).await;
+                let _ = records.send((record, printing)).await;
+                let _ = printed.await;
+            };
+            let is_printed = tokio::time::timeout(WRITE_TIMEOUT, printed).await.is_ok();
+            if is_repeatable && !is_printed {
+                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, Bytes::new(), None));
             }
-            Ok::<_, Infallible>(response)
+            Ok(response)
         }
     });
     let connection = http1::Builder::new()
