@@ -26,7 +26,7 @@ pub(super) struct Lock {
     path: PathBuf,
 }
 
-/// The holder of a lock, for messages; unknown where nobody else can read a locked file, as on Windows.
+/// The holder of a lock, for messages; unknown where a locked file is unreadable to other processes, as on Windows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder(Option<Signature>);
 

@@ -8,7 +8,7 @@ use secrecy::zeroize::Zeroizing;
 
 /// The service name of all entries.
 const SERVICE: &str = "posthaste";
-/// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; where nobody can be asked, it fails
+/// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; without a user session, it fails
 /// at once.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(target_os = "macos") { 60 } else { 5 });
 /// The timeout of a call that only tests for a keyring.

@@ -9,8 +9,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::StatusCode;
 use posthaste::auth::{
     AuthorizationServer, MemoryStore, NewOAuthClient, Session, TokenRecord, TokenStore as _,
 };
@@ -25,21 +23,12 @@ const OLD: &str = "the-old-refresh-token";
 
 pub(crate) fn run(data: &[u8]) {
     let (line, rest) = text::first_line(data);
-    let (status, flag) = text::number(line);
-    let (fields, body) = text::head(rest);
-    let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
-    let answer = Answer {
-        status: status.unwrap_or(StatusCode::OK),
-        headers: text::headers(&fields),
-        body: Bytes::copy_from_slice(body),
-        breaks: flag == b"broken",
-        sent: std::sync::Arc::default(),
-    };
+    let answer = Answer::read(line, rest);
     block_on(async {
         refresh(&answer).await;
         others(&answer).await;
     });
-    record(body);
+    record(&answer.body);
 }
 
 /// A refresh: a complete new refresh token is never lost, and the old one is never sent again unless the server rejected the request.

@@ -31,7 +31,7 @@ pub(crate) fn run(data: &[u8]) {
             Request::builder().method(method).uri(path).header("authorization", format!("Bearer {KEY}"));
         let Ok(mut request) = request.body(Bytes::copy_from_slice(body)) else { continue };
         request.headers_mut().extend(text::headers(&fields));
-        // A scripted fault answers as it was told.
+        // A scripted fault has its own response.
         if path.starts_with("/_/faults") {
             sandbox.service.handle(request);
             continue;

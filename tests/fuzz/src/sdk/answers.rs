@@ -11,8 +11,6 @@ use std::error::Error as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::StatusCode;
 use posthaste::{Client, Error};
 use tokio::time::Instant;
 
@@ -27,16 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(200);
 pub(crate) fn run(data: &[u8]) {
     let (line, rest) = text::first_line(data);
     let (operation, line) = text::number(line);
-    let (status, flag) = text::number(line);
-    let (fields, body) = text::head(rest);
-    let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
-    let answer = Answer {
-        status: status.unwrap_or(StatusCode::OK),
-        headers: text::headers(&fields),
-        body: Bytes::copy_from_slice(body),
-        breaks: flag == b"broken",
-        sent: std::sync::Arc::default(),
-    };
+    let answer = Answer::read(line, rest);
     let operation = &OPERATIONS[operation % OPERATIONS.len()];
     let builder = Client::builder().base_url("http://127.0.0.1:9").api_key(KEY).timeout(TIMEOUT);
     let client = builder.transport(answer.clone()).build().expect("the settings are valid");
@@ -72,6 +61,6 @@ fn check(error: &Error, answer: &Answer) {
             answer.body.starts_with(&response.body) && response.body.len() >= answer.body.len().min(1 << 20)
         );
     }
-    // Nothing may overflow in the arithmetic of whoever waits.
+    // A caller that adds the delay to a time must not overflow.
     let _ = (error.retry_after(), error.is_retryable(), error.outcome(), error.request_id());
 }

@@ -10,6 +10,8 @@ use posthaste::transport::{
     BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind, TransportRequest,
 };
 
+use crate::text;
+
 /// The response, and the number of requests that received it.
 #[derive(Clone)]
 pub(crate) struct Answer {
@@ -19,6 +21,22 @@ pub(crate) struct Answer {
     /// Whether the connection breaks at the end of the body.
     pub(crate) breaks: bool,
     pub(crate) sent: Arc<AtomicU32>,
+}
+
+impl Answer {
+    /// Reads a line with the status, and `broken` if the connection breaks, and the headers and body that follow it.
+    pub(crate) fn read(line: &[u8], rest: &[u8]) -> Self {
+        let (status, flag) = text::number(line);
+        let (fields, body) = text::head(rest);
+        let status = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+        Self {
+            status: status.unwrap_or(StatusCode::OK),
+            headers: text::headers(&fields),
+            body: Bytes::copy_from_slice(body),
+            breaks: flag == b"broken",
+            sent: Arc::default(),
+        }
+    }
 }
 
 impl Transport for Answer {

@@ -203,7 +203,7 @@ fn lock(path: &Path) -> io::Result<File> {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // Windows lets nobody else read a locked file.
+            // On Windows, other processes can't read a locked file.
             let read = file.take(64).read_to_string(&mut holder);
             let holder = holder.trim();
             let known = read.is_ok() && !holder.is_empty();
