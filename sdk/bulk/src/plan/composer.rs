@@ -103,6 +103,8 @@ impl Composer {
         let email = self.with_defaults(email, &values);
         let mut missing = Vec::new();
         let mut email = self.with_templates(email, &values, &mut missing);
+        let own =
+            email.fields().attachments.iter().filter_map(Attachment::size).map(encoded_len).sum::<u64>();
         let mut files_size = 0;
         if files != Files::Skip {
             for path in &attachments {
@@ -130,16 +132,10 @@ impl Composer {
                 RowProblem::new(position, column, problem)
             }));
         }
-        if files == Files::Inspect && files_size > 0 {
-            let own =
-                email.fields().attachments.iter().filter_map(Attachment::size).map(encoded_len).sum::<u64>();
-            if own + files_size > ATTACHMENTS_ENCODED_BYTES {
-                let rule =
-                    format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
-                let problem =
-                    Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
-                problems.push(RowProblem::new(position, "attachment", problem));
-            }
+        if own + files_size > ATTACHMENTS_ENCODED_BYTES {
+            let rule = format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
+            let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
+            problems.push(RowProblem::new(position, "attachment", problem));
         }
         for (field, name) in missing {
             let column = match values {

@@ -72,10 +72,19 @@ fn a_body_and_a_stored_template_of_row_and_message_replace_each_other() {
     assert_eq!(json!(emails(&plan)), expected);
     assert_eq!(shown(&plan), ["row 3 (line 3): /html: `html` and `template` are mutually exclusive"]);
     let stored = Message::new().from("hi@acme.test").subject("s").template("welcome").variable("A", 1);
-    let plan = folder.csv("to,html\na@x.test,own\nb@x.test,\n", &stored).unwrap();
-    let emails = emails(&plan);
-    assert_eq!((&emails[0]["html"], emails[0].get("template")), (&json!("own"), None));
-    assert_eq!(emails[1]["template"], json!({"id": "welcome", "variables": {"A": 1}}));
+    let rows = "to,html,text,template\na@x.test,own,,\nb@x.test,,own,\nc@x.test,,,own\nd@x.test,,,\n";
+    let bodies = emails(&folder.csv(rows, &stored).unwrap());
+    let bodies: Vec<_> = bodies
+        .iter()
+        .map(|email| json!([email.get("html"), email.get("text"), email.get("template")]))
+        .collect();
+    let expected = json!([
+        ["own", null, null],
+        [null, "own", null],
+        [null, null, {"id": "own", "variables": {"A": 1}}],
+        [null, null, {"id": "welcome", "variables": {"A": 1}}],
+    ]);
+    assert_eq!(json!(bodies), expected);
 }
 
 #[test]
@@ -103,6 +112,7 @@ fn emails_with_attachments_or_a_schedule_are_sent_one_by_one() {
     let size: usize = requests.iter().map(|p| p.body.len()).sum();
     assert_eq!(plan.counts().bytes, size as u64, "the content of files is counted");
     let preview = plan.preview(2).unwrap();
+    assert_eq!(preview.len(), 2);
     assert_eq!(
         (preview[1].row, &preview[1].attachments[..]),
         (2, &["files/é.txt".to_owned(), "b.bin".to_owned()][..])
@@ -147,6 +157,33 @@ fn an_attachment_that_is_missing_too_large_or_outside_of_the_folder_is_a_problem
 }
 
 #[test]
+fn attachments_have_at_most_40_mib_after_base64() {
+    // 30 MiB of files.
+    let folder = Folder::new();
+    for (name, size) in [("a", 15 << 20), ("b", 15 << 20), ("c", 1)] {
+        fs::File::create(folder.0.path().join(name)).unwrap().set_len(size).unwrap();
+    }
+    let plan = folder.csv("to,attachment\na@x.test,a;b\nb@x.test,a;b;c\n", &message()).unwrap();
+    let expected = "row 2 (line 3): attachment: the attachments have at most 41943040 bytes after Base64 (found \"41943044 bytes\")";
+    assert_eq!(shown(&plan), [expected]);
+    let mut preparer = plan.preparer().unwrap();
+    assert_eq!(preparer.prepare(0).unwrap().body.len() as u64, plan.counts().bytes);
+    let own = json!({"to": "a@x.test", "attachment": ["a", "b"], "attachments": [{"filename": "d", "content": "eA=="}]});
+    let plan = folder.json(&[own], &message()).unwrap();
+    assert!(shown(&plan)[0].contains("41943044 bytes"), "{:?}", shown(&plan));
+}
+
+#[test]
+fn a_file_that_grew_beyond_the_limit_is_not_sent_without_its_content() {
+    let folder = Folder::new();
+    let file = folder.file("a", "x");
+    let plan = folder.csv("to,attachment\na@x.test,a\n", &message()).unwrap();
+    fs::File::options().write(true).open(file).unwrap().set_len(31 << 20).unwrap();
+    let error = plan.preparer().unwrap().prepare(0).unwrap_err().to_string();
+    assert!(error.contains("the attachments have at most 41943040 bytes after Base64"), "{error}");
+}
+
+#[test]
 fn a_batch_has_at_most_100_emails_and_4_mib() {
     //
     let folder = Folder::new();
@@ -168,15 +205,16 @@ fn a_batch_has_at_most_100_emails_and_4_mib() {
 #[test]
 fn a_body_that_fills_4_mib_exactly_is_one_batch() {
     let folder = Folder::new();
-    let sizes = |html: usize| -> Vec<usize> {
-        let plan = folder.csv("to\na@x.test\nb@x.test\n", &message().html("x".repeat(html))).unwrap();
+    // Both emails have the HTML, and one the name.
+    let sizes = |html: usize, name: usize| -> Vec<usize> {
+        let csv = format!("to\na@x.test\n{}@x.test\n", "b".repeat(name));
+        let plan = folder.csv(csv, &message().html("x".repeat(html))).unwrap();
         prepared(&plan).iter().map(|p| p.body.len()).collect()
     };
-    let around = sizes(1)[0] - 2;
-    let fits = ((4 << 20) - around) / 2;
-    assert_eq!(sizes(fits).len(), 1);
-    assert!(sizes(fits)[0] > (4 << 20) - 2);
-    assert_eq!(sizes(fits + 1).len(), 2);
+    let room = (4 << 20) - sizes(1, 1)[0];
+    let (html, name) = (1 + room / 2, 1 + room % 2);
+    assert_eq!(sizes(html, name), [4 << 20]);
+    assert_eq!(sizes(html, name + 1).len(), 2);
 }
 
 #[test]
