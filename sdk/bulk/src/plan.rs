@@ -7,6 +7,7 @@ use std::{
 };
 
 use posthaste::{Email, Problem};
+use tempfile::TempDir;
 
 mod builder;
 mod composer;
@@ -84,7 +85,6 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         return Err(BulkError::Input(problems));
     }
     files::create_dir(dir)?;
-    let writing = |error| BulkError::io("write", dir)(error);
     files::remove_abandoned(TEMPORARY, dir);
     // The plan appears under its own name only when it is complete.
     let temporary = files::temporary_dir(TEMPORARY, dir)?;
@@ -116,7 +116,7 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         folder: source.folder,
         fingerprint,
     };
-    let mut job = Job {
+    let job = Job {
         version: job::VERSION,
         id: String::new(),
         created: jiff::Timestamp::now().to_string(),
@@ -130,11 +130,24 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
         problems: built.problems,
         index: JobIndex { entries: built.entries, blake3: built.index_hash.to_hex().to_string() },
     };
-    for run in run.map_or(1, |run| run + 1).. {
+    publish(temporary, job, dir, &base, run.unwrap_or_default() + 1, options.again)
+}
+
+/// Moves a complete plan to its folder, as the run `first`. If another process has planned this run in the meantime, opens that plan instead, or
+/// with `again` takes the next run.
+fn publish(
+    temporary: TempDir,
+    mut job: Job,
+    dir: &Path,
+    base: &str,
+    first: u32,
+    again: bool,
+) -> Result<Plan> {
+    for run in first.. {
         job.id = format!("{base}-{run}");
         let target = dir.join(&job.id);
         job.write(temporary.path())?;
-        // Another process may plan the same job; Windows would deny the access to an existing folder, like that to one in use.
+        // Windows would deny the access to an existing folder, like that to one in use.
         let free = || if target.exists() { Err(ErrorKind::AlreadyExists.into()) } else { Ok(()) };
         match files::until_free(|| free().and_then(|()| fs::rename(temporary.path(), &target))) {
             Ok(()) => {
@@ -142,13 +155,12 @@ pub(crate) fn plan(input: Input, message: &Message, options: &PlanOptions, dir: 
                 files::sync_dir(dir)?;
                 return Ok(Plan { dir: target, job });
             }
-            // Another process planned the same job in the meantime.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty) => {
-                if !options.again {
+                if !again {
                     return Plan::open(&target);
                 }
             }
-            Err(error) => return Err(writing(error)),
+            Err(error) => return Err(BulkError::io("write", dir)(error)),
         }
     }
     Err(BulkError::NotRunnable("the job has too many runs".to_owned()))
@@ -270,7 +282,7 @@ impl Plan {
 
     /// Sums the emails of the wanted requests, as the plan has them.
     pub(crate) fn count_emails(&self, wanted: impl Fn(u32) -> bool) -> Result<u64> {
-        index::count_emails(&self.dir, wanted)
+        index::count_emails(&self.dir, self.job.index.entries, wanted)
     }
 
     /// Creates a preparer, with file handles of its own.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufReader, BufWriter, ErrorKind, Read, Seek as _, SeekFrom, Write as _},
+    io::{BufReader, BufWriter, Read, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -108,17 +108,15 @@ pub(super) fn verify(dir: &Path, expected: &JobIndex) -> Result<()> {
 }
 
 /// Sums the emails of the wanted batches.
-pub(super) fn count_emails(dir: &Path, wanted: impl Fn(u32) -> bool) -> Result<u64> {
+pub(super) fn count_emails(dir: &Path, entries: u32, wanted: impl Fn(u32) -> bool) -> Result<u64> {
     let path = dir.join(NAME);
     let reading = |error| BulkError::io("read", &path)(error);
     let mut file = BufReader::new(File::open(&path).map_err(reading)?);
     let (mut bytes, mut emails) = ([0; ENTRY], 0);
-    for batch in 0.. {
-        match file.read_exact(&mut bytes) {
-            Ok(()) if wanted(batch) => emails += u64::from(Entry::from_bytes(bytes).count),
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(reading(error)),
+    for batch in 0..entries {
+        file.read_exact(&mut bytes).map_err(reading)?;
+        if wanted(batch) {
+            emails += u64::from(Entry::from_bytes(bytes).count);
         }
     }
     Ok(emails)

@@ -40,6 +40,7 @@ mod tests {
         assert_eq!(selection, Selection(vec![(1, 3), (7, 9)]));
         let selected: Vec<u64> = (0..12).filter(|row| selection.contains(*row)).collect();
         assert_eq!(selected, [1, 2, 3, 7, 8, 9]);
+        assert!(!selection.is_empty());
         assert!(!Selection::default().contains(0) && Selection::default().is_empty());
     }
 }

@@ -13,8 +13,11 @@ fn the_same_input_and_message_is_the_same_job_until_another_run_is_asked_for() {
     let folder = Folder::new();
     let file = folder.file("people.csv", "to\na@x.test\n");
     let options = PlanOptions { origin: "https://a.test".to_owned(), ..PlanOptions::default() };
+    let before = jiff::Timestamp::now();
     let first = made(&folder, &file, &message(), &options);
     assert_eq!((first.id().len(), &first.id()[12..]), (14, "-1"));
+    let created: jiff::Timestamp = first.created().parse().unwrap();
+    assert!(before <= created && created <= jiff::Timestamp::now(), "{created}");
     assert_eq!(first.dir(), folder.jobs().join(first.id()));
     let profile = PlanOptions { profile: Some("work".to_owned()), ..options.clone() };
     for same in [&options, &profile] {
@@ -56,6 +59,30 @@ fn a_moved_or_touched_input_is_the_same_job() {
     let touched = fs::File::options().write(true).open(&moved).unwrap();
     touched.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
     assert_eq!(emails(&Plan::open(first.dir()).unwrap()).len(), 1);
+    // Planned again, the job has the input's new time: it can be opened without reading the input once more.
+    made(&folder, &moved, &message(), &PlanOptions::default());
+    let recorded = Job::read(first.dir()).unwrap().input;
+    assert_eq!(recorded.path, Some(fs::canonicalize(&moved).unwrap()));
+    assert!(recorded.fingerprint.matches(&touched.metadata().unwrap()));
+}
+
+#[test]
+fn a_job_that_another_process_planned_meanwhile_is_opened_or_followed_by_another_run() {
+    let folder = Folder::new();
+    let file = folder.file("people.csv", "to\na@x.test\n");
+    let first = made(&folder, &file, &message(), &PlanOptions::default());
+    let base = &first.id()[..12];
+    let published = |dir: &Path, again| {
+        let temporary = files::temporary_dir(TEMPORARY, &folder.jobs()).unwrap();
+        fs::copy(first.dir().join("plan.idx"), temporary.path().join("plan.idx")).unwrap();
+        publish(temporary, Job::read(first.dir()).unwrap(), dir, base, 1, again)
+    };
+    assert_eq!(published(&folder.jobs(), false).unwrap().dir(), first.dir());
+    let second = published(&folder.jobs(), true).unwrap();
+    assert_eq!((second.id(), emails(&second)), (format!("{base}-2").as_str(), emails(&first)));
+    let gone = published(&folder.jobs().join("gone"), false);
+    assert!(matches!(gone, Err(BulkError::Io { action: "write", .. })), "{gone:?}");
+    assert_eq!(fs::read_dir(folder.jobs()).unwrap().count(), 2, "no incomplete plan is left");
 }
 
 #[test]
@@ -83,16 +110,18 @@ fn a_changed_input_is_found_when_the_plan_is_opened_and_before_each_request() {
 fn rows_that_do_not_match_the_index_are_an_error() {
     // The same size and time, so that only the rows show the change.
     let cases = [
-        "to,cc\nb@x.test,\nnobody!,\n",
-        "to,cc\nnobody!,\nb@x.test,\n",
-        "to,cc\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+        (None, "to,cc\nb@x.test,\nnobody!,\n"),
+        (None, "to,cc\nnobody!,\nb@x.test,\n"),
+        (None, "to,cc\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"),
+        // The row after the job's only one doesn't take its place.
+        (Some(1), "to,cc\nnobody!,\nb@x.test,\n"),
     ];
-    for changed in cases {
+    for (limit, changed) in cases {
         let folder = Folder::new();
         let content = "to,cc\na@x.test,\nb@x.test,\n";
         let file = folder.file("people.csv", content);
-        let plan = made(&folder, &file, &message(), &PlanOptions::default());
-        let mut preparer = plan.preparer().unwrap();
+        let options = PlanOptions { limit, ..PlanOptions::default() };
+        let mut preparer = made(&folder, &file, &message(), &options).preparer().unwrap();
         let time = fs::metadata(&file).unwrap().modified().unwrap();
         let changed =
             &format!("{changed}{}", " ".repeat(content.len().saturating_sub(changed.len())))[..content.len()];
@@ -117,7 +146,11 @@ fn a_damaged_or_incomplete_plan_is_refused() {
         fs::write(&index, damaged).unwrap();
         assert!(error(Plan::open(plan.dir())).contains("plan.idx is damaged"));
     }
+    fs::write(&index, &bytes[..15]).unwrap();
+    let counted = plan.count_emails(|_| true);
+    assert!(matches!(counted, Err(BulkError::Io { action: "read", .. })), "{counted:?}");
     fs::write(&index, &bytes).unwrap();
+    assert_eq!(plan.count_emails(|_| true).unwrap(), 1);
     assert!(Plan::open(plan.dir()).is_ok());
     let job = plan.dir().join("job.json");
     let text = fs::read_to_string(&job).unwrap();

@@ -34,6 +34,19 @@ fn all_problems_of_all_rows_are_reported_with_row_line_column_and_value() {
 }
 
 #[test]
+fn what_follows_from_a_missing_variable_is_no_further_problem() {
+    let folder = Folder::new();
+    let message = Message::new().from("hi@acme.test").subject("s").text("{{{A}}}").tag("kind", "{{{A}}}");
+    let plan = folder.csv("to,var:A\na@x.test,\nb@x.test,b\n", &message).unwrap();
+    let missing = |field| {
+        format!(
+            "row 1 (line 2): var:A: the variable `A` of `{field}` has no value, and its placeholder no fallback"
+        )
+    };
+    assert_eq!(shown(&plan), [missing("text"), missing("tags")]);
+}
+
+#[test]
 fn invalid_rows_are_written_with_their_problems_and_can_be_corrected_there() {
     let folder = Folder::new();
     let csv = "\u{feff}to;var:NAME\na@x.test;Ada\nnobody;\"B;ob\"\nb@x.test\nc@x.test;C;more\n";
@@ -58,14 +71,15 @@ fn twenty_problems_are_kept_and_all_are_counted() {
     let folder = Folder::new();
     let plan = folder.csv(format!("to\n{}", "nobody\n".repeat(1_000)), &message()).unwrap();
     assert_eq!((plan.problems().len(), plan.counts().problems, plan.counts().invalid), (20, 1_000, 1_000));
-    assert_eq!(fs::read_to_string(plan.invalid_rows().unwrap()).unwrap().lines().count(), 1_001);
+    let invalid = fs::read_to_string(plan.invalid_rows().unwrap()).unwrap();
+    assert_eq!((invalid.lines().next(), invalid.lines().count()), (Some("to,_row,_problem"), 1_001));
     assert_eq!(Plan::open(plan.dir()).unwrap().problems(), plan.problems());
 }
 
 #[test]
 fn rows_of_json_lines_report_shape_and_rules_at_their_pointers() {
     let folder = Folder::new();
-    let lines = "{\"to\":\"a@x.test\",\"subject\":7,\"tags\":[{\"name\":\"a b\",\"value\":\"x\"}],\"variables\":{\"A\":[1]},\"attachment\":1}\n\
+    let lines = "\u{feff}{\"to\":\"a@x.test\",\"subject\":7,\"tags\":[{\"name\":\"a b\",\"value\":\"x\"}],\"variables\":{\"A\":[1]},\"attachment\":1}\n\
                  {\"to\":\n\
                  {\"to\":\"b@x.test\",\"variables\":{\"A\":1.5,\"B\":null},\"unknown\":1}\n\
                  {\"to\":\"c@x.test\",\"variables\":{\"A\":\"x\"}}\n\
@@ -115,20 +129,33 @@ fn large_fields_are_problems_of_their_row() {
 #[test]
 fn duplicates_and_recipients_are_counted() {
     let folder = Folder::new();
-    let csv = "to,cc\na@x.test,c@x.test\nAda <A@x.test>,\nb@x.test;a@x.test,\na@x.test;B@x.test,\nnobody,\nnobody,\n";
+    let csv = "to,cc,bcc\na@x.test,c@x.test,\nAda <A@x.test>,,\nb@x.test;a@x.test,,d@x.test;e@x.test\na@x.test;B@x.test,,\nnobody,,\nnobody,,\n";
     let plan = folder.csv(csv, &message()).unwrap();
-    assert_eq!((plan.counts().duplicates, plan.counts().recipients), (Some(2), 7));
+    assert_eq!((plan.counts().duplicates, plan.counts().recipients), (Some(2), 9));
 }
 
 #[test]
 fn a_job_of_some_rows_has_no_others_and_the_options_of_the_first_job() {
     let folder = Folder::new();
-    let file = folder.file("people.csv", "to,note\na@x.test,1\nb@x.test,2\nc@x.test,3\nd@x.test,4\n");
-    let options = PlanOptions { ignore_columns: vec!["note".to_owned()], ..PlanOptions::default() };
-    let first = plan(Input::csv(file), &message(), &options, &folder.jobs()).unwrap();
+    folder.file("files/x", "x");
+    let file = folder
+        .file("people.csv", "to|note|attachment\na@x.test|1|\nb@x.test|2|\nc@x.test|3|x\nd@x.test|4|\n");
+    let options = PlanOptions {
+        ignore_columns: vec!["note".to_owned()],
+        attachments: Some(folder.0.path().join("files")),
+        test_to: Some("me@x.test".to_owned()),
+        origin: "https://a.test".to_owned(),
+        profile: Some("work".to_owned()),
+        ..PlanOptions::default()
+    };
+    let input = Input::csv(file).delimiter(b'|');
+    let first = plan(input, &message(), &options, &folder.jobs()).unwrap();
     let some = first.again_with(Selection::new(vec![1, 3])).unwrap();
     assert_eq!((first.counts().valid, some.counts().valid), (4, 2));
-    let to: Vec<_> = emails(&some).iter().map(|email| email["to"].to_string()).collect();
-    assert_eq!(to, [r#"["a@x.test"]"#, r#"["c@x.test"]"#]);
+    let rows: Vec<_> = prepared(&some).into_iter().flat_map(|request| request.rows).collect();
+    let to_me = |row| PreparedRow { row, recipient: "me@x.test".to_owned() };
+    assert_eq!(rows, [to_me(3), to_me(1)]);
+    assert_eq!(emails(&some)[0]["attachments"], json!([{"filename": "x", "content": "eA=="}]));
+    assert_eq!((some.origin(), some.profile()), ("https://a.test", Some("work")));
     assert_ne!(first.id(), some.id());
 }
