@@ -127,6 +127,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[test]
@@ -158,6 +160,22 @@ mod tests {
         assert_eq!(parent(Path::new("job")), Path::new("."));
         assert_eq!(parent(Path::new("jobs/job")), Path::new("jobs"));
         assert_eq!(parent(Path::new("/")), Path::new("."));
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_a_file_operation_reaches_its_caller() {
+        let caller = tokio::spawn(blocking(|| -> Result<()> { panic!("a simulated panic") }));
+        assert!(caller.await.unwrap_err().is_panic());
+    }
+
+    #[test]
+    fn a_runtime_that_has_shut_down_runs_no_file_operation() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let handle = runtime.handle().clone();
+        drop(runtime);
+        let _entered = handle.enter();
+        let error = blocking(|| Ok(())).now_or_never().unwrap().unwrap_err();
+        assert!(matches!(&error, BulkError::NotRunnable(why) if why == "the runtime shut down"), "{error}");
     }
 
     #[cfg(unix)]

@@ -149,6 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn a_job_is_held_while_a_process_has_its_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!is_held(folder.path()).unwrap(), "a job that never ran");
+        let lock = JobLock::acquire(folder.path(), HERE).unwrap();
+        assert!(is_held(folder.path()).unwrap());
+        drop(lock);
+        assert!(!is_held(folder.path()).unwrap());
+        let below_a_file = folder.path().join(FILE);
+        assert!(cfg!(windows) || matches!(is_held(&below_a_file), Err(BulkError::Io { action: "open", .. })));
+    }
+
+    #[test]
     fn an_unreadable_lock_file_is_locked_nevertheless() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE), "{\"host\":").unwrap();

@@ -117,10 +117,21 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_too_large_leaves_the_group_unchanged() {
-        let emails = vec![EmailOutcome::Rejected("x".repeat(1024).into()); 1_100];
+    fn a_frame_has_at_most_1_mib_and_a_larger_record_leaves_the_group_unchanged() {
+        // An outcome has one byte, the number of the batch four.
+        let record =
+            |len| Record::Partial { batch: 0, emails: vec![EmailOutcome::Unknown; len - OVERHEAD - 4] };
         let mut group = b"before".to_vec();
-        assert_eq!(push(&mut group, &Record::Partial { batch: 0, emails }), Err(TooLarge));
+        assert_eq!(push(&mut group, &record(MAX_FRAME + 1)), Err(TooLarge));
         assert_eq!(group, b"before");
+        push(&mut group, &record(MAX_FRAME)).unwrap();
+        assert_eq!(parse(&group[6..]).map(|frame| frame.len()), Some(1 << 20));
+    }
+
+    #[test]
+    fn a_length_that_no_frame_has_is_not_announced() {
+        let lengths = [0, 4, 5, (1 << 20) - 8, (1 << 20) - 7, u32::MAX];
+        let announced = lengths.map(|covered| announced(&covered.to_le_bytes()));
+        assert_eq!(announced, [None, None, Some(OVERHEAD), Some(MAX_FRAME), None, None]);
     }
 }

@@ -21,6 +21,7 @@ pub(super) struct State {
     pub(super) operations: usize,
     pub(super) syncs: usize,
     fault: Option<(usize, Fault)>,
+    longest_read: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +49,12 @@ impl Disk {
     /// Makes the operation with this index fail, and all later ones.
     pub(super) fn failing_at(self, operation: usize, fault: Fault) -> Self {
         self.lock().fault = Some((operation, fault));
+        self
+    }
+
+    /// Makes each read return at most so many bytes.
+    pub(super) fn with_reads_of(self, bytes: usize) -> Self {
+        self.lock().longest_read = Some(bytes);
         self
     }
 
@@ -135,7 +142,7 @@ impl Storage for Disk {
         let bytes = self.bytes();
         let rest = &bytes[bytes.len().min(usize::try_from(offset).unwrap())..];
         // A short read, so that frames are read in parts.
-        let len = rest.len().min(buffer.len()).min(1_000);
+        let len = rest.len().min(buffer.len()).min(self.lock().longest_read.unwrap_or(1_000));
         buffer[..len].copy_from_slice(&rest[..len]);
         Ok(len)
     }

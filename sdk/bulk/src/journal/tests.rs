@@ -1,4 +1,9 @@
-use std::{iter, path::Path, time::Instant};
+use std::{
+    iter,
+    path::Path,
+    sync::mpsc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{FutureExt as _, future::join_all};
 use proptest::prelude::*;
@@ -263,15 +268,16 @@ fn a_file_of_another_format_is_never_overwritten() {
         ("BULKJ1 \n", false),
         ("\0\0\0\0\0\0\0\0", false),
     ] {
-        let disk = Disk::with(bytes);
-        match replay(&disk).unwrap_err() {
-            BulkError::JournalDamaged { offset: 0, .. } => assert!(!newer, "{bytes}"),
-            BulkError::NotRunnable(message) => {
-                assert!(newer && message.contains("newer version"), "{message}");
+        for disk in [Disk::with(bytes), Disk::with(bytes).with_reads_of(1)] {
+            match replay(&disk).unwrap_err() {
+                BulkError::JournalDamaged { offset: 0, .. } => assert!(!newer, "{bytes}"),
+                BulkError::NotRunnable(message) => {
+                    assert!(newer && message.contains("newer version"), "{message}");
+                }
+                error => panic!("{error}"),
             }
-            error => panic!("{error}"),
+            assert_eq!(disk.bytes(), bytes.as_bytes());
         }
-        assert_eq!(disk.bytes(), bytes.as_bytes());
     }
     for bytes in [&b""[..], b"BULK", b"\0\0\0", b"BU\0\0\0\0\0"] {
         let disk = Disk::with(bytes);
@@ -353,6 +359,20 @@ async fn a_note_is_written_with_the_next_record_or_when_the_journal_is_closed() 
     assert_eq!(replay(&disk).unwrap().1.len(), 10_003);
 }
 
+#[test]
+fn many_notes_are_written_without_another_record() {
+    let (sender, appended) = mpsc::channel();
+    let watched = move |bytes: &[u8]| sender.send(bytes.len()).unwrap();
+    let journal = Journal::open(Watched(Disk::default(), watched), |_| Ok(())).unwrap();
+    assert_eq!(appended.recv(), Ok(recovery::HEADER.len()));
+    let frame = frame::OVERHEAD + 4;
+    let enough = 64 * 1024 / frame + 1;
+    for _ in 0..enough {
+        journal.note(&Record::NotSent { batch: 0 });
+    }
+    assert_eq!(appended.recv_timeout(Duration::from_mins(1)), Ok(enough * frame));
+}
+
 #[tokio::test]
 async fn a_record_that_is_too_large_fails_alone() {
     let disk = Disk::default();
@@ -365,10 +385,10 @@ async fn a_record_that_is_too_large_fails_alone() {
     assert_eq!(replay(&disk).unwrap().1, [intent(1)]);
 }
 
-/// A storage whose sync panics.
-struct Panicking(Disk);
+/// A storage that calls a function before each append.
+struct Watched<F>(Disk, F);
 
-impl Storage for Panicking {
+impl<F: FnMut(&[u8]) + Send + 'static> Storage for Watched<F> {
     fn path(&self) -> &Path {
         self.0.path()
     }
@@ -378,7 +398,7 @@ impl Storage for Panicking {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        assert!(bytes == recovery::HEADER, "a simulated panic of the writer");
+        self.1(bytes);
         self.0.append(bytes)
     }
 
@@ -393,7 +413,8 @@ impl Storage for Panicking {
 
 #[tokio::test]
 async fn a_panic_of_the_writer_fails_all_appends() {
-    let journal = Journal::open(Panicking(Disk::default()), |_| Ok(())).unwrap();
+    let panicking = |bytes: &[u8]| assert!(bytes == recovery::HEADER, "a simulated panic of the writer");
+    let journal = Journal::open(Watched(Disk::default(), panicking), |_| Ok(())).unwrap();
     journal.append(&intent(0)).await.unwrap_err();
     let error = journal.append(&intent(0)).await.unwrap_err();
     assert!(
@@ -438,6 +459,30 @@ async fn a_file_keeps_the_journal_for_its_owner_alone() {
     })
     .unwrap();
     assert_eq!(last, Some(Record::Rate(1.0)));
+}
+
+#[tokio::test]
+async fn a_journal_that_is_only_read_keeps_its_torn_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    read(&path, |_| panic!("there is no journal")).unwrap();
+
+    let disk = Disk::default();
+    run(&disk, &script()).await;
+    let torn = &disk.bytes()[..disk.bytes().len() - 1];
+    std::fs::write(&path, torn).unwrap();
+    let mut records = Vec::new();
+    read(&path, |record| {
+        records.push(record);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(records, script().concat()[..records.len()]);
+    assert_eq!(records.len() + 1, script().concat().len());
+    assert_eq!(std::fs::read(&path).unwrap(), torn);
+
+    let below_a_file = read(&path.join("journal"), |_| Ok(()));
+    assert!(cfg!(windows) || matches!(below_a_file, Err(BulkError::Io { action: "read", .. })));
 }
 
 /// Writes the journal of a job with a million emails to a file, replays it, and prints both times (the goal for the replay: 100 ms in release).

@@ -31,6 +31,13 @@ struct State {
     failure: Option<Arc<io::Error>>,
 }
 
+impl State {
+    /// Whether the next group is to be written now.
+    fn is_due(&self) -> bool {
+        !self.waiting.is_empty() || self.group.len() > MAX_NOTES || self.closed
+    }
+}
+
 impl Queue {
     /// Adds records to the next group. The receiver resolves when the group is durable, or couldn't be written.
     pub(super) fn push(&self, records: &[Record]) -> Result<oneshot::Receiver<Outcome>, Arc<io::Error>> {
@@ -57,7 +64,7 @@ impl Queue {
         if state.failure.is_none() {
             // A note is small.
             let _ = frame::push(&mut state.group, record);
-            if state.group.len() > MAX_NOTES {
+            if state.is_due() {
                 self.changed.notify_one();
             }
         }
@@ -73,7 +80,7 @@ impl Queue {
     fn next(&self) -> Option<(Vec<u8>, Vec<oneshot::Sender<Outcome>>)> {
         let mut state = self.lock();
         loop {
-            if !state.waiting.is_empty() || state.group.len() > MAX_NOTES || state.closed {
+            if state.is_due() {
                 let (group, waiting) = (mem::take(&mut state.group), mem::take(&mut state.waiting));
                 return (!group.is_empty() || !waiting.is_empty()).then_some((group, waiting));
             }
@@ -127,4 +134,17 @@ pub(super) fn run(mut storage: impl Storage, queue: &Queue) {
 /// The cause of failures after the writer has ended.
 pub(super) fn stopped() -> io::Error {
     io::Error::other("the journal is closed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_wait_until_they_exceed_64_kib() {
+        let mut state = State { group: vec![0; 64 * 1024], ..State::default() };
+        assert!(!state.is_due());
+        state.group.push(0);
+        assert!(state.is_due());
+    }
 }

@@ -124,6 +124,12 @@ fn a_decision_has_the_details_of_the_result() {
         decided(AttemptResult::Unauthorized { status: 403, message: "no".into() }).next,
         Next::StopJob("HTTP 403: no".into())
     );
+    let unknown = Record::Partial { batch: 7, emails: vec![EmailOutcome::Unknown; 2] };
+    for emails in [0, 1, 3] {
+        let outcomes = vec![EmailOutcome::Rejected("no".into()); emails];
+        assert_eq!(decided(AttemptResult::Partial { emails: outcomes }).record.as_ref(), Some(&unknown));
+        assert_eq!(decided(AttemptResult::Accepted { ids: ids(emails) }).record.as_ref(), Some(&unknown));
+    }
     assert_eq!(
         decided(AttemptResult::Rejected { status: 422, message: "no".into() }).record,
         Some(Record::Rejected {
@@ -207,13 +213,15 @@ fn every_record_has_the_documented_effect_in_every_state() {
     // Maybe.
     assert_eq!(states(1, &[intent(5), intent(3), intent(4)]).state(0), Some(maybe(3)));
     assert_eq!(states(1, &[intent(5), Record::NotSent { batch: 0 }]).state(0), Some(BatchState::Fresh));
-    for other in [
-        Record::Intent { batch: 0, emails: 3, at: UnixMillis(5), hash: HASH },
-        Record::Intent { batch: 0, emails: 2, at: UnixMillis(5), hash: [8; 16] },
-        Record::Result { batch: 0, ids: ids(3) },
-        Record::Partial { batch: 0, emails: vec![EmailOutcome::Unknown] },
+    let (content, number) =
+        ("a second INTENT with other content", "another number of emails than in the INTENT");
+    for (other, reason) in [
+        (Record::Intent { batch: 0, emails: 3, at: UnixMillis(5), hash: HASH }, content),
+        (Record::Intent { batch: 0, emails: 2, at: UnixMillis(5), hash: [8; 16] }, content),
+        (Record::Result { batch: 0, ids: ids(3) }, number),
+        (Record::Partial { batch: 0, emails: vec![EmailOutcome::Unknown] }, number),
     ] {
-        assert!(states(1, &[intent(5)]).apply(&other).is_err(), "{other:?}");
+        assert_eq!(states(1, &[intent(5)]).apply(&other), Err(Contradiction(reason)), "{other:?}");
     }
 
     // Terminal.
@@ -221,7 +229,11 @@ fn every_record_has_the_documented_effect_in_every_state() {
         let mut ended = states(1, &[intent(5), record.clone()]);
         assert_eq!(ended.state(0), Some(expected));
         let counts = ended.settled();
-        assert!(ended.apply(&intent(6)).is_err());
+        assert_eq!(
+            ended.apply(&intent(6)),
+            Err(Contradiction("an INTENT after the end of its batch")),
+            "{record:?}"
+        );
         for later in terminal().map(|(record, _)| record).into_iter().chain([Record::NotSent { batch: 0 }]) {
             ended.apply(&later).unwrap();
             assert_eq!((ended.state(0), ended.settled()), (Some(expected), counts), "{record:?} {later:?}");
@@ -279,8 +291,6 @@ fn counts_are_derived_from_the_records_and_the_plan() {
             intent(4),
             intent(5),
             Record::NotSent { batch: 5 },
-            Record::Rate(2.5),
-            Record::Rate(f64::NAN),
         ],
     );
     let remaining =
@@ -290,8 +300,15 @@ fn counts_are_derived_from_the_records_and_the_plan() {
     counts.check(13).unwrap();
     assert_eq!(states.maybe().collect::<Vec<_>>(), [4]);
     assert_eq!(states.fresh().collect::<Vec<_>>(), [5, 6]);
-    assert_eq!(states.rate(), Some(2.5));
     assert_eq!(states.state(7), None);
+}
+
+#[test]
+fn a_rate_that_is_no_positive_number_is_ignored() {
+    for other in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+        assert_eq!(states(1, &[Record::Rate(other)]).rate(), None, "{other}");
+        assert_eq!(states(1, &[Record::Rate(2.5), Record::Rate(other)]).rate(), Some(2.5), "{other}");
+    }
 }
 
 #[test]
