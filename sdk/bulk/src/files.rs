@@ -139,8 +139,26 @@ mod tests {
             replace(&path, content.as_bytes()).unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let folder = dir.path().join("folder");
+        create_dir(&folder).unwrap();
+        assert!(replace(&folder, b"").is_err(), "a folder is no file");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
         assert!(create(&path).is_err(), "an existing file is never overwritten");
+    }
+
+    #[test]
+    fn an_operation_is_repeated_only_on_windows_and_only_while_the_file_is_in_use() {
+        let in_use = || io::Error::from_raw_os_error(32);
+        let calls_until_free = |failure: &dyn Fn() -> io::Error| {
+            let mut calls = 0;
+            let result = until_free(|| {
+                calls += 1;
+                if calls < 3 { Err(failure()) } else { Ok(()) }
+            });
+            (calls, result.is_ok())
+        };
+        assert_eq!(calls_until_free(&in_use), if cfg!(windows) { (3, true) } else { (1, false) });
+        assert_eq!(calls_until_free(&|| io::ErrorKind::NotFound.into()), (1, false));
     }
 
     #[test]
