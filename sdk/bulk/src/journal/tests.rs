@@ -352,11 +352,9 @@ async fn a_note_is_written_with_the_next_record_or_when_the_journal_is_closed() 
     assert_eq!(replay(&disk).unwrap().1, [Record::Rate(1.0), intent(0), Record::Rate(2.0)]);
 
     let (journal, _) = replay(&disk).unwrap();
-    for _ in 0..10_000 {
-        journal.note(&Record::Rate(3.0));
-    }
+    journal.note(&Record::Rate(3.0));
     drop(journal);
-    assert_eq!(replay(&disk).unwrap().1.len(), 10_003);
+    assert_eq!(replay(&disk).unwrap().1.last(), Some(&Record::Rate(3.0)));
 }
 
 #[test]
