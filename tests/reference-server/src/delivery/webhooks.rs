@@ -63,9 +63,9 @@ pub(crate) fn notify(
     delivery.collect()
 }
 
-/// Makes the next scheduled attempt.
-pub(crate) fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>, number: usize) {
-    if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.awaits(number)) {
+/// Makes the next scheduled attempt, unless a replay succeeded meanwhile.
+pub(crate) fn retry(state: &State, tenant: &Weak<Tenant>, delivery: &Weak<WebhookDelivery>) {
+    if let Some(delivery) = delivery.upgrade().filter(|delivery| delivery.is_pending()) {
         enqueue(state, PendingAttempt { tenant: Weak::clone(tenant), delivery, planned: true });
     }
 }
@@ -124,12 +124,9 @@ pub(crate) fn finish(state: &State, post: WebhookPost, posted: Posted) -> Uuid {
         sent_at,
     };
     let now = state.clock.now();
-    let next = job.delivery.finish(attempt, job.planned, now);
-    if let Some((number, due)) = next {
+    if let Some(due) = job.delivery.finish(attempt, job.planned, now) {
         let delivery = Arc::downgrade(&job.delivery);
-        state
-            .scheduler
-            .schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery, number });
+        state.scheduler.schedule(due, Job::RetryDelivery { tenant: Weak::clone(&job.tenant), delivery });
     }
     if let Some(tenant) = job.tenant.upgrade() {
         tenant.deliveries.mark_changed(job.delivery.id);

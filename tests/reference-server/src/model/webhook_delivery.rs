@@ -154,22 +154,20 @@ impl WebhookDelivery {
         lock(&self.progress).clone()
     }
 
-    /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due, and
-    /// the number of failed attempts before it.
-    pub(crate) fn recover(&self, now: Timestamp) -> Option<(usize, Timestamp)> {
+    /// Resumes after a restart: an attempt that was in flight has no outcome and is made again. Returns when the next attempt is due.
+    pub(crate) fn recover(&self, now: Timestamp) -> Option<Timestamp> {
         let mut progress = lock(&self.progress);
         progress.running = 0;
         if progress.status == Status::Attempting {
             progress.status = Status::Pending;
         }
         let due = progress.next_attempt_at.unwrap_or(now);
-        (progress.status == Status::Pending).then_some((progress.failed, due))
+        (progress.status == Status::Pending).then_some(due)
     }
 
-    /// Whether it waits for the attempt after this number of failed ones.
-    pub(crate) fn awaits(&self, failed: usize) -> bool {
-        let progress = lock(&self.progress);
-        progress.status == Status::Pending && progress.failed == failed
+    /// Whether it waits for its first or next attempt.
+    pub(crate) fn is_pending(&self) -> bool {
+        lock(&self.progress).status == Status::Pending
     }
 
     /// Starts an attempt. Returns false for a scheduled one that is no longer needed, since a replay succeeded while it was queued.
@@ -186,13 +184,8 @@ impl WebhookDelivery {
     }
 
     /// Records the outcome of an attempt: any success ends the schedule; a failed replay doesn't change it. Returns when the next scheduled
-    /// attempt is due, and the number of failed attempts before it.
-    pub(crate) fn finish(
-        &self,
-        attempt: Attempt,
-        planned: bool,
-        now: Timestamp,
-    ) -> Option<(usize, Timestamp)> {
+    /// attempt is due.
+    pub(crate) fn finish(&self, attempt: Attempt, planned: bool, now: Timestamp) -> Option<Timestamp> {
         let mut progress = lock(&self.progress);
         progress.running -= 1;
         let succeeded = attempt.succeeded();
@@ -209,7 +202,7 @@ impl WebhookDelivery {
         progress.failed += 1;
         progress.next_attempt_at = retry_at(progress.failed, now);
         progress.status = if progress.next_attempt_at.is_some() { Status::Pending } else { Status::Failed };
-        Some((progress.failed, progress.next_attempt_at?))
+        progress.next_attempt_at
     }
 
     /// Ends the schedule as failed.

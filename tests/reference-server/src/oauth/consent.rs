@@ -67,7 +67,7 @@ fn decide(
                     return ask(state, waiting, client, name, key, Some(rule));
                 }
             };
-            let Some(decided) = state.oauth.take_request(name, now) else { return gone() };
+            let Some(decided) = state.oauth.take_request(name) else { return gone() };
             let code = format!("sb_code_{}", state.next_secret().simple());
             if !state.oauth.insert_code(&code, decided, tenant, now) {
                 let answer = [
@@ -79,7 +79,7 @@ fn decide(
             after_form(redirect_to_client(&waiting.redirect_uri, &[("code", &code)], client_state))
         }
         Some("deny") => {
-            if state.oauth.take_request(name, now).is_none() {
+            if state.oauth.take_request(name).is_none() {
                 return gone();
             }
             let answer = [("error", "access_denied"), ("error_description", "The user denied the request.")];

@@ -167,9 +167,9 @@ fn recover(service: &Service, tenant: &Arc<Tenant>) {
     let deliveries: Vec<_> = tenant.deliveries.lock().oldest_first().cloned().collect();
     for delivery in deliveries {
         match delivery.recover(now) {
-            Some((number, due)) if due > now => {
+            Some(due) if due > now => {
                 let (tenant, delivery) = (Arc::downgrade(tenant), Arc::downgrade(&delivery));
-                service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery, number });
+                service.state().scheduler.schedule(due, Job::RetryDelivery { tenant, delivery });
             }
             Some(_) => {
                 webhooks::enqueue(

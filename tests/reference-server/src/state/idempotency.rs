@@ -323,16 +323,20 @@ mod tests {
     }
 
     #[test]
-    fn responses_of_64_mib_are_kept_and_the_oldest_is_evicted_above() {
-        let keys = keys(usize::MAX);
-        let answer = Bytes::from(vec![b'x'; 8 << 20]);
-        for key in 0..8 {
-            assert!(!send(&keys, &key.to_string(), &answer));
-        }
-        // The keys themselves take the last bytes.
-        assert!(!send(&keys, "0", &Bytes::new()), "the oldest is evicted");
-        for key in 1..8 {
-            assert!(send(&keys, &key.to_string(), &answer), "{key} is still known");
+    fn keys_and_responses_of_64_mib_are_kept_and_the_oldest_is_evicted_a_byte_above() {
+        let key_bytes = answer_size(&Response::new(Bytes::new()));
+        let answer = Bytes::from(vec![b'x'; (8 << 20) - key_bytes]);
+        let longer = Bytes::from(vec![b'x'; answer.len() + 1]);
+        for (last, is_kept) in [(&answer, true), (&longer, false)] {
+            let keys = keys(usize::MAX);
+            for key in 0..7 {
+                assert!(!send(&keys, &key.to_string(), &answer));
+            }
+            assert!(!send(&keys, "7", last));
+            for key in 1..8 {
+                assert!(send(&keys, &key.to_string(), last), "{key} is still known");
+            }
+            assert_eq!(send(&keys, "0", &answer), is_kept, "the oldest");
         }
     }
 
@@ -363,16 +367,25 @@ mod tests {
     }
 
     #[test]
-    fn failed_requests_take_no_memory() {
+    fn failed_requests_take_no_memory_and_the_keys_of_others_expire_on_time() {
         let keys = keys(usize::MAX);
-        for key in 0..5_000 {
-            let looked_up =
-                keys.begin(&Method::POST, "/emails", &key.to_string(), b"{}", Timestamp::UNIX_EPOCH);
-            let Ok(KeyLookup::First(claim)) = looked_up else { panic!("{key} is new") };
-            drop(claim);
+        let begin = |key: &str, now| match keys.begin(&Method::POST, "/emails", key, b"{}", now) {
+            Ok(KeyLookup::First(claim)) => Some(claim),
+            Ok(KeyLookup::Replay(_)) => None,
+            Err(problem) => panic!("{problem:?}"),
+        };
+        assert!(!send(&keys, "used", &Bytes::new()));
+        for pair in 0..5_000 {
+            let claims = ["a", "b"].map(|name| begin(&format!("{pair}{name}"), Timestamp::UNIX_EPOCH));
+            assert!(claims.iter().all(Option::is_some));
         }
-        let slots = lock(&keys.slots);
-        assert!(slots.used.is_empty() && slots.order.len() <= 1_025, "{}", slots.order.len());
+        {
+            let slots = lock(&keys.slots);
+            assert!(slots.used.len() == 1 && slots.order.len() <= 1_026, "{}", slots.order.len());
+        }
+        let expiry = Timestamp::UNIX_EPOCH + LIFETIME;
+        assert!(begin("used", expiry - SignedDuration::from_nanos(1)).is_none());
+        assert!(begin("used", expiry).is_some());
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) enum Job {
     /// Records an event of a sent email.
     RecordEvent { tenant: Weak<Tenant>, email: Weak<Email>, event: Event },
     /// Retries a webhook delivery.
-    RetryDelivery { tenant: Weak<Tenant>, delivery: Weak<WebhookDelivery>, number: usize },
+    RetryDelivery { tenant: Weak<Tenant>, delivery: Weak<WebhookDelivery> },
     /// Resumes an automation run whose delay has ended.
     ResumeRun { tenant: Weak<Tenant>, run: Uuid, number: u64 },
     /// Notifies automations of an email's event, which may trigger them or resume waiting runs.

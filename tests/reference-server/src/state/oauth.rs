@@ -325,8 +325,8 @@ impl OAuthStore {
     }
 
     /// Takes a pending request, because it was decided.
-    pub(crate) fn take_request(&self, name: &str, now: Timestamp) -> Option<Request> {
-        lock(&self.inner).requests.remove(name).filter(|request| now < request.until)
+    pub(crate) fn take_request(&self, name: &str) -> Option<Request> {
+        lock(&self.inner).requests.remove(name)
     }
 
     /// Stores the code of an approved request. Returns false if there is no memory for it.
@@ -588,27 +588,82 @@ mod tests {
         assert!(inner.bytes() <= full);
     }
 
-    #[test]
-    fn requests_and_clients_are_refused_when_memory_runs_out() {
-        let now = Timestamp::UNIX_EPOCH;
-        let text = || "x".repeat(100);
-        let request = || Request {
-            client_id: text(),
-            redirect_uri: text(),
-            scopes: Vec::new(),
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn client() -> OAuthClient {
+        OAuthClient::new("app", "An app", "http://localhost/callback")
+    }
+
+    fn code() -> Code {
+        let request = Request {
+            client_id: "app".to_owned(),
+            redirect_uri: "http://localhost/callback".to_owned(),
+            scopes: vec!["full_access".to_owned()],
             state: None,
-            challenge: text(),
-            token: text(),
-            until: later(now, CODE),
+            challenge: "challenge".to_owned(),
+            token: "token".to_owned(),
+            until: later(NOW, CODE),
         };
-        let store = OAuthStore::new(Vec::new(), 1_000, 10_000);
-        let requests = (0..100).filter(|name| store.insert_request(&name.to_string(), request(), now));
-        let requests = requests.count();
-        assert!((5..50).contains(&requests), "{requests}");
-        assert!(!store.insert_code("code", request(), text(), now));
-        assert!(store.register(OAuthClient::new(text(), text(), "http://localhost/"), now).is_err());
-        let empty = OAuthStore::new(Vec::new(), 1_000, 10_000);
-        assert!(empty.insert_code("code", request(), text(), now));
-        assert!(empty.register(OAuthClient::new(text(), text(), "http://localhost/"), now).is_ok());
+        Code { request, tenant: "tenant".to_owned(), until: later(NOW, CODE), redeemed: None }
+    }
+
+    #[test]
+    fn requests_codes_and_clients_fit_up_to_the_last_byte_of_memory() {
+        type Add<'a> = &'a dyn Fn(&OAuthStore) -> bool;
+        let first = OAuthClient::new("first", "The first app", "http://localhost/callback");
+        let used = Counted::size("first", &first);
+        let additions: [(&str, usize, Add<'_>); 3] = [
+            ("a request", Expiring::size("name", &code().request), &|store| {
+                store.insert_request("name", code().request, NOW)
+            }),
+            ("a code", Expiring::size("name", &code()), &|store| {
+                store.insert_code("name", code().request, code().tenant, NOW)
+            }),
+            ("a client", Counted::size("app", &client()), &|store| store.register(client(), NOW).is_ok()),
+        ];
+        for (what, size, add) in additions {
+            let fits = |max_bytes| add(&OAuthStore::new(vec![first.clone()], 1_000, max_bytes));
+            assert!(fits(used + size) && !fits(used + size - 1), "{what}");
+        }
+    }
+
+    #[test]
+    fn clients_requests_codes_grants_and_events_count_as_memory_and_every_token_twice() {
+        let store = OAuthStore::new(vec![client()], 1_000, usize::MAX);
+        let bytes = || lock(&store.inner).bytes();
+        let mut expected = Counted::size("app", &client());
+        assert_eq!(bytes(), expected);
+
+        assert!(store.insert_request("name", code().request, NOW));
+        assert!(store.insert_code("code", code().request, code().tenant, NOW));
+        expected += Expiring::size("name", &code().request) + Expiring::size("code", &code());
+        assert_eq!(bytes(), expected);
+
+        // Each login and each refresh records an event.
+        let id = Uuid::from_u128(1);
+        store.grant(&client(), "tenant", vec!["full_access".to_owned()], id, "token 1".to_owned(), NOW);
+        let grants = lock(&store.inner).grants.bytes();
+        assert!(grants > size_of::<Grant>());
+        expected += grants + 2 * Counted::size("token 1", &(id, 1_u64)) + EVENT_BYTES;
+        assert_eq!(bytes(), expected);
+        for (shown, next) in [("token 1", "token 2"), ("token 2", "token 3")] {
+            assert!(store.rotate(shown, "app", None, next.to_owned(), NOW).is_ok());
+            expected += 2 * Counted::size(next, &(id, 2_u64)) + EVENT_BYTES;
+            assert_eq!(bytes(), expected);
+        }
+    }
+
+    #[test]
+    fn an_event_is_evicted_if_logins_exceed_the_memory_by_a_byte() {
+        let filled = |max_bytes| {
+            let store = OAuthStore::new(vec![client()], 1_000, max_bytes);
+            for id in 1..=2 {
+                let scopes = vec!["full_access".to_owned()];
+                store.grant(&client(), "tenant", scopes, Uuid::from_u128(id), format!("token {id}"), NOW);
+            }
+            store
+        };
+        let full = lock(&filled(usize::MAX).inner).bytes();
+        assert_eq!((filled(full).events().len(), filled(full - 1).events().len()), (2, 1));
     }
 }

@@ -177,6 +177,30 @@ fn the_oldest_webhook_events_are_evicted_when_their_total_size_exceeds_the_limit
 }
 
 #[test]
+fn deleting_a_webhook_frees_the_memory_of_its_events() {
+    // As above, space for five events.
+    let sandbox = Sandbox::with(&Settings { max_memory: 4 << 20, ..Settings::default() });
+    let create = || {
+        let webhook = json!({"endpoint": "http://127.0.0.1:9/", "events": ["email.sent"]});
+        format!("/webhooks/{}", sandbox.post("/webhooks", &webhook).json()["id"].as_str().unwrap())
+    };
+    let set = |path: &str, status: &str| {
+        assert_eq!(sandbox.ask(Method::PATCH, path).json(&json!({"status": status})).status, 200);
+    };
+    let send = || sandbox.sent(&email_with("subject", "x".repeat(100_000)));
+    let kept = create();
+    send();
+    set(&kept, "disabled");
+    let deleted = create();
+    (0..4).for_each(|_| drop(send()));
+    assert_eq!(sandbox.ask(Method::DELETE, &*deleted).send("").status, 200);
+    set(&kept, "enabled");
+    (0..4).for_each(|_| drop(send()));
+    let events = sandbox.get(format!("{kept}/events")).json();
+    assert_eq!(events["data"].as_array().unwrap().len(), 5);
+}
+
+#[test]
 fn the_least_recently_active_tenant_is_evicted_first() {
     let sandbox = Sandbox::with(&Settings { keep_tenants: 2, ..Settings::default() });
     let send = |key: &str| sandbox.ask(Method::POST, "/emails").key(key).json(&email()).status;

@@ -134,13 +134,17 @@ fn grants_are_listed_and_revoked_per_tenant() {
     let sandbox = sandbox();
     let first = sandbox.service.grant("full", crate::support::KEY, "emails:send");
     let second = tokens(&sandbox, "full");
-    sandbox.service.grant("full", "sb_other", "full_access");
+    let foreign = sandbox.service.grant("full", "sb_other", "full_access");
     let list = sandbox.get("/oauth/grants").json();
     assert_eq!(list["data"].as_array().unwrap().len(), 2);
     assert_eq!(list["data"][1]["id"], first.grant_id.as_str());
     assert_eq!(list["data"][1]["scopes"], json!(["emails:send"]));
     assert_eq!(list["data"][1]["client"], json!({"name": "full", "logo_uri": null}));
     assert_eq!(sandbox.get("/oauth/grants?limit=1").json()["has_more"], true);
+    let after = |cursor: &str| sandbox.get(format!("/oauth/grants?after={cursor}"));
+    let rest = after(list["data"][0]["id"].as_str().unwrap()).json();
+    assert_eq!(rest["data"], json!([list["data"][1]]));
+    assert_eq!(after(&foreign.grant_id).status, 422, "another tenant's grant is no cursor");
 
     let path = format!("/oauth/grants/{}", list["data"][0]["id"].as_str().unwrap());
     let other = sandbox.ask(Method::DELETE, &path).key("sb_other").send("");

@@ -419,8 +419,25 @@ fn scope_is_a_nonempty_list_without_duplicates() {
         let answer = token(&sandbox, &with(refresh_request("full", &refresh), "scope", Some(nothing)));
         assert_eq!(refused(&answer), "invalid_scope", "{nothing:?}");
     }
-    let twice = with(refresh_request("full", &refresh), "scope", Some("emails:send emails:send"));
-    assert_eq!(token(&sandbox, &twice).json()["scope"], "emails:send");
+    let scopes = |count: usize| vec!["emails:send"; count].join(" ");
+    let many = scopes(17);
+    let answer = token(&sandbox, &with(refresh_request("full", &refresh), "scope", Some(&many)));
+    assert_eq!(refused(&answer), "invalid_scope");
+    let most = scopes(16);
+    let most = with(refresh_request("full", &refresh), "scope", Some(&most));
+    assert_eq!(token(&sandbox, &most).json()["scope"], "emails:send");
+}
+
+#[test]
+fn only_a_credential_of_three_parts_that_starts_like_json_is_an_access_token() {
+    let sandbox = sandbox();
+    assert_eq!(api_status(&sandbox, "sb_version.1.2"), 200, "an API key");
+    for (credential, refused) in
+        [("eyJhbGciOiJFUzI1NiJ9", (403, "invalid_api_key")), ("eyJ.x.y", (401, "invalid_access_token"))]
+    {
+        let answer = sandbox.ask(http::Method::GET, "/emails").key(credential).send("");
+        assert_eq!((answer.status.as_u16(), &*answer.name()), refused, "{credential}");
+    }
 }
 
 #[test]

@@ -105,6 +105,25 @@ fn a_replay_is_one_immediate_attempt() {
 }
 
 #[test]
+fn the_first_100_attempts_are_listed() {
+    let sandbox = Sandbox::new();
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let first = deliver(&sandbox, Some(200)).remove(0);
+    let event = format!("{path}/events/{}", first.header("svix-id"));
+    let listed = || sandbox.get(format!("{event}/attempts?limit=100")).json();
+    let replay = || {
+        assert_eq!(sandbox.post(&format!("{event}/replay"), &json!({})).status, 200);
+        assert_eq!(deliver(&sandbox, Some(500)).len(), 1);
+    };
+    (1..100).for_each(|_| replay());
+    let before = listed();
+    assert_eq!((before["data"].as_array().unwrap().len(), &before["has_more"]), (100, &json!(false)));
+    replay();
+    assert_eq!(listed(), before);
+}
+
+#[test]
 fn both_secrets_sign_for_a_day_after_rotation() {
     let sandbox = Sandbox::new();
     let (path, old) = webhook(&sandbox, &["email.sent"]);
@@ -232,6 +251,28 @@ fn evt_12_a_successful_replay_ends_the_schedule() {
         sandbox.advance(86_400);
         assert!(deliver(&sandbox, Some(200)).is_empty());
     }
+}
+
+#[test]
+fn a_retry_that_a_successful_replay_made_unnecessary_displaces_no_other_attempt() {
+    // At most two attempts wait.
+    let sandbox = Sandbox::with(&Settings { keep_webhook_events: 2, ..Settings::default() });
+    let (path, _) = webhook(&sandbox, &["email.sent"]);
+    sandbox.sent(&email());
+    let delivered = deliver(&sandbox, Some(500)).remove(0);
+    let delivered = format!("{path}/events/{}", delivered.header("svix-id"));
+    assert_eq!(sandbox.post(&format!("{delivered}/replay"), &json!({})).status, 200);
+    assert_eq!(deliver(&sandbox, Some(200)).len(), 1);
+
+    sandbox.sent(&email());
+    let list = sandbox.get(format!("{path}/events")).json();
+    let waiting = format!("{path}/events/{}", text(&list["data"][0]["id"]));
+    assert_eq!(sandbox.post(&format!("{waiting}/replay"), &json!({})).status, 200);
+    sandbox.advance(5);
+    assert_eq!(sandbox.get(&*waiting).json()["status"], "pending");
+    assert_eq!(deliver(&sandbox, Some(500)).len(), 2);
+    sandbox.advance(5);
+    assert_eq!(deliver(&sandbox, Some(200)).len(), 1, "its retry");
 }
 
 #[test]
