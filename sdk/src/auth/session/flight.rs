@@ -16,8 +16,8 @@ use crate::error::AuthError;
 /// What a call does next.
 pub(super) enum Ready {
     Now(Token),
-    /// Wait for the refresh; the token, if there is one, can be used instead.
-    After(watch::Receiver<Option<Outcome>>, Option<Token>),
+    /// Wait for the refresh; the flag says whether the current token is still valid.
+    After(watch::Receiver<Option<Outcome>>, bool),
     Stale,
 }
 
@@ -29,13 +29,13 @@ impl Shared {
         match state.decide(epoch, token, &self.clocks, now) {
             Decision::Use(token) => Ready::Now(token),
             Decision::Stale => Ready::Stale,
-            Decision::Wait(flight, meanwhile) => Ready::After(flight, meanwhile),
-            Decision::Refresh(token, meanwhile) => {
+            Decision::Wait(flight, is_valid) => Ready::After(flight, is_valid),
+            Decision::Refresh(token, is_valid) => {
                 let (done, flight) = watch::channel(None);
                 let rejected = state.rejected.filter(|generation| *generation == token.record.generation);
                 state.flight = Some(flight.clone());
                 tokio::spawn(Arc::clone(self).refresh(epoch, token, rejected, done));
-                Ready::After(flight, meanwhile)
+                Ready::After(flight, is_valid)
             }
         }
     }

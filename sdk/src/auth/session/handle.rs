@@ -124,25 +124,23 @@ impl Session {
                 None => shared.load().await?,
             };
             bound(&token, origin)?;
-            let (mut flight, meanwhile) = match shared.ready(epoch, &token) {
+            let (mut flight, is_valid) = match shared.ready(epoch, &token) {
                 Ready::Stale => continue,
                 Ready::Now(token) => {
                     bound(&token, origin)?;
                     return Ok(token);
                 }
-                Ready::After(flight, meanwhile) => (flight, meanwhile),
+                Ready::After(flight, is_valid) => (flight, is_valid),
             };
             let landed = flight.wait_for(Option::is_some);
-            let landed = match meanwhile {
-                None => landed.await,
-                Some(token) => match timeout(SOFT_TIMEOUT, landed).await {
+            let landed = if is_valid {
+                match timeout(SOFT_TIMEOUT, landed).await {
                     Ok(landed) => landed,
-                    Err(_) if shared.state().epoch != epoch => continue,
-                    Err(_) => {
-                        bound(&token, origin)?;
-                        return Ok(token);
-                    }
-                },
+                    // Meanwhile, the token may have expired, or the login ended.
+                    Err(_) => continue,
+                }
+            } else {
+                landed.await
             };
             let outcome = match landed {
                 Ok(outcome) => outcome.clone(),

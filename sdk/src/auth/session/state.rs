@@ -42,10 +42,10 @@ pub(super) struct State {
 pub(super) enum Decision {
     /// Use this token.
     Use(Token),
-    /// Wait for the refresh in flight; the token, if there is one, is still valid meanwhile.
-    Wait(watch::Receiver<Option<Outcome>>, Option<Token>),
+    /// Wait for the refresh in flight; the flag says whether the current token is still valid.
+    Wait(watch::Receiver<Option<Outcome>>, bool),
     /// Start a refresh of this token, and wait for it.
-    Refresh(Token, Option<Token>),
+    Refresh(Token, bool),
     /// The login has ended in the meantime: start over.
     Stale,
 }
@@ -85,13 +85,13 @@ impl State {
         let flight = self.flight.clone().filter(|flight| flight.has_changed().is_ok());
         let may_start = flight.is_none() && now.monotonic >= self.retry_at;
         let wanted = left <= soft || self.unsaved.is_some();
-        if left > hard && !(wanted && may_start) {
+        let is_valid = left > hard;
+        if is_valid && !(wanted && may_start) {
             return Decision::Use(token);
         }
-        let meanwhile = (left > hard).then(|| token.clone());
         match flight {
-            Some(flight) => Decision::Wait(flight, meanwhile),
-            None => Decision::Refresh(token, meanwhile),
+            Some(flight) => Decision::Wait(flight, is_valid),
+            None => Decision::Refresh(token, is_valid),
         }
     }
 

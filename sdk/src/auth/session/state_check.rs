@@ -1,5 +1,5 @@
-//! An exhaustive search over all interleavings of a logout with other changes of a session's state in memory: reads, refreshes that land, and
-//! calls that decide. Each actor is a list of steps; a step is atomic, since it runs under the mutex.
+//! Tests of a session's state in memory, above all an exhaustive search over all interleavings of a logout with other changes: reads, refreshes
+//! that land, and calls that decide. Each actor is a list of steps; a step is atomic, since it runs under the mutex.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ fn token(generation: u64, left: u64) -> Token {
     record.generation = generation;
     record.access_token = AccessToken::new(format!("at{generation}")).ok();
     record.expires_in = std::time::Duration::from_secs(left);
-    Token::new(record, now(), None)
+    let now = Now { wall: record.obtained_at, ..now() };
+    Token::new(record, now, None)
 }
 
 fn now() -> Now {
@@ -188,4 +189,38 @@ fn no_order_of_reads_calls_and_refreshes_undoes_a_logout() {
             assert_eq!(search(loaded, left), 18_900);
         }
     }
+}
+
+#[test]
+fn a_call_waits_for_a_refresh_in_flight_only_if_its_token_expires_within_ten_seconds() {
+    for (seconds, waits) in [(889, false), (890, true)] {
+        let (_done, flight) = tokio::sync::watch::channel(None);
+        let token = token(1, 900);
+        let now = Now { wall: token.record.obtained_at, monotonic: std::time::Duration::from_secs(seconds) };
+        let mut state = State::default();
+        state.flight = Some(flight);
+        let decision = state.decide(0, &token, &Clocks::default(), now);
+        assert_eq!(matches!(decision, Decision::Wait(_, false)), waits, "after {seconds} s");
+        assert_eq!(matches!(decision, Decision::Use(_)), !waits, "after {seconds} s");
+    }
+}
+
+#[test]
+fn a_late_rejection_of_a_replaced_token_does_not_affect_the_current_one() {
+    let (old, current) = (token(1, 900), token(2, 900));
+    let mut state = State::default();
+    state.publish(0, current.clone());
+    let uses = |state: &State| match state.decide(0, &current, &Clocks::default(), now()) {
+        Decision::Use(_) => true,
+        Decision::Refresh(token, false) if token.same(&current) => false,
+        _ => panic!("neither used nor refreshed"),
+    };
+    state.reject_fresh(&old);
+    assert!(state.reject(&old).is_ok() && uses(&state));
+    assert!(state.reject(&current).is_ok() && !uses(&state));
+    // It doesn't replace the rejection of the current token either.
+    assert!(state.reject(&old).is_ok() && !uses(&state));
+    state.reject_fresh(&current);
+    state.reject_fresh(&old);
+    assert!(matches!(state.reject(&current), Err(AuthError::TokenRejected { .. })));
 }

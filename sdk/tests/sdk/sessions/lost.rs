@@ -356,6 +356,42 @@ async fn with_a_valid_access_token_a_slow_refresh_delays_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_that_expires_during_a_slow_refresh_is_not_used() {
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    let mut record = grant(&service, "http://127.0.0.1:9");
+    record.expires_in = Duration::from_secs(40);
+    let later = record.obtained_at + Duration::from_millis(35_500);
+    Session::start(store.clone(), record).await.unwrap();
+    let gate = Arc::new((Notify::new(), Notify::new()));
+    let network = Network { gate: Some(Arc::clone(&gate)), ..Network::to(&service) };
+    let session = Session::builder().wall_clock(move || later).transport(network).open(store.clone());
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(8)).await;
+        gate.1.notify_one();
+    });
+    let token = session.access_token().await.unwrap();
+    let refreshed = store.read().await.unwrap().unwrap();
+    assert_eq!((refreshed.generation, refreshed.access_token.unwrap().expose()), (2, token.expose()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_wall_clock_makes_no_expired_token_valid_again() {
+    // D-16
+    let service = Service::new(Settings::default());
+    let store = MemoryStore::new();
+    let record = grant(&service, "http://127.0.0.1:9");
+    let stopped = record.obtained_at;
+    Session::start(store.clone(), record).await.unwrap();
+    let network = Network::to(&service);
+    let session = Session::builder().wall_clock(move || stopped).transport(network).open(store.clone());
+    session.access_token().await.unwrap();
+    tokio::time::advance(Duration::from_secs(901)).await;
+    session.access_token().await.unwrap();
+    assert_eq!(store.read().await.unwrap().unwrap().generation, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_without_time_to_wait_uses_the_current_token() {
     let service = Service::new(Settings::default());
     let store = MemoryStore::new();

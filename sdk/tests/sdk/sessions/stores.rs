@@ -358,6 +358,30 @@ async fn a_held_lock_is_not_broken() {
 }
 
 #[tokio::test]
+async fn an_ended_or_removed_login_is_not_used_while_another_process_holds_the_lock() {
+    for is_removed in [false, true] {
+        let fixture = Fixture::fresh().await;
+        let session = fixture.session();
+        session.access_token().await.unwrap();
+        if is_removed {
+            fixture.store.lock(Duration::ZERO).await.unwrap().remove().await.unwrap();
+        } else {
+            fixture.fault(Action::answer(400, r#"{"error":"invalid_grant"}"#));
+        }
+        // Due for a refresh, although it is valid for 100 s more.
+        fixture.pass(800);
+        let ended = |error: Error| match auth(&error) {
+            AuthError::Ended(_) => !is_removed,
+            AuthError::LoggedOut => is_removed,
+            other => panic!("{other:?}"),
+        };
+        assert!(ended(session.access_token().await.unwrap_err()));
+        let _held = fixture.store.lock(Duration::ZERO).await.unwrap();
+        assert!(ended(session.access_token().await.unwrap_err()));
+    }
+}
+
+#[tokio::test]
 async fn another_process_can_refresh() {
     let fixture = Fixture::expired().await;
     let helper = fixture.session();

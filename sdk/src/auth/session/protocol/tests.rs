@@ -38,12 +38,31 @@ fn a_stale_mark_is_rewritten_before_anything_is_sent() {
 #[test]
 fn a_store_that_is_always_too_slow_fails_and_keeps_no_mark() {
     let mut refresh = marking();
-    for seconds in [11, 22, 33, 44, 55, 66] {
+    // Until the maximum wait of 75 s is over.
+    for seconds in [15, 30, 45, 60, 75] {
         assert_eq!(refresh.next(Event::Written, at(seconds)), mark(seconds, 1));
     }
-    assert_eq!(refresh.next(Event::Written, at(77)), Command::Write(Change::Pending(None)));
-    assert_eq!(refresh.next(Event::Written, at(77)), Command::Unlock);
-    assert_eq!(refresh.next(Event::Unlocked, at(77)), Command::Finish(Verdict::Failed));
+    assert_eq!(refresh.next(Event::Written, at(86)), Command::Write(Change::Pending(None)));
+    assert_eq!(refresh.next(Event::Written, at(86)), Command::Unlock);
+    assert_eq!(refresh.next(Event::Unlocked, at(86)), Command::Finish(Verdict::Failed));
+}
+
+#[test]
+fn a_lost_refresh_is_awaited_if_it_settles_within_the_maximum_wait() {
+    // The second attempt, at 0 s, settles after two minutes.
+    let pending = Some(RefreshPending { since: at(0).wall, attempts: 2 });
+    for (now, remaining, is_awaited) in [(45, 75, true), (44, 76, false)] {
+        let mut refresh = Refresh::new(Policy::default());
+        refresh.next(Event::Wanted { left: Duration::ZERO, hard: Duration::ZERO }, at(now));
+        refresh.next(Event::Locked, at(now));
+        let Event::Found(Some(held)) = found(0, false) else { unreachable!() };
+        let found = Event::Found(Some(Held { pending: pending.clone(), ..held }));
+        assert_eq!(refresh.next(found, at(now)), Command::Unlock);
+        let remaining = Duration::from_secs(remaining);
+        let expected =
+            if is_awaited { Command::Pause(remaining) } else { Command::Finish(Verdict::Wait(remaining)) };
+        assert_eq!(refresh.next(Event::Unlocked, at(now)), expected);
+    }
 }
 
 #[test]
@@ -163,6 +182,18 @@ fn an_end_that_another_process_recorded_is_not_recorded_again() {
     let ended = Event::Found(Some(Held { ended: true, ..held }));
     assert_eq!(refresh.next(ended, at(1)), Command::Unlock);
     ends_unlocked(&mut refresh, Verdict::Ended);
+}
+
+#[test]
+fn a_request_that_was_not_sent_is_retried_twice_after_growing_pauses() {
+    let mut refresh = sending();
+    let not_sent = || Event::RefreshOutcome(Outcome::NotSent { again: true });
+    for pause in [500, 1_000] {
+        assert_eq!(refresh.next(not_sent(), at(1)), Command::Pause(Duration::from_millis(pause)));
+        assert_eq!(refresh.next(Event::Resumed, at(1)), mark(1, 1));
+        assert_eq!(refresh.next(Event::Written, at(1)), Command::Exchange);
+    }
+    assert_eq!(refresh.next(not_sent(), at(1)), Command::Write(Change::Pending(None)));
 }
 
 #[test]
