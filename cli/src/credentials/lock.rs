@@ -4,6 +4,7 @@
 //! broken: not by age (its holder may only be suspended), nor by removing the file (two processes would each hold a lock, on two files with the
 //! same name). The lock file is never replaced or removed.
 
+use std::fmt::Display;
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl Signature {
     }
 }
 
-impl std::fmt::Display for Holder {
+impl Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Some(Signature { pid, command, since }) = &self.0 else { return f.write_str("another process") };
         let held = Timestamp::now().duration_since(*since).as_secs().max(0);
@@ -65,7 +66,7 @@ impl Lock {
     /// Takes the lock, waiting up to `timeout` for another holder.
     pub(super) async fn take(place: &Place, timeout: Duration) -> Result<Self, StoreError> {
         place.prepare()?;
-        local(place)?;
+        local(place, network)?;
         let path = place.file(FileKind::Lock);
         let started = Instant::now();
         let mut pause = BACKOFF.0;
@@ -163,7 +164,7 @@ fn written(path: &Path) -> Option<Signature> {
 }
 
 /// Rejects network file systems: a lock there may hold only on this machine.
-fn local(place: &Place) -> Result<(), StoreError> {
+fn local<N: Display>(place: &Place, network: impl FnOnce(&Path) -> Option<N>) -> Result<(), StoreError> {
     let name = if place.network_lock { None } else { network(place.folder()) };
     name.map_or(Ok(()), |name| {
         Err(StoreError::unavailable(format!(
@@ -234,6 +235,8 @@ mod tests {
         let expected = format!("process {} (", std::process::id());
         assert!(who.starts_with(if cfg!(windows) { "another process" } else { &expected }), "{who}");
         assert_eq!(holder(&place).unwrap().to_string().split(',').next(), who.split(',').next());
+        // A child that was forked meanwhile has the file open, too.
+        let _inherited = held.file.try_clone().unwrap();
         drop(held);
         assert_eq!(holder(&place), None);
         now(Lock::take(&place, Duration::ZERO)).unwrap();
@@ -263,11 +266,43 @@ mod tests {
         assert!(held.still_holds().is_err());
     }
 
+    #[test]
+    fn a_folder_on_a_network_file_system_is_refused_unless_this_is_the_only_machine() {
+        // E-09
+        let home = tempfile::tempdir().unwrap();
+        let error = local(&place(&home), |_| Some("NFS")).unwrap_err().to_string();
+        for part in
+            ["(NFS)", "POSTHASTE_CONFIG_DIR", "POSTHASTE_NETWORK_HOME=1", home.path().to_str().unwrap()]
+        {
+            assert!(error.contains(part), "{error}");
+        }
+        local(&place(&home), |_| None::<&str>).unwrap();
+        for (only, is_local) in [("1", true), ("0", false)] {
+            let folder = home.path().to_str().unwrap();
+            let env = Env::of(&[("POSTHASTE_CONFIG_DIR", folder), ("POSTHASTE_NETWORK_HOME", only)]);
+            let place = Place::of(&env, Some("work")).unwrap();
+            assert_eq!(local(&place, |_| Some("NFS")).is_ok(), is_local);
+        }
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn network_file_systems_are_detected_by_number() {
         // E-09
-        assert_eq!((network_name(0x6969_i64), network_name(0xef53_i64)), (Some("NFS"), None));
-        assert_eq!(network_name(-11_317_950_i64), Some("SMB"));
+        for (number, name) in [
+            (0x6969_i64, Some("NFS")),
+            (0x0102_1997, Some("9p")),
+            (0x517b, Some("SMB")),
+            (0xff53_4d42, Some("SMB")),
+            (0xfe53_4d42, Some("SMB")),
+            (0x00c3_6400, Some("Ceph")),
+            (0x5346_414f, Some("AFS")),
+            // The number of CIFS where the type has 32 bits and a sign.
+            (-11_317_950, Some("SMB")),
+            // ext4
+            (0xef53, None),
+        ] {
+            assert_eq!(network_name(number), name, "{number:#x}");
+        }
     }
 }

@@ -176,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_name_has_1_to_200_bytes() {
+        let env = Env::of(&[("POSTHASTE_CONFIG_DIR", "/home/a")]);
+        let of = |profile: &str| Place::of(&env, Some(profile)).map_err(|error| error.to_string());
+        assert!(of(&"a".repeat(200)).is_ok());
+        for (profile, problem) in [("", "too short"), (&*"a".repeat(201), "too long")] {
+            let error = of(profile).unwrap_err();
+            assert!(error.contains(problem) && error.contains(&profile.len().to_string()), "{error}");
+        }
+    }
+
+    #[test]
     fn the_store_id_depends_on_the_real_path() {
         // E-12
         let home = tempfile::tempdir().unwrap();

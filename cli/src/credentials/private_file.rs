@@ -62,16 +62,10 @@ pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
 pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true);
-    let Some(mut file) = open(&options, path)? else { return Ok(None) };
+    let Some(file) = open(&options, path)? else { return Ok(None) };
     check(&file, path)?;
     let mut bytes = Zeroizing::new(Vec::with_capacity(RESERVED_BYTES));
-    io::Read::by_ref(&mut file)
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| failed("read", path, error))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(refused(path, "it is larger than 1 MiB"));
-    }
+    file.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| failed("read", path, error))?;
     Ok(Some(bytes))
 }
 
@@ -97,7 +91,7 @@ fn open(options: &OpenOptions, path: &Path) -> Result<Option<File>, StoreError> 
         use rustix::fs::OFlags;
         let mut options = options.clone();
         // Links aren't followed, and a pipe without a writer doesn't block.
-        let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits().cast_signed());
         options
     };
@@ -165,13 +159,10 @@ impl StagedFile {
         let failed = |error| failed("make", path, error);
         remove_quietly(path);
         let mut options = OpenOptions::new();
+        // A new file, so no link is followed.
         options.write(true).create_new(true);
         #[cfg(unix)]
-        {
-            use rustix::fs::OFlags;
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600).custom_flags((OFlags::NOFOLLOW | OFlags::CLOEXEC).bits().cast_signed());
-        }
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = options.open(path).map_err(failed)?;
         // Regardless of the umask, the owner must be able to read it again.
         #[cfg(unix)]
@@ -272,7 +263,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         std::fs::write(at("file"), "x").unwrap();
-        assert!(message(read(&at("file"))).contains("chmod 600"));
+        for mode in [0o604, 0o640] {
+            std::fs::set_permissions(at("file"), Permissions::from_mode(mode)).unwrap();
+            let message = message(read(&at("file")));
+            assert!(message.contains(&format!("(mode {mode:o}); run: chmod 600 ")), "{message}");
+        }
         std::fs::set_permissions(at("file"), Permissions::from_mode(0o600)).unwrap();
         assert_eq!(read(&at("file")).unwrap().unwrap().as_slice(), b"x");
         assert!(read(&at("none")).unwrap().is_none());
@@ -289,10 +284,18 @@ mod tests {
         assert!(made.unwrap().success());
         assert!(message(read(&at("pipe"))).contains("isn't a regular file"));
         assert!(!message(read(Path::new("/dev/null"))).is_empty());
+        assert!(message(read(&at("file/below"))).contains("couldn't open"));
+        let me = rustix::process::geteuid().as_raw();
+        assert!(message(owned(&at("file"), me + 1)).contains(&format!("belongs to user {}", me + 1)));
 
-        std::fs::File::create(at("huge")).unwrap().set_len(1 << 30).unwrap();
-        std::fs::set_permissions(at("huge"), Permissions::from_mode(0o600)).unwrap();
-        assert!(message(read(&at("huge"))).contains("larger than 1 MiB"));
+        let sized = |name: &str, bytes: u64| {
+            std::fs::File::create(at(name)).unwrap().set_len(bytes).unwrap();
+            std::fs::set_permissions(at(name), Permissions::from_mode(0o600)).unwrap();
+            read(&at(name))
+        };
+        assert_eq!(sized("largest", 1 << 20).unwrap().unwrap().len(), 1 << 20);
+        assert!(message(sized("larger", (1 << 20) + 1)).contains("larger than 1 MiB"));
+        assert!(message(sized("huge", 1 << 30)).contains("larger than 1 MiB"));
 
         std::fs::hard_link(at("file"), at("second")).unwrap();
         assert!(message(read(&at("file"))).contains("hard link"));
@@ -305,11 +308,27 @@ mod tests {
         let path = home.path().join("a/b");
         folder(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
-        std::fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        assert!(message(folder(&path)).contains("chmod 700"));
+        for mode in [0o705, 0o750] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let message = message(folder(&path));
+            assert!(message.contains(&format!("(mode {mode:o}); run: chmod 700 ")), "{message}");
+        }
         let link = home.path().join("link");
         symlink(home.path().join("a"), &link).unwrap();
         assert!(message(folder(&link)).contains("link"));
+        let file = home.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        check_folder(&home.path().join("none")).unwrap();
+        assert!(message(check_folder(&file)).contains("isn't a folder"));
+        assert!(message(check_folder(&file.join("below"))).contains("couldn't inspect"));
+    }
+
+    #[test]
+    fn removing_succeeds_without_a_file_and_reports_any_other_failure() {
+        let home = tempfile::tempdir().unwrap();
+        remove(&home.path().join("none")).unwrap();
+        assert!(message(remove(home.path())).contains("couldn't remove"));
+        assert!(home.path().exists());
     }
 
     #[test]

@@ -291,5 +291,36 @@ pub(super) mod tests {
         assert!(second.follows(&first.login, 1));
         let again = Record::after(Some(&second), StoredCredential::Login(Box::new(login(1))));
         assert!(again.login != second.login && !again.follows(&second.login, 2));
+
+        let changed = |generation: u64, change: fn(&mut TokenRecord)| {
+            let mut record = login(generation);
+            change(&mut record);
+            Record::after(Some(&first), StoredCredential::Login(Box::new(record))).login == first.login
+        };
+        assert!(changed(1, |record| record.scope = "emails:send".to_owned()));
+        assert!(!changed(1, |record| record.refresh_token = "rt_other".to_owned().into()));
+        assert!(!changed(2, |record| record.origin = "https://b.test".to_owned()));
+        assert!(!changed(2, |record| record.client_id = "other".to_owned()));
+        assert!(!changed(3, |_| ()));
+    }
+
+    #[test]
+    fn only_a_login_is_bound_to_its_machine() {
+        // E-03
+        let Some(here) = host_id() else { return };
+        let key = StoredKey {
+            origin: "https://a.test".to_owned(),
+            key: SecretString::from("re_sentinel"),
+            since: Timestamp::UNIX_EPOCH,
+        };
+        let login = StoredCredential::Login(Box::new(login(1)));
+        for (credential, may_move) in [(login, false), (StoredCredential::ApiKey(key), true)] {
+            let mut record = Record::after(None, credential);
+            for (host, is_usable) in [(None, true), (Some(here.as_str()), true), (Some("another"), may_move)]
+            {
+                record.host = host.map(str::to_owned);
+                assert_eq!(record.check_host().is_ok(), is_usable, "{host:?}");
+            }
+        }
     }
 }

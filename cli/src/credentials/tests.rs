@@ -197,9 +197,59 @@ fn a_pending_refresh_is_visible_to_all_readers_until_it_is_cleared() {
         assert!(!fixture.file(FileKind::Next).exists());
         fixture.locked(|store| {
             read(store).unwrap();
+            write(store, &pending_login(1)).unwrap();
+            assert!(fixture.file(FileKind::Next).exists());
             write(store, &login(1)).unwrap();
+            assert!(!fixture.file(FileKind::Next).exists(), "{kind:?}");
         });
         assert!(fixture.found().unwrap().unwrap().pending.is_none());
+    }
+}
+
+#[test]
+fn a_record_and_the_next_one_have_16_kib_each_or_twice_the_size_of_a_long_record() {
+    for token in [10, 20_000] {
+        let fixture = Fixture::with(StoreKind::File, 1);
+        let mut record = pending_login(1);
+        record.access_token = Some(posthaste::types::AccessToken::new("a".repeat(token)).unwrap());
+        fixture.locked(|store| {
+            write(store, &record).unwrap();
+            let size = |part| std::fs::metadata(fixture.file(part)).unwrap().len();
+            let (cred, next) = (size(FileKind::Cred), size(FileKind::Next));
+            assert!(if token == 10 {
+                (cred, next) == (16_384, 16_384)
+            } else {
+                cred > 20_000 && next == 2 * cred
+            });
+        });
+    }
+}
+
+/// Another login of the first generation.
+fn other_login() -> TokenRecord {
+    let mut other = login(1);
+    other.refresh_token = "rt_other".to_owned().into();
+    other.scope = "emails:send".to_owned();
+    other
+}
+
+#[test]
+fn a_change_interrupted_between_the_keyring_and_its_state_is_completed_by_the_next_process() {
+    let mut next = login(2);
+    next.scope = "emails:send".to_owned();
+    for changed in [other_login(), next] {
+        let fixture = Fixture::with(StoreKind::Keyring, 1);
+        let state = std::fs::read(fixture.file(FileKind::State)).unwrap();
+        fixture.locked(|store| write(store, &changed).unwrap());
+        std::fs::write(fixture.file(FileKind::State), state).unwrap();
+        let known = || {
+            let credentials = Credentials { place: fixture.store.place.clone(), peeked: Arc::default() };
+            let metadata = credentials.overview().unwrap().unwrap().metadata;
+            (metadata.generation, metadata.scope)
+        };
+        assert_eq!(known(), (1, String::new()));
+        assert_eq!(fixture.found().unwrap().unwrap().to_json(), changed.to_json());
+        assert_eq!(known(), (changed.generation, "emails:send".to_owned()));
     }
 }
 
@@ -335,7 +385,7 @@ fn a_refreshed_record_that_cannot_be_saved_is_recovered_from_a_fallback_file() {
 }
 
 #[test]
-fn a_fallback_file_of_an_earlier_generation_is_not_adopted() {
+fn a_fallback_file_of_an_earlier_generation_or_without_a_pending_refresh_is_not_adopted() {
     // E-08
     for kind in BOTH {
         let fixture = Fixture::with(kind, 1);
@@ -354,6 +404,14 @@ fn a_fallback_file_of_an_earlier_generation_is_not_adopted() {
             let found = fixture.found().unwrap().unwrap();
             assert_eq!((found.generation, found.pending.is_some()), (3, true), "{kind:?}");
         }
+        fixture.locked(|store| {
+            read(store).unwrap();
+            write(store, &login(3)).unwrap();
+        });
+        let bytes = next_of(&fixture, kind, 4, false);
+        private_file::replace(&path, &path.with_extension("part"), &bytes, private_file::RESERVED_BYTES)
+            .unwrap();
+        assert_eq!(fixture.generation(), 3, "{kind:?}");
         fixture.renew(3).unwrap();
     }
 }
@@ -413,9 +471,13 @@ fn a_keyring_without_the_key_of_the_encrypted_files_prevents_a_refresh() {
     let error = fixture.renew(1).unwrap_err().to_string();
     assert!(error.contains("lacks the key") && error.contains("log in again"), "{error}");
     assert!(fixture.found().unwrap().unwrap().pending.is_none() && !fixture.file(FileKind::Next).exists());
-    // Another login has another key.
-    fixture.locked(|store| write(store, &login(7)).unwrap());
-    fixture.renew(7).unwrap();
+    // Another login has another key, even if its generation is the same.
+    fixture.locked(|store| write(store, &other_login()).unwrap());
+    fixture.locked(|store| {
+        let mut pending = read(store).unwrap().unwrap();
+        pending.pending = pending_login(1).pending;
+        write(store, &pending).unwrap();
+    });
 }
 
 #[test]

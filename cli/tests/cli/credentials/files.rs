@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+use serde_json::Value;
+
 use super::{CALL, Setup, assert_private};
 
 /// The call is rejected before anything is sent, with these words.
@@ -189,6 +191,20 @@ fn files_are_private_regardless_of_the_umask() {
         assert_private(&setup.file("lock"), 0o600);
         setup.works();
         assert_eq!(setup.shown(), 1);
+    }
+}
+
+#[test]
+fn the_lock_names_its_holder_by_its_command_up_to_the_first_flag() {
+    let setup = Setup::fresh();
+    for (arguments, command) in [
+        (&["auth", "logout", "--json"][..], "posthaste auth logout"),
+        (&["--json", "auth", "logout"], "posthaste"),
+    ] {
+        setup.log_in();
+        setup.posthaste.run(arguments).ok();
+        let holder: Value = serde_json::from_slice(&std::fs::read(setup.file("lock")).unwrap()).unwrap();
+        assert_eq!(holder["command"], command);
     }
 }
 

@@ -92,6 +92,9 @@ fn a_stopped_process_keeps_its_lock_and_the_session() {
     let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
     assert!(stderr.contains("timed out") || stderr.contains(&helper.to_string()), "{stderr}");
     assert_eq!((setup.shown(), setup.generation(), setup.is_pending()), (1, 1, true));
+    let status = setup.posthaste.run(&["--json", "auth", "status"]).json();
+    let refreshing = status["renewed_by"].as_str().unwrap_or_default();
+    assert!(refreshing.starts_with(&format!("process {helper} (posthaste), for ")), "{status}");
     rustix::process::kill_process(pid(helper), Signal::CONT).unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
     saved(&setup);
