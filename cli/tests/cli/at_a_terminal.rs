@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use rexpect::process::WaitStatus;
-use rexpect::session::{PtySession, spawn_command};
+use posthaste_drivers::rexpect::process::WaitStatus;
+use posthaste_drivers::rexpect::session::{PtySession, spawn_command};
 
 use crate::service::Service;
 use crate::support::Posthaste;

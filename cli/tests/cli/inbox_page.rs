@@ -14,12 +14,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Request;
+use posthaste_drivers::thirtyfour::prelude::*;
 use posthaste_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
-use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
-use crate::chromium::{Browser, TIMEOUT};
+use posthaste_drivers::{Browser, TIMEOUT};
 
 const KEY: &str = "sb_local";
 

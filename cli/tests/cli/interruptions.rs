@@ -301,7 +301,7 @@ fn a_typed_api_key_is_not_echoed() {
 
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
-    use rexpect::session::spawn_command;
+    use posthaste_drivers::rexpect::session::spawn_command;
     let posthaste = crate::support::Posthaste::new();
     // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";

@@ -17,8 +17,6 @@ mod broadcasts;
 mod browser;
 #[cfg(unix)]
 mod bulk;
-#[cfg(unix)]
-mod chromium;
 mod completeness;
 #[cfg(unix)]
 mod completions;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use posthaste_drivers::thirtyfour::By;
 use posthaste_needs::needs;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -77,7 +78,7 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
         page.find(".stage iframe").await;
         // The frame is drawn; it would have loaded its resources by now.
         page.driver().enter_frame(0).await.unwrap();
-        page.driver().find(thirtyfour::By::Css("body, frameset")).await.unwrap();
+        page.driver().find(By::Css("body, frameset")).await.unwrap();
         page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(150)).await;
         assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
@@ -117,7 +118,7 @@ async fn a_link_is_shown_and_cannot_be_followed() {
     for link in 0..10 {
         page.find(".stage iframe").await;
         page.driver().enter_frame(0).await.unwrap();
-        let links = page.driver().find_all(thirtyfour::By::Css("a")).await.unwrap();
+        let links = page.driver().find_all(By::Css("a")).await.unwrap();
         links[link].click().await.unwrap();
         page.driver().enter_default_frame().await.unwrap();
         sleep(Duration::from_millis(100)).await;

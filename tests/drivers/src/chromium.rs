@@ -12,17 +12,18 @@ use thirtyfour::prelude::*;
 use tokio::time::sleep;
 
 /// Longer than any step takes on a busy machine.
-pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
+pub const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Chromium and its driver; stopped when dropped.
-pub(crate) struct Browser {
+pub struct Browser {
     driver: WebDriver,
     process: Child,
     port: u16,
 }
 
 impl Browser {
-    pub(crate) async fn start() -> Self {
+    /// Starts both on a free port.
+    pub async fn start() -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let process = Command::new("chromedriver")
             .arg(format!("--port={port}"))
@@ -58,11 +59,13 @@ impl Browser {
         Self { driver, process, port }
     }
 
-    pub(crate) fn driver(&self) -> &WebDriver {
+    /// The commands of WebDriver.
+    pub fn driver(&self) -> &WebDriver {
         &self.driver
     }
 
-    pub(crate) async fn stop(self) {
+    /// Ends the session.
+    pub async fn stop(self) {
         self.driver.clone().quit().await.unwrap();
     }
 }
