@@ -4,6 +4,7 @@ mod cross_origin;
 mod everyday;
 mod handling;
 mod hostile;
+mod links;
 mod metrics;
 mod password;
 mod preview;

@@ -1,5 +1,5 @@
 //! A soak: a persistent sandbox, a webhook listener, a watch of received mail and bulk jobs run together, and are killed and restarted again
-//! and again. `POSTHASTE_SOAK_MINUTES=30 cargo test -p posthaste-cli --test cli soak -- --ignored --nocapture` prints what it counted.
+//! and again. `POSTHASTE_SOAK_MINUTES=30 cargo test -p posthaste-cli --test cli soak:: -- --ignored --nocapture` prints what it counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -64,13 +64,13 @@ impl ImageServer {
         format!("http://{}{path}", self.address)
     }
 
-    fn requests(&self) -> Vec<(String, String)> {
+    pub(super) fn requests(&self) -> Vec<(String, String)> {
         self.requests.lock().unwrap().clone()
     }
 }
 
 impl InboxPage {
-    async fn that_may_load_from(server: &ImageServer) -> Self {
+    pub(super) async fn that_may_load_from(server: &ImageServer) -> Self {
         Self::with(Settings { remote_servers: vec![server.address], ..Settings::default() }).await
     }
 
