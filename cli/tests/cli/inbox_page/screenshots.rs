@@ -98,6 +98,11 @@ async fn every_view_is_drawn_in_light_in_dark_and_on_a_phone() {
         for tab in tabs.as_array().unwrap().iter().filter_map(Value::as_str) {
             page.click(&format!(".tab[data-tab={tab}]")).await;
             page.save(&folder, &format!("{name}-tab-{tab}")).await;
+            if tab == "check" {
+                page.click("[data-act=links]").await;
+                page.click(".requested summary").await;
+                page.save(&folder, &format!("{name}-requested-links")).await;
+            }
         }
     }
     // One mail in three widths and three modes.

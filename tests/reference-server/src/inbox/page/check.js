@@ -58,7 +58,7 @@ function requested(links, request) {
   const button = (words) => h("button.small", { type: "button", "data-act": "links", onclick: request }, words);
   if (!links) {
     return h("div.line", null, button("Request links"),
-      h("span.soft", null, "The sandbox requests each link once, which may use up links that work once; not those that unsubscribe."));
+      h("span.soft", null, "The sandbox requests every link except those that unsubscribe. A link that works only once is used up."));
   }
   const { total, data } = links;
   const count = data.filter(({ state }) => state !== "skipped").length;
@@ -73,7 +73,7 @@ function finding({ code, message, count, places }, tone) {
   const list = (some) => h("ul.places", null, some.map(place));
   const rest = places.slice(SHOWN);
   return h("li", null,
-    h("div.line", null, h("strong", null, message), h(`span.event.${tone}`, null, code)),
+    h("div.line", null, h("strong", null, message.split("`").map((part, place) => (place % 2 ? h("code", null, part) : part))), h(`span.event.${tone}`, null, code)),
     places.length > 0 && list(places.slice(0, SHOWN)),
     rest.length > 0 && h("details", null, h("summary", null, `${rest.length} more places`), list(rest)),
     places.length > 0 && count > places.length && h("p.soft", null, `and ${count - places.length} more`));
