@@ -10,6 +10,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -19,16 +21,6 @@ const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
 /// Longer than any step takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
-
-/// A pseudo-random sequence that is the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
 
 /// The greatest and the last resident memory of a process that is restarted now and then, in KiB.
 #[derive(Default)]
@@ -56,7 +48,7 @@ struct Soak {
     sandbox: Option<Child>,
     listener: Option<Child>,
     watch: Option<Child>,
-    random: Random,
+    random: StdRng,
     kills: BTreeMap<&'static str, usize>,
 }
 
@@ -77,7 +69,7 @@ impl Soak {
             sandbox: None,
             listener: None,
             watch: None,
-            random: Random(11),
+            random: StdRng::seed_from_u64(11),
             kills: BTreeMap::new(),
         };
         soak.start_sandbox();
@@ -160,7 +152,7 @@ impl Soak {
         for attempt in 0.. {
             let mut child = self.posthaste.command().args(&arguments).spawn().unwrap();
             if attempt < 3 {
-                std::thread::sleep(Duration::from_millis(100 + self.random.below(900)));
+                std::thread::sleep(Duration::from_millis(self.random.gen_range(100..1_000)));
                 if child.try_wait().unwrap().is_none() {
                     signal(&child, Signal::KILL);
                     child.wait().unwrap();

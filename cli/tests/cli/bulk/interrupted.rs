@@ -4,21 +4,13 @@ use std::process::Output;
 use std::time::Duration;
 
 use posthaste_reference_server::faults::{Action, Rule};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Bench, MESSAGE, until};
 use crate::support::{Ran, signal};
-
-/// A pseudo-random sequence that is the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
 
 #[test]
 fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
@@ -44,7 +36,7 @@ fn killed(people: usize, times: usize) {
     faults.add(Rule::new(Action::DropBefore).percent(4));
     faults.add(Rule::new(Action::Truncate(20)).percent(4));
     faults.add(Rule::new(Action::TooMany { retry_after: Some("0".to_owned()) }).percent(4));
-    let mut random = Random(7);
+    let mut random = StdRng::seed_from_u64(7);
     let (mut kills, mut runs) = (0, 0);
     loop {
         runs += 1;
@@ -53,7 +45,7 @@ fn killed(people: usize, times: usize) {
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
         // The first runs are killed early, so that the job is long enough for all of them.
         std::thread::sleep(Duration::from_millis(
-            60 + random.below(if kills < times + 4 { 500 } else { 4_000 }),
+            random.gen_range(60..if kills < times + 4 { 560 } else { 4_060 }),
         ));
         if child.try_wait().unwrap().is_some() {
             if child.wait().unwrap().code() == Some(0) {
