@@ -22,7 +22,7 @@ fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_do
 #[test]
 #[ignore = "takes half an hour"]
 fn bulk_soak() {
-    killed(200_000, 1_500);
+    killed(1_000_000, 1_000);
 }
 
 /// Sends to `people` recipients while the service fails and the program is killed at least `times` times, and prints the counts.
