@@ -19,6 +19,8 @@ use crate::support::{Posthaste, Ran, signal};
 
 const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
+/// The emails that the sandbox retains.
+const RETAINED: usize = 5_000;
 /// Longer than any step takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
@@ -97,7 +99,8 @@ impl Soak {
     }
 
     fn start_sandbox(&mut self) {
-        let flags = ["--data", "data", "--keep", "5000", "--max-memory", "128MiB"];
+        let retained = RETAINED.to_string();
+        let flags = ["--data", "data", "--keep", &retained, "--max-memory", "128MiB"];
         let serve = [&["sandbox", "serve", "--port", &self.port][..], &flags].concat();
         self.sandbox = Some(self.spawn(&serve, "sandbox"));
         self.run(&["sandbox", "wait", "--timeout", "5m"]);
@@ -205,29 +208,43 @@ fn jobs(list: &str) -> usize {
     list["data"].as_array().or(list.as_array()).map_or(0, Vec::len)
 }
 
-/// The complete lines of a file: a killed process may leave half of one.
-fn lines(path: &Path) -> impl Iterator<Item = Value> {
-    BufReader::new(File::open(path).unwrap())
-        .lines()
-        .filter_map(|line| serde_json::from_str(&line.unwrap()).ok())
+/// The deliveries that the listener has printed so far.
+struct Delivered {
+    file: BufReader<File>,
+    line: String,
+    /// The IDs of the emails that each recipient got.
+    emails: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// The IDs of the emails that each recipient got.
-fn delivered(path: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let mut delivered: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    // A listener starts with a line about itself.
-    for event in lines(path).filter(|line| line["object"] != "webhook_listener") {
-        let data = &event["payload"]["data"];
-        let (Some(to), Some(id)) = (data["to"][0].as_str(), data["email_id"].as_str()) else {
-            panic!("not a delivery: {event}");
-        };
-        delivered.entry(to.to_owned()).or_default().insert(id.to_owned());
+impl Delivered {
+    fn of(path: &Path) -> Self {
+        let file = BufReader::new(File::open(path).unwrap());
+        Self { file, line: String::new(), emails: BTreeMap::new() }
     }
-    delivered
+
+    /// Reads the lines that have been added; returns the number of recipients.
+    fn read(&mut self) -> usize {
+        while self.file.read_line(&mut self.line).unwrap() > 0 && self.line.ends_with('\n') {
+            // A killed process may leave half of a line.
+            let event = serde_json::from_str(&std::mem::take(&mut self.line)).unwrap_or(Value::Null);
+            // A listener starts with a line about itself.
+            if let Some(data) = event.pointer("/payload/data") {
+                let (Some(to), Some(id)) = (data["to"][0].as_str(), data["email_id"].as_str()) else {
+                    panic!("not a delivery: {event}");
+                };
+                self.emails.entry(to.to_owned()).or_default().insert(id.to_owned());
+            }
+        }
+        self.emails.len()
+    }
 }
 
+/// The subjects of the received mails that were printed.
 fn received(path: &Path) -> BTreeSet<String> {
-    lines(path).map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect()
+    // A killed process may leave half of a line.
+    let mails = std::fs::read_to_string(path).unwrap();
+    let mails = mails.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    mails.map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -241,9 +258,16 @@ fn soak() {
     // After the last restart of the sandbox and some time to fill up what it retains.
     let mut settled = None;
     let mut round = 0;
+    let mut delivered = Delivered::of(&soak.file("events"));
     while begun.elapsed() < length {
         soak.receive(round);
         soak.bulk(round);
+        // An email that is no longer retained has no deliveries.
+        let sent = Instant::now();
+        while delivered.read() + RETAINED / 2 < (round + 1) * ROWS {
+            assert!(sent.elapsed() < TIMEOUT, "round {round}: {} delivered", delivered.emails.len());
+            std::thread::sleep(Duration::from_millis(20));
+        }
         sandbox.sample(soak.sandbox.as_ref().unwrap());
         listener.sample(soak.listener.as_ref().unwrap());
         watch.sample(soak.watch.as_ref().unwrap());
@@ -272,16 +296,16 @@ fn soak() {
     let (rows, mails) = (round * ROWS, round * RECEIVED);
     let end = Instant::now() + TIMEOUT;
     loop {
-        let (delivered, received) = (delivered(&soak.file("events")), received(&soak.file("received")));
-        if delivered.len() == rows && received.len() == mails {
-            let twice: Vec<_> = delivered.iter().filter(|(_, ids)| ids.len() != 1).take(5).collect();
+        let received = received(&soak.file("received"));
+        if delivered.read() == rows && received.len() == mails {
+            let twice: Vec<_> = delivered.emails.iter().filter(|(_, ids)| ids.len() != 1).take(5).collect();
             assert!(twice.is_empty(), "more than one email: {twice:?}");
             break;
         }
         assert!(
             Instant::now() < end,
             "{} of {rows} delivered, {} of {mails} received",
-            delivered.len(),
+            delivered.emails.len(),
             received.len()
         );
         soak.run(&["sandbox", "clock", "advance", "1h"]);
