@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use posthaste_drivers::thirtyfour::prelude::*;
+use posthaste_drivers::{Browser, TIMEOUT};
 use posthaste_needs::needs;
 use posthaste_reference_server::{ReferenceServer, Settings};
 use tokio::time::sleep;
 
 use crate::support::Posthaste;
-use posthaste_drivers::{Browser, TIMEOUT};
 
 /// Runs `auth login` until this browser shows the consent page.
 async fn ask_for_consent(posthaste: &Posthaste, browser: &Browser) -> JoinHandle<Output> {

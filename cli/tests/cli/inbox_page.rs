@@ -16,11 +16,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::Request;
 use posthaste_drivers::thirtyfour::prelude::*;
+use posthaste_drivers::{Browser, TIMEOUT};
 use posthaste_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 use tokio::time::sleep;
-
-use posthaste_drivers::{Browser, TIMEOUT};
 
 const KEY: &str = "sb_local";
 

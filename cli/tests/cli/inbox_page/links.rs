@@ -2,7 +2,7 @@
 
 use posthaste_needs::needs;
 
-use super::preview::ImageServer;
+use super::preview::{ImageServer, SANDBOX};
 use super::{InboxPage, email};
 
 #[needs("chromium", "chromedriver")]
@@ -40,7 +40,7 @@ async fn links_are_requested_after_a_click_by_the_sandbox_and_shown_as_text() {
     let [redirect, shop] = &requests[..] else { panic!("{requests:?}") };
     assert!(redirect.0.starts_with("/redirect?"), "{requests:?}");
     assert!(shop.0.starts_with("/shop?"), "{requests:?}");
-    assert!(requests.iter().all(|(_, agent)| agent.starts_with("posthaste-sandbox/")), "{requests:?}");
+    assert!(requests.iter().all(|(_, agent)| agent.starts_with(SANDBOX)), "{requests:?}");
 
     page.click("[data-act=links]").await;
     page.says(".requested [role=status]", "2 of 3 links checked").await;

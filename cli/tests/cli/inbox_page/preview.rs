@@ -20,7 +20,7 @@ use super::{InboxPage, email};
 /// A picture of 40 × 20 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAUCAIAAABwJOjsAAAAJElEQVR42mMQSzUZEMQwavGoxaMWj1o8avGoxaMWj1o8ciwGABnrIv+6dWYZAAAAAElFTkSuQmCC";
 /// The user agent of the sandbox's requests; those of the browser have another.
-const SANDBOX: &str = "posthaste-sandbox/";
+pub(super) const SANDBOX: &str = "posthaste-sandbox/";
 
 /// A server that records its requests, as path and user agent, and responds with an image, or redirects.
 pub(super) struct ImageServer {
