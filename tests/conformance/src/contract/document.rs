@@ -14,9 +14,7 @@ pub(super) struct Document {
 
 impl Document {
     pub(super) fn parse(yaml: &str) -> Self {
-        let mut written: yaml_serde::Value = yaml_serde::from_str(yaml).expect("openapi.yaml is YAML");
-        written.apply_merge().expect("only maps are merged into maps");
-        let root: Value = yaml_serde::from_value(written).expect("openapi.yaml is representable as JSON");
+        let root: Value = yaml_serde::from_str(yaml).expect("openapi.yaml is YAML that is representable as JSON");
         let registry = Registry::new()
             .add(DOCUMENT, root.clone())
             .and_then(jsonschema::RegistryBuilder::prepare)
