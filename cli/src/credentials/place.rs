@@ -176,6 +176,15 @@ mod tests {
     }
 
     #[test]
+    fn the_id_of_this_machine_is_a_hash() {
+        // Not every system has one.
+        if let Some(id) = host_id() {
+            assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+            assert_eq!(host_id(), Some(id));
+        }
+    }
+
+    #[test]
     fn a_profile_name_has_1_to_200_bytes() {
         let env = Env::of(&[("POSTHASTE_CONFIG_DIR", "/home/a")]);
         let of = |profile: &str| Place::of(&env, Some(profile)).map_err(|error| error.to_string());

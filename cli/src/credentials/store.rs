@@ -154,8 +154,8 @@ impl LockedProfile {
         let record = Record::after(before.as_ref().filter(goes_on), credential);
         let goes_on = before.as_ref().is_some_and(|before| before.login == record.login);
         let store = if goes_on { last } else { self.store.wanted.or(last) }.unwrap_or_default();
-        if record.credential.is_pending() && self.held.is_none() {
-            self.held = Some(signals::hold());
+        if record.credential.is_pending() {
+            self.held.get_or_insert_with(signals::hold);
         }
         let written = self.put(store, last, before.as_ref(), &record);
         self.seen = Some(match written {

@@ -235,12 +235,14 @@ fn other_login() -> TokenRecord {
 
 #[test]
 fn a_change_interrupted_between_the_keyring_and_its_state_is_completed_by_the_next_process() {
-    let mut next = login(2);
-    next.scope = "emails:send".to_owned();
-    for changed in [other_login(), next] {
+    for (changed, is_renewal) in [(other_login(), false), (login(2), false), (login(2), true)] {
         let fixture = Fixture::with(StoreKind::Keyring, 1);
         let state = std::fs::read(fixture.file(FileKind::State)).unwrap();
-        fixture.locked(|store| write(store, &changed).unwrap());
+        if is_renewal {
+            fixture.renew(1).unwrap();
+        } else {
+            fixture.locked(|store| write(store, &changed).unwrap());
+        }
         std::fs::write(fixture.file(FileKind::State), state).unwrap();
         let known = || {
             let credentials = Credentials { place: fixture.store.place.clone(), peeked: Arc::default() };
@@ -249,7 +251,7 @@ fn a_change_interrupted_between_the_keyring_and_its_state_is_completed_by_the_ne
         };
         assert_eq!(known(), (1, String::new()));
         assert_eq!(fixture.found().unwrap().unwrap().to_json(), changed.to_json());
-        assert_eq!(known(), (changed.generation, "emails:send".to_owned()));
+        assert_eq!(known(), (changed.generation, changed.scope));
     }
 }
 

@@ -221,7 +221,7 @@ mod tests {
         // E-10
         let cause = |text: &str| -> Box<dyn std::error::Error + Send + Sync> { text.into() };
         for (error, expected) in [
-            (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "locked"),
+            (keyring::Error::NoStorageAccess(cause("Secret Service: object locked")), "keyring is locked"),
             (
                 keyring::Error::NoStorageAccess(cause("Secret Service: unlock prompt was dismissed")),
                 "declined",
@@ -231,7 +231,7 @@ mod tests {
                 keyring::Error::PlatformFailure(cause("No DBus session or Secret Service provider found")),
                 "--store file",
             ),
-            (keyring::Error::PlatformFailure(cause("DBus error: x")), "failed"),
+            (keyring::Error::PlatformFailure(cause("DBus error: x")), "the keyring failed: DBus error: x"),
             (
                 keyring::Error::NoStorageAccess(cause("Windows ERROR_NO_SUCH_LOGON_SESSION")),
                 "there is no keyring",

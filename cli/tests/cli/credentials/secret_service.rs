@@ -71,6 +71,16 @@ impl Desktop {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// The number of entries in the keyring.
+    fn entries(&self) -> usize {
+        let found = self.send(
+            "/org/freedesktop/secrets/collection/login",
+            "org.freedesktop.secrets",
+            &["org.freedesktop.Secret.Collection.SearchItems", "dict:string:string:"],
+        );
+        found.unwrap().matches("object path").count()
+    }
+
     /// Locks the keyring, so that it would have to prompt for its password.
     fn lock(&self) {
         self.send(
@@ -244,9 +254,11 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
     let token = setup.posthaste.run(&["auth", "token"]).ok();
     assert!(!setup.bytes().contains(token.trim()));
     assert_eq!(setup.files().iter().filter(|name| name.ends_with("next")).count(), 0);
+    assert!(setup.desktop.entries() > 0);
 
     setup.posthaste.run(&["auth", "logout"]).ok();
     assert_eq!(setup.files(), ["default.lock"]);
+    assert_eq!(setup.desktop.entries(), 0);
     setup.posthaste.run(&super::CALL).fails(4);
 }
 

@@ -14,7 +14,8 @@ pub(super) struct Document {
 
 impl Document {
     pub(super) fn parse(yaml: &str) -> Self {
-        let root: Value = yaml_serde::from_str(yaml).expect("openapi.yaml is YAML that is representable as JSON");
+        let root: Value =
+            yaml_serde::from_str(yaml).expect("openapi.yaml is YAML that is representable as JSON");
         let registry = Registry::new()
             .add(DOCUMENT, root.clone())
             .and_then(jsonschema::RegistryBuilder::prepare)
