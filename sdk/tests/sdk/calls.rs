@@ -247,6 +247,45 @@ async fn every_2xx_is_a_success() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_response_states_the_used_quota_and_whether_it_is_a_repeated_one() {
+    let quota = &[("x-resend-daily-quota", "7"), ("x-resend-monthly-quota", " 1200 ")];
+    for (headers, replayed, used) in [
+        (&[][..], false, (None, None)),
+        (quota, false, (Some(7), Some(1200))),
+        (&[("idempotent-replayed", "true")], true, (None, None)),
+        (&[("idempotent-replayed", "True"), ("x-resend-daily-quota", "many")], true, (None, None)),
+        (&[("idempotent-replayed", "false")], false, (None, None)),
+    ] {
+        let script = Script::of([Step::Headers(200, json!({"id": "e1"}), headers)]);
+        let raw = script.client().emails().send(&email()).with_response().await.unwrap();
+        let quota = raw.quota_used();
+        assert_eq!((raw.replayed(), (quota.daily, quota.monthly)), (replayed, used), "{headers:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_was_not_sent_leaves_its_slot_to_the_next() {
+    for (first, waits) in [(Step::Refused, false), (Step::Lost, true)] {
+        let script = Script::of([first, accepted()]);
+        let client = script.builder().rate_limit(RateLimit::PerSecond(0.1)).build().unwrap();
+        client.emails().send(&email()).await.unwrap();
+        let seen = script.seen();
+        assert_eq!(seen[1].at - seen[0].at >= Duration::from_secs(9), waits);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_cannot_be_read_is_an_error_of_its_file() {
+    let script = Script::of([Step::Unread]);
+    let error = script.client().emails().send(&email()).retry(RetryPolicy::never()).await.unwrap_err();
+    assert!(matches!(error, Error::File(_)), "{error:?}");
+    assert_eq!(error.outcome(), Outcome::NotSent);
+    let script = Script::of([Step::Lost, Step::Unread]);
+    let error = script.client().emails().send(&email()).await.unwrap_err();
+    assert_eq!(error.outcome(), Outcome::Unknown, "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_redirect_is_an_error_that_shows_only_the_host() {
     // AUTH-09, B-15
     for status in [301, 302, 303, 307, 308] {
@@ -391,6 +430,10 @@ async fn a_failed_read_leaves_nothing_open_and_an_oversized_response_is_not_retr
     let client = script.builder().response_limit(9).build().unwrap();
     let error = client.request(http::Method::GET, "/x").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::NotSent, false, 1));
+    let script = Script::of([Step::Text(200, "0123456789")]);
+    let client = script.builder().response_limit(9).build().unwrap();
+    let error = client.emails().send(&email()).await.unwrap_err();
+    assert_eq!((error.outcome(), script.seen().len()), (Outcome::Accepted, 1));
 }
 
 #[tokio::test(start_paused = true)]

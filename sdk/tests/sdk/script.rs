@@ -26,6 +26,8 @@ pub(crate) enum Step {
     Headers(u16, Value, &'static [(&'static str, &'static str)]),
     Text(u16, &'static str),
     Refused,
+    /// The body couldn't be read to its end, before anything was sent.
+    Unread,
     Lost,
     Untrusted,
     Silent,
@@ -121,6 +123,7 @@ impl Transport for Script {
                 Step::Headers(status, json, headers) => Ok(answer(status, json.to_string(), headers)),
                 Step::Text(status, text) => Ok(answer(status, text, &[])),
                 Step::Refused => failed(RequestDelivery::NotSent, TransportErrorKind::Connect),
+                Step::Unread => failed(RequestDelivery::NotSent, TransportErrorKind::Body),
                 Step::Lost => failed(RequestDelivery::Unknown, TransportErrorKind::Closed),
                 Step::Untrusted => failed(RequestDelivery::NotSent, TransportErrorKind::Tls),
                 Step::Silent => std::future::pending().await,

@@ -425,6 +425,11 @@ mod tests {
         for rest in ["code=a&iss=https%3A%2F%2Fevil.test", "code=a"] {
             assert!(matches!(back(&authorization, rest), Err(AuthError::IssuerMismatch { .. })), "{rest}");
         }
+        // RFC 9207, section 2.4: only a server that announces `iss` has to send it.
+        server.issuer_in_redirect = false;
+        let authorization = server.authorize("c", "http://127.0.0.1:4711/callback").build().unwrap();
+        assert!(back(&authorization, "code=a").is_ok());
+        assert!(back(&authorization, "code=a&iss=https%3A%2F%2Fevil.test").is_err());
     }
 
     #[test]

@@ -125,7 +125,7 @@ mod tests {
     use http::Response;
 
     use super::*;
-    use crate::transport::{BoxFuture, ResponseBody, TransportError, TransportRequest};
+    use crate::transport::{BoxFuture, Collected, ResponseBody, TransportError, TransportRequest};
 
     /// Responds to each path with a fixed body, or with 404.
     struct Pages(Vec<(&'static str, String)>, Arc<Mutex<Vec<String>>>);
@@ -192,6 +192,27 @@ mod tests {
         assert_eq!(server.scopes(), ["full_access", "emails:send", "later"].map(Scope::from));
         assert!(server.supports_registration());
         assert_eq!(AuthorizationServer::new("https://api.example.com").unwrap().issuer(), None);
+    }
+
+    #[test]
+    fn a_server_without_metadata_is_told_from_one_that_fails() {
+        let url = Url::parse("https://api.example.com/.well-known/oauth-authorization-server").unwrap();
+        let found = |status| {
+            let body = Collected { bytes: Bytes::new(), missing: None };
+            read(HttpResponse { status, headers: http::HeaderMap::new(), body }, &url)
+        };
+        for status in [StatusCode::NOT_FOUND, StatusCode::UNAUTHORIZED, StatusCode::GONE] {
+            assert!(matches!(found(status), Ok(None)), "{status}");
+        }
+        for status in [
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::INTERNAL_SERVER_ERROR,
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::NO_CONTENT,
+            StatusCode::FOUND,
+        ] {
+            assert!(found(status).is_err(), "{status}");
+        }
     }
 
     #[tokio::test]

@@ -165,7 +165,7 @@ fn salvage(body: &[u8]) -> Option<RefreshToken> {
     let rest = body[at + NAME.len()..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
     // The next JSON value, if it is complete.
     let text = serde_json::Deserializer::from_slice(rest).into_iter::<String>().next()?.ok()?;
-    (!text.is_empty() && rest.starts_with(b"\"")).then(|| RefreshToken::from(text))
+    (!text.is_empty()).then(|| RefreshToken::from(text))
 }
 
 #[cfg(test)]

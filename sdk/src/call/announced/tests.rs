@@ -8,7 +8,8 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 fn announced_limits_are_parsed_in_every_form() {
     // B-12
     let read = |pairs: &[(&'static str, &str)]| {
-        AnnouncedLimit::from_headers(&headers(pairs)).map(|limit| (limit.requests, limit.seconds))
+        AnnouncedLimit::from_headers(&headers(pairs))
+            .map(|limit| (limit.requests(), limit.window().as_secs()))
     };
     let policy = |text: &str| read(&[("ratelimit-policy", text)]);
     for (text, window) in [
