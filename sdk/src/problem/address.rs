@@ -50,7 +50,10 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
         return Some(("address", "an address must have a domain after the `@`"));
     }
     let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';');
-    if find_unquoted_by(local, stray).is_some() || domain.contains(stray) {
+    // RFC 5322, section 3.4.1: a domain literal may contain them.
+    let is_literal = domain.starts_with('[') && domain.ends_with(']');
+    let stray_in_domain = |c: char| stray(c) && !(is_literal && matches!(c, ',' | ';'));
+    if find_unquoted_by(local, stray).is_some() || domain.contains(stray_in_domain) {
         return Some(("address", "an address must be `email` or `Name <email>`"));
     }
     None
@@ -100,6 +103,7 @@ mod tests {
             "müller@bücher.test",
             "a@localhost",
             "a@[127.0.0.1]",
+            "a@[,55.0.0.1]",
         ];
         for text in good {
             assert_eq!(fault(text), None, "{text}");

@@ -24,7 +24,7 @@ pub(crate) fn safe(name: &str) -> String {
     let letters = stem.split('.').next().unwrap_or_default().trim_end().trim_end_matches(is_digit);
     let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
     let extension = trim_end(&extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)]);
-    let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
+    let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len() - usize::from(device))];
     let stem = if extension.is_empty() { trim_end(stem) } else { stem };
     match stem {
         "" => format!("attachment{extension}"),
@@ -60,6 +60,15 @@ fn is_bidirectional(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_name_of_a_device_is_changed_once() {
+        for name in [format!("nul.{}.gz", "é".repeat(120)), format!("con {}", "x".repeat(300))] {
+            let name = safe(&name);
+            assert!(name.len() <= MAX_NAME_BYTES, "{name}");
+            assert_eq!(safe(&name), name);
+        }
+    }
 
     #[test]
     fn a_hostile_name_cannot_leave_the_folder() {
