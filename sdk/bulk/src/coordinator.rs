@@ -39,6 +39,7 @@ use crate::{
     report::{self, Ending, Report},
     run::{Event, Progress, Stop, StopSignal},
     state::BatchStates,
+    worker::CONTROL_INTERVAL,
 };
 
 /// The time between two looks at the ledger.
@@ -49,6 +50,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 const QUEUE_RETRY: Duration = Duration::from_millis(250);
 /// The number of looks at an empty queue after which batches without a result count as lost.
 const EMPTY_LOOKS: u32 = 2;
+/// Within this time, every worker that is connected has learned that it should stop.
+const INFORMED: Duration = CONTROL_INTERVAL.saturating_mul(4);
 
 /// Coordinates a job until it is finished or this process stops.
 pub(crate) async fn coordinate<B: Backend>(
@@ -84,6 +87,7 @@ pub(crate) async fn coordinate<B: Backend>(
         intents: 0,
         results: 0,
         empty_looks: 0,
+        stopping_since: None,
         available: true,
         progress: Progress::default(),
         settled_before: 0,
@@ -127,6 +131,8 @@ struct Coordinator<B> {
     /// The position up to which results were read.
     results: u64,
     empty_looks: u32,
+    /// When this process first saw that the job is paused or canceled.
+    stopping_since: Option<Instant>,
     available: bool,
     progress: Progress,
     settled_before: u64,
@@ -174,6 +180,8 @@ impl<B: Backend> Coordinator<B> {
             self.restore(true).await?;
         }
         self.supply().await?;
+        let ending = if look { self.look().await? } else { None };
+        // After the look: whoever returned a lease before it recorded the result before that.
         let collected = self.collect().await;
         if let Err(BulkError::Queue(QueueError::Lost { .. })) = collected {
             self.restore(true).await?;
@@ -182,7 +190,7 @@ impl<B: Backend> Coordinator<B> {
         if self.states.is_complete() {
             return Ok(Some(Ending::Finished));
         }
-        if look { self.look().await } else { Ok(None) }
+        Ok(ending)
     }
 
     /// Follows requests of other processes, and looks for batches that the queue has lost.
@@ -197,15 +205,17 @@ impl<B: Backend> Coordinator<B> {
         self.look_at_rate().await?;
         let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
-        if asked == ControlState::Canceled {
-            self.backend.drop_entries().await?;
-        }
         if asked != ControlState::Running {
-            // The workers finish what is in flight.
-            let idle = entries.leased == 0;
             let ends = asked == ControlState::Canceled || folder::stop_is_requested(self.plan.dir());
-            return Ok((idle && ends).then_some(Ending::Stopped));
+            if !ends || !self.workers_have_stopped(entries.leased) {
+                return Ok(None);
+            }
+            if asked == ControlState::Canceled {
+                self.backend.drop_entries().await?;
+            }
+            return Ok(Some(Ending::Stopped));
         }
+        self.stopping_since = None;
         if !self.is_supplied() || !entries.is_empty() {
             self.empty_looks = 0;
             return Ok(None);
@@ -216,6 +226,13 @@ impl<B: Backend> Coordinator<B> {
             self.supply_again().await?;
         }
         Ok(None)
+    }
+
+    /// Returns whether the workers have finished what was in flight when the job was paused or canceled.
+    fn workers_have_stopped(&mut self, leased: u64) -> bool {
+        let stopping = self.stopping_since.get_or_insert_with(Instant::now).elapsed();
+        // The queue counts the leases of killed workers until another worker asks for a batch, and none does.
+        stopping >= INFORMED && (leased == 0 || stopping >= self.backend.lease_time())
     }
 
     /// Passes requests that other processes left in the job's folder on to the workers.

@@ -58,7 +58,7 @@ pub(crate) const DESCRIPTION: &str = "description.json";
 /// How long one request for a batch waits at the queue.
 const TAKE: Duration = Duration::from_secs(2);
 /// How often the worker reads the control record and the queue's clock.
-const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
 /// The number of pulls that wait at the same time, each with the right to send. More than one hides the delay of the connection.
 const PULLS: usize = 8;
 /// The pause after a failed call to the queue.

@@ -124,6 +124,8 @@ mod tests {
             ("bob@@example.com", "address"),
             ("a@x, b@y", "address"),
             ("a@x; b@y", "address"),
+            ("a@[1,2", "address"),
+            ("a@[1 2]", "address"),
             ("a@x <c@d>", "address"),
             ("a@b.c>", "address"),
             ("Acme a@acme.test>", "address"),

@@ -354,6 +354,45 @@ async fn a_canceled_job_ends_for_all_workers() {
 
 #[needs("nats-server")]
 #[tokio::test]
+async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::Accept(Duration::from_secs(3)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let queue = server.connect().await;
+    let queue = || queue.job(job.plan().id()).expect("a valid name");
+    let options = WorkerOptions::default().concurrency(5);
+    let worker = Worker::start(queue(), &service.client(), folder.path().join("cache"), options);
+    let run = job.distribute(queue(), DistributeOptions::default()).expect("no invalid rows");
+    until(|| service.requests() == 5).await;
+    job.cancel().await.expect("canceled");
+    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 5));
+    assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
+    service.assert_delivered_once(5);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Hang));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    let killed = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    until(|| service.requests() > 0).await;
+    killed.abort();
+    job.pause().await.expect("paused");
+    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 0));
+    service.set_script(|_, _| FAST);
+    let _other = worker(&server, &service, &job, &folder.path().join("other")).await;
+    assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 50);
+    service.assert_delivered_once(50);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
 async fn a_paused_job_continues_where_it_was() {
     let (server, service) = (Server::start(), Service::new());
     let folder = tempfile::tempdir().expect("a folder");
