@@ -5,13 +5,16 @@ use std::error::Error as StdError;
 /// External text on one line: control and direction characters escaped, truncated to `max` characters.
 pub(crate) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
-    for (i, c) in text.chars().enumerate() {
-        if i == max {
+    let mut left = max;
+    for c in text.chars() {
+        let steers = c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let length = if steers { c.escape_unicode().len() } else { 1 };
+        if length > left {
             shown.push('…');
             break;
         }
-        let steers = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        left -= length;
         if steers { shown.extend(c.escape_unicode()) } else { shown.push(c) }
     }
     shown
@@ -27,4 +30,16 @@ pub(crate) fn chain(error: &dyn StdError) -> String {
         next = cause.source();
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn escapes_count_toward_the_length() {
+        assert_eq!(printable("é\u{7}x", 7), "é\\u{7}x");
+        assert_eq!(printable("é\u{7}x", 6), "é\\u{7}…");
+        assert_eq!(printable("é\u{7}x", 5), "é…");
+    }
 }

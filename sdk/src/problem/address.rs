@@ -19,12 +19,15 @@ pub(crate) fn fault(text: &str) -> Option<(&'static str, &'static str)> {
                 "an address must be `email` or `Name <email>`: the `>` has no matching `<`",
             ));
         };
-        if find_unquoted(&named[..open], '@').is_some() {
+        let name = &named[..open];
+        // An unquoted `ada@acme.test <ada@acme.test>` is common.
+        if find_unquoted(name, '@').is_some() && find_unquoted_by(name, is_separator).is_some() {
             return Some(("address", "an entry must be a single address; pass several as a list"));
         }
         return mailbox_fault(&named[open + 1..]);
     }
-    if find_unquoted(text, '<').is_some() {
+    let unclosed = find_unquoted(text, '<');
+    if unclosed.is_some_and(|open| find_unquoted(&text[..open], '@').is_none()) {
         return Some((
             "address",
             "an address must be `email` or `Name <email>`: the `<` has no matching `>`",
@@ -37,7 +40,7 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
     let mut ats = unquoted(text).filter(|(_, c)| *c == '@').map(|(at, _)| at);
     let at = match (ats.next(), ats.next()) {
         (Some(at), None) => at,
-        (Some(_), Some(_)) if text.contains([',', ';']) => {
+        (Some(_), Some(_)) if text.contains(is_separator) => {
             return Some(("address", "an entry must be a single address; pass several as a list"));
         }
         _ => return Some(("address", "an address must have exactly one `@`")),
@@ -49,14 +52,18 @@ fn mailbox_fault(text: &str) -> Option<(&'static str, &'static str)> {
     if domain.is_empty() {
         return Some(("address", "an address must have a domain after the `@`"));
     }
-    let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';');
-    // RFC 5322, section 3.4.1: a domain literal may contain them.
+    let stray = |c: char| c.is_whitespace() || matches!(c, '<' | '>') || is_separator(c);
+    // RFC 5322, section 3.4.1: a domain literal may contain all of them but white space.
     let is_literal = domain.starts_with('[') && domain.ends_with(']');
-    let stray_in_domain = |c: char| stray(c) && !(is_literal && matches!(c, ',' | ';'));
+    let stray_in_domain = |c: char| if is_literal { c.is_whitespace() } else { stray(c) };
     if find_unquoted_by(local, stray).is_some() || domain.contains(stray_in_domain) {
         return Some(("address", "an address must be `email` or `Name <email>`"));
     }
     None
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, ',' | ';')
 }
 
 fn find_unquoted(text: &str, wanted: char) -> Option<usize> {
@@ -104,6 +111,8 @@ mod tests {
             "a@localhost",
             "a@[127.0.0.1]",
             "a@[,55.0.0.1]",
+            "a@[1<2;3>4]",
+            "ada@acme.test <ada@acme.test>",
         ];
         for text in good {
             assert_eq!(fault(text), None, "{text}");
@@ -126,7 +135,9 @@ mod tests {
             ("a@x; b@y", "address"),
             ("a@[1,2", "address"),
             ("a@[1 2]", "address"),
-            ("a@x <c@d>", "address"),
+            ("a@x, c@d <c@d>", "address"),
+            ("a@x <c", "address"),
+            ("a@x<c]", "address"),
             ("a@b.c>", "address"),
             ("Acme a@acme.test>", "address"),
             ("x@y.test\r\nBcc: victim@z.test", "header"),

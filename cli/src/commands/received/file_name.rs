@@ -5,6 +5,9 @@ use crate::output::terminal::is_hostile;
 /// Maximum length in bytes; leaves space for a number everywhere.
 const MAX_NAME_BYTES: usize = 200;
 
+/// Maximum length of an extension in bytes, with its dot. A longer text after a dot is part of the name.
+const MAX_EXTENSION_BYTES: usize = 50;
+
 /// Names that Windows treats as devices: with any extension, with spaces before it, and some with a number, which may be superscript.
 const DEVICES: [&str; 8] = ["CON", "CONIN$", "CONOUT$", "PRN", "AUX", "NUL", "COM", "LPT"];
 
@@ -20,17 +23,18 @@ pub(crate) fn safe(name: &str) -> String {
     let hidden = name.starts_with(['.', '-', '~']);
     let name = if hidden { format!("_{}", &name[1..]) } else { name.to_owned() };
     let (stem, extension) = split(&name);
+    let shortened = |stem: &str| {
+        let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len())];
+        if extension.is_empty() { trim_end(stem).to_owned() } else { stem.to_owned() }
+    };
+    let mut stem = shortened(stem);
     let is_digit = |char: char| char.is_ascii_digit() || "¹²³".contains(char);
     let letters = stem.split('.').next().unwrap_or_default().trim_end().trim_end_matches(is_digit);
-    let device = DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device));
-    let extension = trim_end(&extension[..extension.floor_char_boundary(MAX_NAME_BYTES / 4)]);
-    let stem = &stem[..stem.floor_char_boundary(MAX_NAME_BYTES - extension.len() - usize::from(device))];
-    let stem = if extension.is_empty() { trim_end(stem) } else { stem };
-    match stem {
-        "" => format!("attachment{extension}"),
-        stem if device => format!("_{stem}{extension}"),
-        stem => format!("{stem}{extension}"),
+    if DEVICES.iter().any(|device| letters.eq_ignore_ascii_case(device)) {
+        stem = shortened(&format!("_{stem}"));
     }
+    let stem = if stem.is_empty() { "attachment" } else { &stem };
+    format!("{stem}{extension}")
 }
 
 /// Windows removes dots and spaces at the end of a name.
@@ -46,7 +50,7 @@ pub(crate) fn numbered(name: &str, number: usize) -> String {
 
 fn split(name: &str) -> (&str, &str) {
     match name.rfind('.') {
-        Some(dot) if dot > 0 => name.split_at(dot),
+        Some(dot) if dot > 0 && name.len() - dot <= MAX_EXTENSION_BYTES => name.split_at(dot),
         _ => (name, ""),
     }
 }
@@ -62,11 +66,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_of_a_device_is_changed_once() {
-        for name in [format!("nul.{}.gz", "é".repeat(120)), format!("con {}", "x".repeat(300))] {
+    fn a_long_name_is_changed_once() {
+        let spaces = " ".repeat(60);
+        for name in [
+            format!("nul.{}.gz", "é".repeat(120)),
+            format!("con {}", "x".repeat(300)),
+            format!("con{}x.txt", " ".repeat(300)),
+            format!("a.{spaces}b.{spaces}c"),
+        ] {
             let name = safe(&name);
             assert!(name.len() <= MAX_NAME_BYTES, "{name}");
             assert_eq!(safe(&name), name);
+            assert!(!name.starts_with("con  "), "{name}");
         }
     }
 
@@ -99,7 +110,11 @@ mod tests {
         let long = safe(&format!("{}.pdf", "é".repeat(1_000)));
         assert!(long.len() <= MAX_NAME_BYTES && long.ends_with("é.pdf"), "{long}");
         assert_eq!(safe(&format!("{} b", "a".repeat(199))), "a".repeat(199));
-        assert_eq!(safe(&format!("a.{} b", "x".repeat(48))), format!("a.{}", "x".repeat(48)));
+        let extension = "x".repeat(49);
+        assert_eq!(
+            safe(&format!("{}.{extension}", "é".repeat(100))),
+            format!("{}.{extension}", "é".repeat(75))
+        );
     }
 
     #[test]
