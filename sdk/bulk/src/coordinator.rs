@@ -88,6 +88,7 @@ pub(crate) async fn coordinate<B: Backend>(
         results: 0,
         empty_looks: 0,
         stopping_since: None,
+        cancellation: Cancellation::None,
         available: true,
         progress: Progress::default(),
         settled_before: 0,
@@ -113,6 +114,17 @@ pub(crate) async fn coordinate<B: Backend>(
     report::conclude(plan, report, lock, coordinator).await
 }
 
+/// How far a cancellation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cancellation {
+    /// The job isn't canceled.
+    None,
+    /// Workers may still send.
+    Requested,
+    /// No worker sends any more, and their results are known.
+    Complete,
+}
+
 /// A coordinator at work.
 struct Coordinator<B> {
     plan: Arc<Plan>,
@@ -133,6 +145,7 @@ struct Coordinator<B> {
     empty_looks: u32,
     /// When this process first saw that the job is paused or canceled.
     stopping_since: Option<Instant>,
+    cancellation: Cancellation,
     available: bool,
     progress: Progress,
     settled_before: u64,
@@ -165,7 +178,7 @@ impl<B: Backend> Coordinator<B> {
                 }
                 Err(error) => return Err(error),
             }
-            if self.is_supplied() {
+            if self.is_supplied() || self.cancellation != Cancellation::None {
                 self.pause(COLLECT_INTERVAL).await;
             }
         }
@@ -173,6 +186,12 @@ impl<B: Backend> Coordinator<B> {
 
     /// One round of work.
     async fn work(&mut self, look: bool) -> Result<Option<Ending>> {
+        if look && folder::is_canceled(self.plan.dir()) {
+            self.cancellation = Cancellation::Requested;
+        }
+        if self.cancellation != Cancellation::None {
+            return self.cancel(look).await;
+        }
         if self.control.is_none() {
             self.prepare().await?;
         }
@@ -201,19 +220,18 @@ impl<B: Backend> Coordinator<B> {
             return Ok(None);
         };
         let asked = control.state;
+        if asked == ControlState::Canceled {
+            self.cancellation = Cancellation::Requested;
+            return Ok(None);
+        }
         self.control = Some((control, revision));
         self.look_at_rate().await?;
         let entries = self.backend.stats().await?;
         self.memory.save(self.plan.dir())?;
         if asked != ControlState::Running {
-            let ends = asked == ControlState::Canceled || folder::stop_is_requested(self.plan.dir());
-            if !ends || !self.workers_have_stopped(entries.leased) {
-                return Ok(None);
-            }
-            if asked == ControlState::Canceled {
-                self.backend.drop_entries().await?;
-            }
-            return Ok(Some(Ending::Stopped));
+            let ends =
+                folder::stop_is_requested(self.plan.dir()) && self.workers_have_stopped(entries.leased);
+            return Ok(ends.then_some(Ending::Stopped));
         }
         self.stopping_since = None;
         if !self.is_supplied() || !entries.is_empty() {
@@ -235,15 +253,40 @@ impl<B: Backend> Coordinator<B> {
         stopping >= INFORMED && (leased == 0 || stopping >= self.backend.lease_time())
     }
 
-    /// Passes requests that other processes left in the job's folder on to the workers.
+    /// Passes the request of another process, in the job's folder, on to the workers.
     async fn follow_folder(&self) -> Result<()> {
-        let dir = self.plan.dir();
-        let state = match () {
-            () if folder::is_canceled(dir) => ControlState::Canceled,
-            () if folder::stop_is_requested(dir) => ControlState::Paused,
-            () => return Ok(()),
-        };
-        Ok(set_state(&self.backend, state).await?)
+        if folder::stop_is_requested(self.plan.dir()) {
+            set_state(&self.backend, ControlState::Paused).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a canceled job: tells the workers, and collects what they had in flight. Nothing that the queue has lost is restored.
+    async fn cancel(&mut self, look: bool) -> Result<Option<Ending>> {
+        if look {
+            let leased = self.tell_workers_to_leave().await.or_else(unless_lost)?;
+            if self.workers_have_stopped(leased) {
+                self.cancellation = Cancellation::Complete;
+            }
+        }
+        self.collect().await.or_else(unless_lost)?;
+        Ok(match self.cancellation {
+            _ if self.states.is_complete() => Some(Ending::Finished),
+            Cancellation::Complete => Some(Ending::Stopped),
+            _ => None,
+        })
+    }
+
+    /// Returns the number of batches that they have not returned yet.
+    async fn tell_workers_to_leave(&mut self) -> Result<u64> {
+        // Without a record, the queue has lost the job, and the workers have nothing to send.
+        let Some((control, revision)) = load_control(&self.backend).await? else { return Ok(0) };
+        self.backend.follow(&control.generation);
+        if matches!(control.state, ControlState::Running | ControlState::Paused) {
+            set_state(&self.backend, ControlState::Canceled).await?;
+        }
+        self.control = Some((control, revision));
+        Ok(self.backend.stats().await?.leased)
     }
 
     /// Reads the shared rate, for the progress and for a resumption.
@@ -283,26 +326,31 @@ impl<B: Backend> Coordinator<B> {
     /// Ends the coordination: informs the workers, and removes what is no longer needed.
     async fn leave(&mut self, ending: &Ending) -> Result<()> {
         self.memory.save(self.plan.dir())?;
-        if *ending != Ending::Finished {
+        if *ending != Ending::Finished && self.cancellation != Cancellation::Complete {
             return Ok(());
         }
-        let informed = async {
+        let cleared = async {
             loop {
-                let finished = async {
-                    set_state(&self.backend, ControlState::Finished).await?;
+                let cleared = async {
+                    if self.cancellation == Cancellation::None {
+                        set_state(&self.backend, ControlState::Finished).await?;
+                    }
                     self.backend.clear().await
                 };
-                match finished.await {
+                match cleared.await {
                     Err(error) if error.is_transient() => sleep(QUEUE_RETRY).await,
-                    // The job is finished either way.
+                    // The job is over either way.
                     _ => return,
                 }
             }
         };
-        tokio::select! {
-            () = informed => {}
-            () = sleep(Duration::from_secs(30)) => {}
-            () = self.signal.reached(Stop::Drain) => {}
+        let cleared = tokio::select! {
+            () = cleared => true,
+            () = sleep(Duration::from_secs(30)) => false,
+            () = self.signal.reached(Stop::Drain) => false,
+        };
+        if cleared && self.cancellation != Cancellation::None {
+            folder::forget_queue(self.plan.dir())?;
         }
         Ok(())
     }
@@ -356,5 +404,13 @@ impl<B: Backend> Coordinator<B> {
             () = sleep(time) => {}
             () = self.signal.reached(Stop::Drain) => {}
         }
+    }
+}
+
+/// Data that the queue has lost doesn't keep a job from being canceled.
+fn unless_lost<T: Default>(error: BulkError) -> Result<T> {
+    match error {
+        BulkError::Queue(QueueError::Lost { .. }) => Ok(T::default()),
+        error => Err(error),
     }
 }

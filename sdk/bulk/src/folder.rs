@@ -29,7 +29,8 @@ pub(crate) struct Opened {
 /// Locks the job and recovers its journal.
 pub(crate) fn open(plan: &Plan, take_over: bool) -> Result<Opened> {
     let dir = plan.dir();
-    if dir.join(CANCELED).exists() {
+    // The workers of a distributed job have to learn of it.
+    if is_canceled(dir) && !is_distributed(dir) {
         return Err(BulkError::NotRunnable(format!("job {} was canceled; nothing was sent", plan.id())));
     }
     let host = HostId::load(&dir.with_file_name("host-id"))?;
@@ -67,6 +68,11 @@ pub(crate) fn request(dir: &Path, request: Request) -> Result<()> {
 /// Returns whether workers send the job. Its journal lags behind theirs, so it can't run without them.
 pub(crate) fn is_distributed(dir: &Path) -> bool {
     dir.join(QUEUE).exists()
+}
+
+/// No worker of the canceled job sends any more, so it is like any other.
+pub(crate) fn forget_queue(dir: &Path) -> Result<()> {
+    remove(&dir.join(QUEUE))
 }
 
 /// Returns whether the job is canceled.

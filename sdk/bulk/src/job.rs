@@ -90,7 +90,7 @@ impl Job {
     }
 
     /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
-    /// It can be stopped and resumed at any time; the workers continue meanwhile.
+    /// It can be stopped and resumed at any time; the workers continue meanwhile. A canceled job ends as soon as its workers have stopped.
     ///
     /// # Errors
     /// Rows are invalid and the options don't skip them.
@@ -110,6 +110,11 @@ impl Job {
         }))
     }
 
+    /// Returns whether workers send the job, which was started with `distribute`. They continue even if no process collects their results.
+    pub fn is_distributed(&self) -> bool {
+        folder::is_distributed(self.plan.dir())
+    }
+
     /// Returns the state of the job and its counts, whether or not a process is running it.
     ///
     /// # Errors
@@ -119,7 +124,8 @@ impl Job {
         blocking(move || status::read(&plan)).await
     }
 
-    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues.
+    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
+    /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
     ///
     /// # Errors
     /// The folder can't be written.
@@ -127,7 +133,8 @@ impl Job {
         self.request(folder::Request::Pause).await
     }
 
-    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed.
+    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
+    /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
     ///
     /// # Errors
     /// The folder can't be written.

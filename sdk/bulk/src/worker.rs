@@ -370,6 +370,9 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 ControlState::Running => {}
                 ControlState::Finished => return Step::Leave(WorkerEnding::Finished),
                 ControlState::Canceled => return Step::Leave(WorkerEnding::Canceled),
+                ControlState::Paused if self.options.leave_when_paused => {
+                    return Step::Leave(WorkerEnding::Paused);
+                }
                 ControlState::Paused => {
                     // It ends only with the worker.
                     if control.changed().await.is_err() {

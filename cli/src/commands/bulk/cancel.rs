@@ -1,9 +1,11 @@
 //! `bulk cancel`: ends a job for good.
 
-use posthaste_bulk::JobState;
+use posthaste_bulk::queue::NatsJob;
+use posthaste_bulk::{DistributeOptions, Event, Job, JobState, Report};
 
 use super::failure;
 use super::job;
+use super::queue::{self, QueueArgs};
 use super::words::count;
 use crate::actions::mutation;
 use crate::context::Context;
@@ -11,25 +13,31 @@ use crate::diagnostics::Fail;
 
 /// End a job for good; its remaining rows are never sent
 ///
-/// A process that runs the job finishes its requests in flight and exits with 10. Emails that were sent can't be recalled.
+/// A process that runs the job finishes its requests in flight and exits with 10. If only workers of a distributed job are running, name their
+/// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste bulk cancel 3f9a")]
+#[command(
+    after_help = "Examples:\n  posthaste bulk cancel 3f9a\n  posthaste bulk cancel 3f9a --queue nats://queue.acme.test"
+)]
 pub(crate) struct Args {
     /// Job: its ID, the start of it, or its folder
     #[arg(value_name = "JOB")]
     job: String,
+    #[command(flatten)]
+    queue: QueueArgs,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(Some(&args.job), context).await?;
     let id = job.plan().id();
     let status = job.status().await.map_err(failure::of)?;
+    let workers = args.queue.of_workers(&job, status.state, "cancel")?;
     match status.state {
         JobState::Finished => {
             context.out.note(&format!("job {id} is finished; nothing is left to cancel"));
             return Ok(());
         }
-        JobState::Canceled => {
+        JobState::Canceled if workers.is_none() => {
             context.out.note(&format!("job {id} is already canceled"));
             return Ok(());
         }
@@ -37,7 +45,33 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     let left = count(status.counts.remaining, "row");
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
+    let Some(options) = workers else {
+        job.cancel().await.map_err(failure::of)?;
+        context.out.note(&format!("canceled job {id}; {left} won't be sent"));
+        return Ok(());
+    };
+    // First the connection: without it, the workers would continue with a job that is marked as canceled.
+    let connection = Box::pin(queue::connect(options, context)).await?;
+    let backend = queue::job(&connection, id)?;
     job.cancel().await.map_err(failure::of)?;
+    let report = stop_workers(&job, backend, context).await?;
+    let left = count(report.counts.remaining, "row");
     context.out.note(&format!("canceled job {id}; {left} won't be sent"));
     Ok(())
+}
+
+/// Waits until the workers of a canceled job have stopped, and collects their results.
+async fn stop_workers(job: &Job, backend: NatsJob, context: &Context) -> Result<Report, Fail> {
+    let options = DistributeOptions::default().skip_invalid();
+    let mut run = job.distribute(backend, options).map_err(failure::of)?;
+    while let Some(event) = run.next().await {
+        match event {
+            Event::QueueUnavailable { reason } => {
+                context.out.warn(&format!("the queue doesn't respond: {reason}"));
+            }
+            Event::QueueAvailable => context.out.note("the queue responds again"),
+            _ => {}
+        }
+    }
+    run.finish().await.map_err(failure::of)
 }

@@ -1,30 +1,46 @@
 //! `bulk pause`: stops a job that runs in another process.
 
 use posthaste_bulk::JobState;
+use posthaste_bulk::queue::{ControlState, set_state};
 
 use super::failure;
 use super::job::{self, JobArg};
+use super::queue::{self, QueueArgs};
 use crate::context::Context;
 use crate::diagnostics::Fail;
 
 /// Stop a running job after its requests in flight; `bulk resume` continues it
 ///
-/// The process that runs the job exits with 6.
+/// The process that runs the job exits with 6. If only workers of a distributed job are running, name their queue.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste bulk pause 3f9a")]
+#[command(
+    after_help = "Examples:\n  posthaste bulk pause 3f9a\n  posthaste bulk pause 3f9a --queue nats://queue.acme.test"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
+    #[command(flatten)]
+    queue: QueueArgs,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let id = job.plan().id();
-    if job.status().await.map_err(failure::of)?.state != JobState::Running {
-        context.out.note(&format!("job {id} isn't running"));
-        return Ok(());
+    let state = job.status().await.map_err(failure::of)?.state;
+    let workers = args.queue.of_workers(&job, state, "pause")?;
+    match (state, workers) {
+        (JobState::Running, _) => job.pause().await.map_err(failure::of)?,
+        (JobState::Stopped, Some(options)) => {
+            let connection = Box::pin(queue::connect(options, context)).await?;
+            let backend = queue::job(&connection, id)?;
+            set_state(&backend, ControlState::Paused).await.map_err(queue::failed)?;
+        }
+        _ => {
+            context.out.note(&format!("job {id} isn't running"));
+            return Ok(());
+        }
     }
-    job.pause().await.map_err(failure::of)?;
-    context.out.note(&format!("pausing job {id}; to continue: posthaste bulk resume {id}"));
+    let queue = if job.is_distributed() { " --queue …" } else { "" };
+    context.out.note(&format!("pausing job {id}; to continue: posthaste bulk resume {id}{queue}"));
     Ok(())
 }

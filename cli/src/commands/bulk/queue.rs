@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use posthaste_bulk::BulkError;
 use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOptions};
+use posthaste_bulk::{BulkError, Job, JobState};
 
 use super::failure;
 use crate::context::Context;
@@ -105,6 +105,29 @@ impl QueueArgs {
             options = options.client_certificate(certificate, key);
         }
         Some(options)
+    }
+}
+
+impl QueueArgs {
+    /// The queue whose workers send a job although no process collects their results; `None` if there are none to stop. The flags have to name it.
+    pub(super) fn of_workers(
+        &self,
+        job: &Job,
+        state: JobState,
+        command: &str,
+    ) -> Result<Option<QueueOptions>, Fail> {
+        let mut flags = Flags::default();
+        let options = self.read(&mut flags);
+        let without_process = matches!(state, JobState::Stopped | JobState::Canceled) && job.is_distributed();
+        if without_process && !self.is_given() {
+            let id = job.plan().id();
+            flags.missing("--queue");
+            flags.help(format!(
+                "workers may be sending job {id}: posthaste bulk {command} {id} --queue nats://HOST:PORT"
+            ));
+        }
+        flags.finish()?;
+        Ok(options.filter(|_| without_process))
     }
 }
 

@@ -130,7 +130,8 @@ pub(super) async fn run(
     signals: &mut Signals,
     context: &Context,
 ) -> Result<(), Fail> {
-    let queue = if options.distributed.is_some() { " --queue …" } else { "" };
+    let distributed = options.distributed.is_some();
+    let queue = if distributed { " --queue …" } else { "" };
     let resume = jobs.are_kept().then(|| format!("posthaste bulk resume {}{queue}", job.plan().id()));
     let before = job.status().await.map_err(failure::of)?;
     if before.state == JobState::Finished
@@ -179,7 +180,11 @@ pub(super) async fn run(
                     }
                 };
                 note.clone_into(&mut state);
-                let more = if note == "stopping" { " after the requests in flight; interrupt again to stop at once" } else { "" };
+                let more = match note {
+                    "stopping" if distributed => "; the workers continue",
+                    "stopping" => " after the requests in flight; interrupt again to stop at once",
+                    _ => "",
+                };
                 progress.suspend(|| context.out.note(&format!("{note}{more}")));
             }
         }
@@ -278,6 +283,11 @@ pub(super) async fn end(
         }
         Ending::Stopped => {
             return Err(match stopped_by {
+                Some(signal) if job.is_distributed() => {
+                    let message = format!("interrupted; {left} left, and the workers continue");
+                    let pause = format!("to pause them: posthaste bulk pause {} --queue …", job.plan().id());
+                    Fail::Stopped { signal, message, hint: hint.map(|hint| format!("{hint}; {pause}")) }
+                }
                 Some(signal) => Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint },
                 None => Fail::Limited { message: format!("the job was paused; {left} left"), hint },
             });

@@ -22,7 +22,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 ///
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
-/// same idempotency keys. Without JOB, it serves the jobs in the queue one after another, and waits for more until it is stopped.
+/// same idempotency keys. Without JOB, it serves the jobs in the queue one after another, except paused ones, and waits for more until it is
+/// stopped.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
 #[derive(Debug, clap::Args)]
@@ -55,8 +56,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let cache = folder(context)?.join(".worker");
     let queue = running::unless_interrupted(&mut signals, Box::pin(queue::connect(options, context))).await?;
     let mut total = WorkerReport::default();
-    let options = WorkerOptions::default().concurrency(concurrency);
+    let mut options = WorkerOptions::default().concurrency(concurrency);
     let named = args.job.is_some();
+    if !named {
+        options = options.leave_when_paused();
+    }
     let mut served = args.job;
     loop {
         let job = match served.take() {
@@ -97,7 +101,7 @@ async fn next_job(
 ) -> Result<Option<String>, Fail> {
     let mut announced = false;
     loop {
-        if let Some(job) = queue.active_jobs().await.map_err(queue::failed)?.into_iter().next() {
+        if let Some(job) = queue.running_jobs().await.map_err(queue::failed)?.into_iter().next() {
             return Ok(Some(job));
         }
         if !std::mem::replace(&mut announced, true) {

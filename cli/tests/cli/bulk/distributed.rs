@@ -2,6 +2,7 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use posthaste_needs::needs;
 use rustix::process::Signal;
@@ -79,6 +80,70 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
         signal(&worker, Signal::INT);
         let ended = Ran::of(worker.wait_with_output().unwrap());
         assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+}
+
+#[needs("nats-server")]
+#[test]
+fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
+    let (bench, queue) = (Bench::with(3_000), Queue::start());
+    bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
+    let machine = bench.service.posthaste();
+    let worker = worker(&machine, &queue);
+    let address = queue.address();
+    let flags = ["--max-rps", "5", "--queue", &address];
+    let coordinator = bench.start(&flags);
+    bench.until_asked(2);
+    signal(&coordinator, Signal::INT);
+    let interrupted = Ran::of(coordinator.wait_with_output().unwrap());
+    assert_eq!(interrupted.code, Some(130), "{interrupted:?}");
+    assert!(interrupted.stderr.contains("left, and the workers continue"), "{interrupted:?}");
+    bench.until_asked(4);
+
+    let status = bench.bulk(&["status", "--json"]).json();
+    let id = status["job"].as_str().unwrap();
+    for command in [&["pause", id][..], &["cancel", id, "--yes"]] {
+        let refused = bench.bulk(command).fails(2);
+        assert!(refused.contains("--queue") && refused.contains("workers may be sending job"), "{refused}");
+    }
+    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "stopped");
+    let unreachable = bench.bulk(&["cancel", id, "--yes", "--queue", "nats://127.0.0.1:1"]);
+    assert_eq!(unreachable.code, Some(7), "{unreachable:?}");
+    assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "stopped");
+
+    bench.bulk(&["pause", id, "--queue", &address]).ok();
+    let paused_at = until_quiet(&bench);
+    let other = bench.posthaste.run(
+        &[&["bulk", "send", "others.csv", "--yes"], &super::MESSAGE[..], &["--queue", &address]].concat(),
+    );
+    assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
+    let resumed = bench.posthaste.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
+    bench.until_asked(paused_at + 3);
+    signal(&resumed, Signal::INT);
+    Ran::of(resumed.wait_with_output().unwrap());
+
+    let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
+    assert_eq!(canceled.code, Some(0), "{canceled:?}");
+    let status = bench.bulk(&["status", id, "--json"]).json();
+    let (sent, left) = (status["sent"].as_u64().unwrap(), status["remaining"].as_u64().unwrap());
+    assert_eq!((&status["state"], sent + left), (&"canceled".into(), 3_000), "{status}");
+    let left = left.to_string();
+    assert!(canceled.stderr.replace(',', "").contains(&format!("{left} rows won't be sent")), "{canceled:?}");
+    until_quiet(&bench);
+    bench.each_got_one(usize::try_from(sent).unwrap() + 1);
+    assert!(bench.bulk(&["cancel", id, "--yes"]).stderr.contains("already canceled"));
+    signal(&worker, Signal::INT);
+    assert_eq!(Ran::of(worker.wait_with_output().unwrap()).code, Some(0));
+}
+
+/// Waits until the service receives no more requests, and returns how many it has received.
+fn until_quiet(bench: &Bench) -> usize {
+    loop {
+        let before = bench.service.asked();
+        std::thread::sleep(Duration::from_millis(1_500));
+        if bench.service.asked() == before {
+            return before;
+        }
     }
 }
 

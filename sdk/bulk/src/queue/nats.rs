@@ -84,20 +84,20 @@ impl NatsQueue {
         })
     }
 
-    /// Returns the jobs that need workers: those running or paused, by name.
+    /// Returns the jobs that need workers, by name: those that are neither paused nor over.
     ///
     /// # Errors
     /// The queue doesn't respond.
-    pub async fn active_jobs(&self) -> Result<Vec<String>> {
-        let mut active = Vec::new();
+    pub async fn running_jobs(&self) -> Result<Vec<String>> {
+        let mut running = Vec::new();
         for (job, value) in cells::all(&self.context, CONTROL).await? {
-            let state = serde_json::from_slice::<Control>(&value).map(|control| control.state);
-            if matches!(state, Ok(ControlState::Running | ControlState::Paused)) {
-                active.push(job);
+            let control = serde_json::from_slice::<Control>(&value);
+            if control.is_ok_and(|control| control.state == ControlState::Running) {
+                running.push(job);
             }
         }
-        active.sort_unstable();
-        Ok(active)
+        running.sort_unstable();
+        Ok(running)
     }
 }
 

@@ -42,6 +42,8 @@ pub enum WorkerEnding {
     Finished,
     /// The job was canceled.
     Canceled,
+    /// The job was paused, and the worker should [leave it then](super::WorkerOptions::leave_when_paused).
+    Paused,
     /// The worker was stopped.
     #[default]
     Stopped,

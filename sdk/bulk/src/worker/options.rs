@@ -10,11 +10,12 @@ const MAX_DELIVERIES: u32 = 10;
 pub struct WorkerOptions {
     pub(super) concurrency: usize,
     pub(super) max_deliveries: u32,
+    pub(super) leave_when_paused: bool,
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES }
+        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES, leave_when_paused: false }
     }
 }
 
@@ -31,6 +32,13 @@ impl WorkerOptions {
     #[must_use]
     pub fn max_deliveries(mut self, deliveries: u32) -> Self {
         self.max_deliveries = deliveries.max(1);
+        self
+    }
+
+    /// Ends the worker when the job is paused, so that it can serve another one. By default it waits for the job to continue.
+    #[must_use]
+    pub fn leave_when_paused(mut self) -> Self {
+        self.leave_when_paused = true;
         self
     }
 }

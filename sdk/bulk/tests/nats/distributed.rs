@@ -9,7 +9,7 @@ use std::{
 
 use posthaste::{Client, RateLimit};
 use posthaste_bulk::{
-    DistributeOptions, Ending, Outcome,
+    DistributeOptions, Ending, JobState, Outcome,
     queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},
     worker::{Worker, WorkerEnding, WorkerOptions},
 };
@@ -370,6 +370,60 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
     assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 5));
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
     service.assert_delivered_once(5);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_in_the_queue() {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 5_000).await;
+    let mut workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 10).await;
+    run.drain();
+    assert_eq!(run.finish().await.expect("a report").ending, Ending::Stopped);
+    job.cancel().await.expect("canceled");
+    assert!(job.is_distributed());
+    let report = distribute(&server, &job).await.finish().await.expect("a report");
+    assert_eq!(report.ending, Ending::Stopped);
+    assert!(report.counts.remaining > 0, "{report:?}");
+    for worker in workers.drain(..) {
+        assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
+    }
+    assert_eq!(service.delivered() as u64, report.counts.sent);
+    assert!(!job.is_distributed());
+    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
+    let again = job.distribute(backend(&server, &job).await, DistributeOptions::default());
+    let refused = again.expect("no invalid rows").finish().await.expect_err("it was canceled");
+    assert!(refused.to_string().contains("was canceled"), "{refused}");
+
+    let context = async_nats::jetstream::new(async_nats::connect(server.address()).await.expect("connected"));
+    for name in ["BULK_JOBS", "BULK_INTENTS", "BULK_RESULTS"] {
+        let stream = context.get_stream(name).await.expect("the stream");
+        assert_eq!(stream.cached_info().state.messages, 0, "{name}");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_job_that_the_queue_has_lost_can_be_canceled() {
+    let (mut server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    follow(&backend(&server, &job).await).await;
+    run.drain();
+    run.finish().await.expect("a report");
+    server.kill();
+    server.delete_store();
+    server.restart();
+    job.cancel().await.expect("canceled");
+    let run = distribute(&server, &job).await;
+    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!((report.ending, report.counts.remaining), (Ending::Stopped, 50));
+    assert!(!job.is_distributed());
 }
 
 #[needs("nats-server")]

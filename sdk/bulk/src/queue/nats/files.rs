@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{FILES, NatsJob};
+use super::{FILES, NatsJob, streams};
 use crate::queue::{JobFile, QueueError, Result};
 
 /// How long the server may take for the next part of a file.
@@ -87,6 +87,9 @@ impl NatsJob {
         use futures_util::TryStreamExt;
 
         let action = "remove the files of the job";
+        if !streams::exists(self.context(), &format!("OBJ_{FILES}")).await? {
+            return Ok(());
+        }
         let store = self.file_store(action).await?;
         let prefix = format!("{}/", self.job);
         let mut list = store.list().await.map_err(QueueError::unavailable(action))?;

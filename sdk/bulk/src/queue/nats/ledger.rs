@@ -156,6 +156,9 @@ impl Ledger for NatsJob {
             .map_err(QueueError::unavailable(action))?;
         let unreadable = || QueueError::Unavailable { action, source: "the server doesn't report it".into() };
         let info: serde_json::Value = serde_json::from_slice(&message.payload).map_err(|_| unreadable())?;
+        if info["error"]["err_code"] == ErrorCode::STREAM_NOT_FOUND.0 {
+            return Err(QueueError::Lost { action });
+        }
         let time = info["ts"]
             .as_str()
             .and_then(|text| text.parse::<jiff::Timestamp>().ok())

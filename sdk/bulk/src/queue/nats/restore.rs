@@ -70,7 +70,9 @@ impl Storage for NatsJob {
 
     async fn clear(&self) -> Result<()> {
         self.drop_entries().await?;
-        self.delete_other_consumers("").await?;
+        if streams::exists(self.context(), JOBS).await? {
+            self.delete_other_consumers("").await?;
+        }
         self.purge(INTENTS, format!("bulk.intents.{}.*", self.job)).await?;
         self.purge(RESULTS, format!("bulk.results.{}.*", self.job)).await?;
         self.delete_files().await
@@ -80,6 +82,9 @@ impl Storage for NatsJob {
 impl NatsJob {
     async fn purge(&self, stream: &str, filter: String) -> Result<()> {
         let action = "remove the records of the job";
+        if !streams::exists(self.context(), stream).await? {
+            return Ok(());
+        }
         let stream =
             self.context().get_stream_no_info(stream).await.map_err(QueueError::unavailable(action))?;
         stream.purge().filter(filter).await.map(drop).map_err(QueueError::unavailable(action))

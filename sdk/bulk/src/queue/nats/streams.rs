@@ -78,7 +78,7 @@ pub(super) async fn ensure(context: &jetstream::Context, replicas: usize) -> Res
     Ok(())
 }
 
-async fn exists(context: &jetstream::Context, stream: &str) -> Result<bool> {
+pub(super) async fn exists(context: &jetstream::Context, stream: &str) -> Result<bool> {
     Ok(info(context, stream).await?.is_some())
 }
 
