@@ -155,6 +155,8 @@ struct Shared<B, S> {
     tally: Tally,
     /// When the service last responded without a failure.
     responded: Mutex<Option<Instant>>,
+    /// When the last batch was leased, or else the worker joined the job.
+    leased: Mutex<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -198,6 +200,7 @@ impl<B: Backend, S: Sender> Start<B, S> {
             events: self.events,
             tally: Tally::default(),
             responded: Mutex::default(),
+            leased: Mutex::new(Instant::now()),
         });
         let ending = tokio::select! {
             ending = work(&shared, &stop) => ending,
@@ -370,8 +373,8 @@ impl<B: Backend, S: Sender> Shared<B, S> {
                 ControlState::Running => {}
                 ControlState::Finished => return Step::Leave(WorkerEnding::Finished),
                 ControlState::Canceled => return Step::Leave(WorkerEnding::Canceled),
-                ControlState::Paused if self.options.leave_when_paused => {
-                    return Step::Leave(WorkerEnding::Paused);
+                ControlState::Paused if self.options.leave_when_idle.is_some() => {
+                    return Step::Leave(WorkerEnding::Idle);
                 }
                 ControlState::Paused => {
                     // It ends only with the worker.
@@ -386,9 +389,11 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             while self.is_running() {
                 match self.backend.take(TAKE).await {
                     Ok(Some(lease)) => {
+                        *self.leased.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
                         let usable = self.clock.now() < slot + SLOT_LIFE && self.pace.known_pause().is_none();
                         return Step::Deliver(lease, permit, usable.then_some(slot));
                     }
+                    Ok(None) if self.is_idle() => return Step::Leave(WorkerEnding::Idle),
                     Ok(None) => {}
                     Err(_) => sleep(QUEUE_RETRY).await,
                 }
@@ -409,6 +414,11 @@ impl<B: Backend, S: Sender> Shared<B, S> {
             self.report_event(WorkerEvent::Paused { remaining, reason });
         }
         acquired.await
+    }
+
+    fn is_idle(&self) -> bool {
+        let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        self.options.leave_when_idle.is_some_and(|time| leased.elapsed() >= time)
     }
 
     fn is_running(&self) -> bool {

@@ -17,12 +17,14 @@ use crate::signals::Signals;
 
 /// The time between two looks for a job.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// How long a job may have nothing to send before its worker looks for another one.
+const IDLE: Duration = Duration::from_secs(10);
 
 /// Send the batches of distributed jobs
 ///
 /// Start any number of workers, on any machine; each has its own profile and credential. A worker takes one batch after another from the queue
 /// (--queue), at a rate that all workers share, and can be stopped or killed at any time: another worker repeats its batches in flight under the
-/// same idempotency keys. Without JOB, it serves the jobs in the queue one after another, except paused ones, and waits for more until it is
+/// same idempotency keys. Without JOB, it serves the jobs in the queue in turn, each until nothing is left to send, and waits for more until it is
 /// stopped.
 ///
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
@@ -59,18 +61,20 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut options = WorkerOptions::default().concurrency(concurrency);
     let named = args.job.is_some();
     if !named {
-        options = options.leave_when_paused();
+        options = options.leave_when_idle(IDLE);
     }
-    let mut served = args.job;
+    let (mut served, mut last) = (args.job, None);
     loop {
         let job = match served.take() {
             Some(job) => job,
-            None => match next_job(&queue, &mut signals, context).await? {
+            None => match next_job(&queue, last.as_deref(), &mut signals, context).await? {
                 Some(job) => job,
                 None => break,
             },
         };
-        context.out.note(&format!("sending for job {job}"));
+        if last.as_ref() != Some(&job) {
+            context.out.note(&format!("sending for job {job}"));
+        }
         let worker = Worker::start(queue::job(&queue, &job)?, &client, &cache, options);
         let (report, stopped) = serve(worker, &mut signals, context).await?;
         total.batches += report.batches;
@@ -89,20 +93,24 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         if named || stopped {
             break;
         }
+        last = Some(job);
     }
     print(&total, context)
 }
 
-/// Waits for a job that needs workers. `None` if a signal arrives first.
+/// Waits for a job that needs workers: by name the one after the last, or else the first. `None` if a signal arrives first.
 async fn next_job(
     queue: &NatsQueue,
+    last: Option<&str>,
     signals: &mut Signals,
     context: &Context,
 ) -> Result<Option<String>, Fail> {
     let mut announced = false;
     loop {
-        if let Some(job) = queue.running_jobs().await.map_err(queue::failed)?.into_iter().next() {
-            return Ok(Some(job));
+        let jobs = queue.running_jobs().await.map_err(queue::failed)?;
+        let next = jobs.iter().find(|job| Some(job.as_str()) > last).or(jobs.first());
+        if let Some(job) = next {
+            return Ok(Some(job.clone()));
         }
         if !std::mem::replace(&mut announced, true) {
             context.out.note("waiting for a job");

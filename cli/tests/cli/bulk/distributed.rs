@@ -8,7 +8,7 @@ use posthaste_needs::needs;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{Bench, until};
+use super::{Bench, MESSAGE, until};
 use crate::support::{Posthaste, Ran, signal};
 
 /// A NATS server that syncs each record. It is killed when this value is dropped.
@@ -113,9 +113,9 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
 
     bench.bulk(&["pause", id, "--queue", &address]).ok();
     let paused_at = until_quiet(&bench);
-    let other = bench.posthaste.run(
-        &[&["bulk", "send", "others.csv", "--yes"], &super::MESSAGE[..], &["--queue", &address]].concat(),
-    );
+    let other = bench
+        .posthaste
+        .run(&[&["bulk", "send", "others.csv", "--yes"], &MESSAGE[..], &["--queue", &address]].concat());
     assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
     let resumed = bench.posthaste.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
     bench.until_asked(paused_at + 3);
@@ -134,6 +134,32 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     assert!(bench.bulk(&["cancel", id, "--yes"]).stderr.contains("already canceled"));
     signal(&worker, Signal::INT);
     assert_eq!(Ran::of(worker.wait_with_output().unwrap()).code, Some(0));
+}
+
+#[needs("nats-server")]
+#[test]
+fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
+    let (bench, queue) = (Bench::with(300), Queue::start());
+    bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
+    let machine = bench.service.posthaste();
+    let mut worker = worker(&machine, &queue);
+    let address = queue.address();
+    let flags = ["--max-rps", "1", "--queue", &address];
+    let mut coordinator = bench.start(&flags);
+    bench.until_asked(1);
+    coordinator.kill().unwrap();
+    coordinator.wait().unwrap();
+    bench.until_asked(3);
+    let other = bench
+        .posthaste
+        .run(&[&["bulk", "send", "others.csv", "--yes"], &MESSAGE[..], &["--queue", &address]].concat());
+    assert_eq!(other.code, Some(0), "{other:?}");
+    let resumed =
+        bench.posthaste.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], &flags].concat());
+    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    bench.each_got_one(301);
+    worker.kill().unwrap();
+    worker.wait().unwrap();
 }
 
 /// Waits until the service receives no more requests, and returns how many it has received.

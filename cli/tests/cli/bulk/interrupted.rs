@@ -1,8 +1,9 @@
 //! Jobs that are interrupted: by signals, crashes, a full disk, another command.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use posthaste_reference_server::Settings;
 use posthaste_reference_server::faults::{Action, Rule};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -10,25 +11,26 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Bench, MESSAGE, until};
+use crate::service::Service;
 use crate::support::{Ran, signal};
 
 #[test]
 fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_does() {
     // F-09
-    killed(16_000, 50);
+    killed(&Bench::with(16_000), 16_000, 50);
 }
 
-/// Half an hour of kills: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored`.
+/// Half an hour of kills: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored --nocapture`. The service keeps every email, in 6 GB.
 #[test]
 #[ignore = "takes half an hour"]
 fn bulk_soak() {
-    killed(1_000_000, 1_000);
+    let settings = Settings { seed: Some(0), max_memory: 64 << 30, ..Settings::default() };
+    killed(&Bench::of(Service::with(settings).unjudged(), 1_000_000), 1_000_000, 1_000);
 }
 
 /// Sends to `people` recipients while the service fails and the program is killed at least `times` times, and prints the counts.
 #[expect(clippy::print_stdout, reason = "the counts are the soak's result")]
-fn killed(people: usize, times: usize) {
-    let bench = Bench::with(people);
+fn killed(bench: &Bench, people: usize, times: usize) {
     let faults = bench.service.core().faults();
     faults.add(Rule::new(Action::Delay(Duration::from_millis(150))).always());
     faults.add(Rule::new(Action::error(500, "application_error", "try later")).percent(5));
@@ -37,15 +39,25 @@ fn killed(people: usize, times: usize) {
     faults.add(Rule::new(Action::Truncate(20)).percent(4));
     faults.add(Rule::new(Action::TooMany { retry_after: Some("0".to_owned()) }).percent(4));
     let mut random = StdRng::seed_from_u64(7);
+    // What is killed while it plans leaves no job.
+    for milliseconds in [10, 20, 40] {
+        let mut planning = bench.start(&[]);
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        planning.kill().unwrap();
+        planning.wait().unwrap();
+    }
+    bench.posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     let (mut kills, mut runs) = (0, 0);
     loop {
         runs += 1;
         assert!(runs < 100 + 3 * times, "the job makes no progress");
-        let mut child = bench.start(&["--concurrency", "2"]);
+        let mut resume = bench.posthaste.command();
+        resume.args(["bulk", "resume", "--concurrency", "2"]).stdin(Stdio::null());
+        let mut child = resume.spawn().unwrap();
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
         // The first runs are killed early, so that the job is long enough for all of them.
         std::thread::sleep(Duration::from_millis(
-            random.gen_range(60..if kills < times + 4 { 560 } else { 4_060 }),
+            random.gen_range(60..if kills < times + 4 { 360 } else { 4_060 }),
         ));
         if child.try_wait().unwrap().is_some() {
             if child.wait().unwrap().code() == Some(0) {
@@ -138,7 +150,7 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
 fn a_signal_before_the_first_request_sends_nothing() {
     let bench = Bench::with(1);
     let mut command = bench.posthaste.command();
-    command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(std::process::Stdio::piped());
+    command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let stdin = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));

@@ -42,8 +42,8 @@ pub enum WorkerEnding {
     Finished,
     /// The job was canceled.
     Canceled,
-    /// The job was paused, and the worker should [leave it then](super::WorkerOptions::leave_when_paused).
-    Paused,
+    /// There was nothing to send, and the worker should [leave the job then](super::WorkerOptions::leave_when_idle).
+    Idle,
     /// The worker was stopped.
     #[default]
     Stopped,

@@ -1,5 +1,7 @@
 //! How a worker sends.
 
+use std::time::Duration;
+
 /// The default number of requests in flight.
 const CONCURRENCY: usize = 16;
 /// The default number of deliveries of a batch without a result.
@@ -10,12 +12,12 @@ const MAX_DELIVERIES: u32 = 10;
 pub struct WorkerOptions {
     pub(super) concurrency: usize,
     pub(super) max_deliveries: u32,
-    pub(super) leave_when_paused: bool,
+    pub(super) leave_when_idle: Option<Duration>,
 }
 
 impl Default for WorkerOptions {
     fn default() -> Self {
-        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES, leave_when_paused: false }
+        Self { concurrency: CONCURRENCY, max_deliveries: MAX_DELIVERIES, leave_when_idle: None }
     }
 }
 
@@ -35,10 +37,11 @@ impl WorkerOptions {
         self
     }
 
-    /// Ends the worker when the job is paused, so that it can serve another one. By default it waits for the job to continue.
+    /// Ends the worker when it has been given no batch for this time, or the job is paused, so that it can serve another one. By default it waits
+    /// until the job is over.
     #[must_use]
-    pub fn leave_when_paused(mut self) -> Self {
-        self.leave_when_paused = true;
+    pub fn leave_when_idle(mut self, time: Duration) -> Self {
+        self.leave_when_idle = Some(time);
         self
     }
 }
