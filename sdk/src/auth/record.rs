@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 
 use crate::{
     error::{Ended, StoreError},
@@ -126,7 +127,17 @@ impl TokenRecord {
     /// The bytes are not a record, or are one of a later format. The message names the field, never a token.
     pub fn from_json(bytes: &[u8]) -> Result<Self, StoreError> {
         let record: Self = serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
-            .map_err(|error| StoreError::unreadable(format!("`{}` is missing or invalid", error.path())))?;
+            .map_err(|error| {
+                let (path, cause) = (error.path(), error.inner());
+                StoreError::unreadable(match cause.classify() {
+                    Category::Data if path.iter().len() == 0 => {
+                        "it isn't an object with all fields of a login".to_owned()
+                    }
+                    Category::Data => format!("`{path}` is invalid"),
+                    // The path can end in a name of the damaged JSON, which can be part of a token.
+                    _ => format!("its JSON is malformed at line {}, column {}", cause.line(), cause.column()),
+                })
+            })?;
         match record.form {
             FORMAT => Ok(record),
             form => Err(StoreError::unreadable(format!(
@@ -169,6 +180,20 @@ mod tests {
         let written = record().to_json();
         for end in 0..written.len() {
             assert!(TokenRecord::from_json(&written[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_record_is_rejected_without_a_part_of_it() {
+        for (damaged, reason) in [
+            (r#"{"rt_sentinel": x}"#, "its JSON is malformed at line 1, column 17"),
+            (r#"{"form": 1}"#, "it isn't an object with all fields of a login"),
+            ("[]", "it isn't an object with all fields of a login"),
+            (r#"{"form": "rt_sentinel"}"#, "`form` is invalid"),
+        ] {
+            let error = TokenRecord::from_json(damaged.as_bytes()).unwrap_err();
+            assert!(error.to_string().ends_with(reason), "{damaged}: {error}");
+            assert!(!format!("{error:?}").contains("sentinel"), "{error:?}");
         }
     }
 
