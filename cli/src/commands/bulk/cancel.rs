@@ -1,7 +1,7 @@
 //! `bulk cancel`: ends a job for good.
 
 use posthaste_bulk::queue::NatsJob;
-use posthaste_bulk::{DistributeOptions, Event, Job, JobState, Report};
+use posthaste_bulk::{DistributeOptions, Ending, Event, Job, JobState, Report};
 
 use super::failure;
 use super::job;
@@ -56,7 +56,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     job.cancel().await.map_err(failure::of)?;
     let report = stop_workers(&job, backend, context).await?;
     let left = count(report.counts.remaining, "row");
-    context.out.note(&format!("canceled job {id}; {left} won't be sent"));
+    context.out.note(&match report.ending {
+        Ending::Finished => format!("job {id} is finished; nothing was left to cancel"),
+        _ => format!("canceled job {id}; {left} won't be sent"),
+    });
     Ok(())
 }
 

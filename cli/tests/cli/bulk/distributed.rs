@@ -150,13 +150,16 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     bench.until_asked(3);
+    let status = bench.bulk(&["status", "--json"]).json();
     let other = bench
         .posthaste
         .run(&[&["bulk", "send", "others.csv", "--yes"], &MESSAGE[..], &["--queue", &address]].concat());
     assert_eq!(other.code, Some(0), "{other:?}");
-    let resumed =
-        bench.posthaste.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], &flags].concat());
-    assert_eq!(resumed.code, Some(0), "{resumed:?}");
+    let id = status["job"].as_str().unwrap();
+    let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
+    assert!(canceled.stderr.contains("nothing was left to cancel"), "{canceled:?}");
+    let status = bench.bulk(&["status", id, "--json"]).json();
+    assert_eq!((&status["state"], &status["sent"]), (&"finished".into(), &300.into()), "{status}");
     bench.each_got_one(301);
     worker.kill().unwrap();
     worker.wait().unwrap();
