@@ -221,6 +221,8 @@ impl<B: Backend> Coordinator<B> {
         };
         let asked = control.state;
         if asked == ControlState::Canceled {
+            // It stays canceled when the queue has forgotten it.
+            folder::request(self.plan.dir(), folder::Request::Cancel)?;
             self.cancellation = Cancellation::Requested;
             return Ok(None);
         }

@@ -11,7 +11,7 @@ pub enum JobState {
     Planned,
     /// A process is running it.
     Running,
-    /// No process is running it; resuming continues.
+    /// No process is running it; resuming continues. Workers may be sending it nevertheless, if it is distributed.
     Stopped,
     /// It was canceled for good.
     Canceled,

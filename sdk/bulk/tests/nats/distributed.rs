@@ -335,6 +335,12 @@ async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
 #[needs("nats-server")]
 #[tokio::test]
 async fn a_canceled_job_ends_for_all_workers() {
+    for through_the_queue in [false, true] {
+        canceled(through_the_queue).await;
+    }
+}
+
+async fn canceled(through_the_queue: bool) {
     let server = Server::start();
     let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
     let folder = tempfile::tempdir().expect("a folder");
@@ -342,10 +348,16 @@ async fn a_canceled_job_ends_for_all_workers() {
     let workers = workers(&server, &service, &job, folder.path(), 2).await;
     let run = distribute(&server, &job).await;
     until(|| service.delivered() >= 10).await;
-    job.cancel().await.expect("canceled");
+    if through_the_queue {
+        set_state(&backend(&server, &job).await, ControlState::Canceled).await.expect("canceled");
+    } else {
+        job.cancel().await.expect("canceled");
+    }
     let report = run.finish().await.expect("a report");
     assert_eq!(report.ending, Ending::Stopped);
     assert!(report.counts.sent >= 10 && report.counts.remaining > 0, "{report:?}");
+    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
+    assert!(!job.is_distributed());
     for worker in workers {
         assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
     }
@@ -367,9 +379,10 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
     until(|| service.requests() == 5).await;
     job.cancel().await.expect("canceled");
     let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
-    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 5));
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
-    service.assert_delivered_once(5);
+    let delivered = service.delivered();
+    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, delivered as u64));
+    assert!((5..50).contains(&delivered), "{delivered}");
 }
 
 #[needs("nats-server")]
