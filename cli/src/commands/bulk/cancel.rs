@@ -1,7 +1,7 @@
 //! `bulk cancel`: ends a job for good.
 
 use posthaste_bulk::queue::NatsJob;
-use posthaste_bulk::{DistributeOptions, Ending, Event, Job, JobState, Report};
+use posthaste_bulk::{DistributeOptions, Event, Job, JobState, Status};
 
 use super::failure;
 use super::job;
@@ -47,24 +47,39 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     mutation::confirm(false, &format!("Cancel job {id}, with {left} left to send?"), context).await?;
     let Some(options) = workers else {
         job.cancel().await.map_err(failure::of)?;
-        context.out.note(&format!("canceled job {id}; {left} won't be sent"));
+        context.out.note(&match status.state {
+            JobState::Running => {
+                format!("canceling job {id}; its process stops after the requests in flight")
+            }
+            _ => canceled(&job, &status),
+        });
         return Ok(());
     };
     // First the connection: without it, the workers would continue with a job that is marked as canceled.
     let connection = Box::pin(queue::connect(options, context)).await?;
     let backend = queue::job(&connection, id)?;
     job.cancel().await.map_err(failure::of)?;
-    let report = stop_workers(&job, backend, context).await?;
-    let left = count(report.counts.remaining, "row");
-    context.out.note(&match report.ending {
-        Ending::Finished => format!("job {id} is finished; nothing was left to cancel"),
-        _ => format!("canceled job {id}; {left} won't be sent"),
+    stop_workers(&job, backend, context).await?;
+    let status = job.status().await.map_err(failure::of)?;
+    context.out.note(&match status.state {
+        JobState::Finished => format!("job {id} is finished; nothing was left to cancel"),
+        _ => canceled(&job, &status),
     });
     Ok(())
 }
 
+/// What becomes of the remaining rows of a canceled job.
+fn canceled(job: &Job, status: &Status) -> String {
+    let uncertain = match status.in_flight {
+        0 => String::new(),
+        rows => format!(", and {} in flight when it stopped may have been", count(rows, "row")),
+    };
+    let left = count(status.counts.remaining - status.in_flight, "row");
+    format!("canceled job {}; {left} won't be sent{uncertain}", job.plan().id())
+}
+
 /// Waits until the workers of a canceled job have stopped, and collects their results.
-async fn stop_workers(job: &Job, backend: NatsJob, context: &Context) -> Result<Report, Fail> {
+async fn stop_workers(job: &Job, backend: NatsJob, context: &Context) -> Result<(), Fail> {
     let options = DistributeOptions::default().skip_invalid();
     let mut run = job.distribute(backend, options).map_err(failure::of)?;
     while let Some(event) = run.next().await {
@@ -76,5 +91,5 @@ async fn stop_workers(job: &Job, backend: NatsJob, context: &Context) -> Result<
             _ => {}
         }
     }
-    run.finish().await.map_err(failure::of)
+    run.finish().await.map_err(failure::of).map(drop)
 }

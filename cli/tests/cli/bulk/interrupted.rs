@@ -147,6 +147,21 @@ fn the_second_interrupt_stops_at_once_and_resuming_repeats_the_same_request() {
 }
 
 #[test]
+fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
+    let bench = Bench::with(250);
+    bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_mins(1))));
+    let mut child = bench.start(&["--concurrency", "1"]);
+    bench.until_asked(1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let id = bench.bulk(&["status", "--json"]).json()["job"].as_str().unwrap().to_owned();
+    let canceled = bench.bulk(&["cancel", &id, "--yes"]);
+    let expected = "150 rows won't be sent, and 100 rows in flight when it stopped may have been";
+    assert!(canceled.stderr.contains(expected), "{canceled:?}");
+    assert_eq!(bench.service.asked(), 1);
+}
+
+#[test]
 fn a_signal_before_the_first_request_sends_nothing() {
     let bench = Bench::with(1);
     let mut command = bench.posthaste.command();

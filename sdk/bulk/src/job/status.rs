@@ -1,6 +1,12 @@
 //! The state of a job, read without disturbing the process that runs it.
 
-use crate::{counts::Counts, error::Result, folder, journal, lock, plan::Plan, state::BatchStates};
+use crate::{
+    counts::Counts,
+    error::Result,
+    folder, journal, lock,
+    plan::Plan,
+    state::{BatchState, BatchStates},
+};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -27,6 +33,8 @@ pub struct Status {
     pub state: JobState,
     /// The valid rows by outcome.
     pub counts: Counts,
+    /// The remaining rows whose request is in flight, or was when the job stopped: they may have been sent. Resuming finds out.
+    pub in_flight: u64,
 }
 
 pub(super) fn read(plan: &Plan) -> Result<Status> {
@@ -35,6 +43,8 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
     let mut states = BatchStates::new(plan.batches());
     journal::read(&dir.join(folder::JOURNAL), |record| states.apply(&record))?;
     let remaining = plan.count_emails(|batch| states.is_open(batch))?;
+    let in_flight =
+        plan.count_emails(|batch| matches!(states.state(batch), Some(BatchState::Maybe { .. })))?;
     let counts = Counts { remaining, ..states.settled() };
     counts.check(plan.counts().valid)?;
     let state = match () {
@@ -44,5 +54,5 @@ pub(super) fn read(plan: &Plan) -> Result<Status> {
         () if states.job().is_some() => JobState::Stopped,
         () => JobState::Planned,
     };
-    Ok(Status { state, counts })
+    Ok(Status { state, counts, in_flight })
 }
