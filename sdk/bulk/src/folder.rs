@@ -71,6 +71,7 @@ pub(crate) fn is_distributed(dir: &Path) -> bool {
 }
 
 /// No worker of the canceled job sends any more, so it is like any other.
+#[cfg(feature = "nats")]
 pub(crate) fn forget_queue(dir: &Path) -> Result<()> {
     remove(&dir.join(QUEUE))
 }
