@@ -104,7 +104,7 @@ impl State {
             outbox: Outbox::new(settings.keep_webhook_events),
             http_clients: HttpClients::default(),
             relay: OnceLock::new(),
-            event_bus: EventBus::new(),
+            event_bus: EventBus::default(),
             arrivals: Arrivals::default(),
             for_listeners: Mutex::default(),
             snapshot_lock: SnapshotLock::default(),

@@ -1,8 +1,8 @@
 //! Live events, for pages that show the sandbox while it runs.
 //!
-//! Publishing costs nothing without subscribers. A subscriber that falls behind misses events and receives an error that says so.
+//! Publishing costs nothing without subscribers, and the queue is allocated for the first one. A subscriber that falls behind misses events and receives an error that says so.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::broadcast::{self, Receiver, Sender};
 use uuid::Uuid;
@@ -42,31 +42,31 @@ pub(crate) enum BusEventKind {
 }
 
 /// Publishes live events to all subscribers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EventBus {
-    sender: Sender<BusEvent>,
+    sender: OnceLock<Sender<BusEvent>>,
 }
 
 impl EventBus {
-    pub(crate) fn new() -> Self {
-        Self { sender: broadcast::channel(CAPACITY).0 }
-    }
-
     /// Publishes an event of one tenant.
     pub(crate) fn publish(&self, tenant: &str, kind: BusEventKind) {
-        if self.sender.receiver_count() > 0 {
-            // The last subscriber may disappear at any time.
-            let _ = self.sender.send(BusEvent { tenant: Some(tenant.into()), kind });
-        }
+        self.send(|| BusEvent { tenant: Some(tenant.into()), kind });
     }
 
     /// Publishes an event that concerns all tenants.
     pub(crate) fn publish_to_all(&self, kind: BusEventKind) {
-        let _ = self.sender.send(BusEvent { tenant: None, kind });
+        self.send(|| BusEvent { tenant: None, kind });
+    }
+
+    fn send(&self, event: impl FnOnce() -> BusEvent) {
+        if let Some(sender) = self.sender.get().filter(|sender| sender.receiver_count() > 0) {
+            // The last subscriber may disappear at any time.
+            let _ = sender.send(event());
+        }
     }
 
     /// Subscribes to the events of all tenants from now on.
     pub(crate) fn subscribe(&self) -> Receiver<BusEvent> {
-        self.sender.subscribe()
+        self.sender.get_or_init(|| broadcast::channel(CAPACITY).0).subscribe()
     }
 }
