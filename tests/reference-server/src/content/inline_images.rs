@@ -29,8 +29,10 @@ impl<F: FnOnce() -> Pictures> Embedded<F> {
     pub(crate) fn picture(&mut self, id: &str) -> Option<String> {
         if let Some(source) = self.source.take() {
             self.pictures = source();
+            // Once, not for each reference: a media type can be as long as a message.
+            self.pictures.retain(|_, (kind, _)| is_picture(kind));
         }
-        let (kind, bytes) = self.pictures.get(id).filter(|(kind, _)| is_picture(kind))?;
+        let (kind, bytes) = self.pictures.get(id)?;
         let size = "data:;base64,".len() + kind.len() + bytes.len().div_ceil(3) * 4;
         let Some(left) = self.left.checked_sub(size) else {
             self.is_complete = false;

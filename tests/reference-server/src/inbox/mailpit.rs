@@ -35,11 +35,14 @@ use crate::state::State;
 use crate::state::keys::{self, DEFAULT_KEY};
 use crate::wire::problem::{self, Problem};
 
+/// The path of the websocket, without its leading slashes.
+const EVENTS: &str = "api/events";
+
 /// Whether a path is one of Mailpit's. Like there, it may begin with several slashes, as those of `cypress-mailpit` do.
 pub(super) fn is_at(path: &str) -> bool {
     let path = path.trim_start_matches('/');
     ["api/v1/", "view/"].iter().any(|start| path.starts_with(start))
-        || ["api/events", "livez", "readyz"].contains(&path)
+        || [EVENTS, "livez", "readyz"].contains(&path)
 }
 
 /// Whether a request needs no password.
@@ -123,5 +126,5 @@ fn refused(problem: &Problem) -> Response<Bytes> {
 
 /// Whether a request is the handshake of a websocket.
 pub(crate) fn is_handshake(request: &Request<Bytes>) -> bool {
-    request.method() == Method::GET && request.uri().path() == "/api/events"
+    request.method() == Method::GET && request.uri().path().trim_start_matches('/') == EVENTS
 }

@@ -315,8 +315,12 @@ fn an_email_is_sent_in_the_format_of_mailpit() {
 
 /// Connects to the events of the account.
 async fn connect(server: &ReferenceServer) -> WebSocketStream<TcpStream> {
+    connect_to(server, "/api/events").await
+}
+
+async fn connect_to(server: &ReferenceServer, path: &str) -> WebSocketStream<TcpStream> {
     let address = server.base_url().replace("http://", "");
-    let mut request = format!("ws://{address}/api/events").into_client_request().unwrap();
+    let mut request = format!("ws://{address}{path}").into_client_request().unwrap();
     request.headers_mut().insert("authorization", format!("Bearer {}", server.api_key()).parse().unwrap());
     let stream = TcpStream::connect(&address).await.unwrap();
     client_async(request, stream).await.unwrap().0
@@ -366,6 +370,14 @@ async fn a_websocket_reports_new_marked_and_deleted_messages_of_its_account() {
     while next(&mut socket, "stats").await["Total"] != 100 {}
     ask(Method::DELETE, json!({}));
     assert_eq!(next(&mut socket, "truncate").await, Value::Null);
+}
+
+#[tokio::test]
+async fn the_path_of_the_websocket_may_begin_with_several_slashes() {
+    let server = ReferenceServer::over_http(Settings::default()).await;
+    let mut socket = connect_to(&server, "//api/events").await;
+    post(&server, "/emails", &email()).await;
+    assert_eq!(next(&mut socket, "new").await["Subject"], "Hello");
 }
 
 #[tokio::test]
