@@ -17,7 +17,7 @@ async fn describe(client: &Client, id: &EmailId) -> posthaste::Result<(Vec<(Stri
         let content = client.received().download(&attachment.download_url).await?;
         files.push((attachment.filename.unwrap_or_default(), content.len()));
     }
-    // Whoever has the URL can read the email, so it is as confidential as the email.
+    // Anyone with the URL can read the email, so the URL is as confidential as the email.
     let link = client.emails().share(id).expires_in(LIFETIME).await?;
     Ok((files, link.url))
 }

@@ -39,14 +39,14 @@ fn lines(usage: &Usage) -> Vec<String> {
     rows.into_iter().map(|(name, text)| format!("{name:<19}{text}")).collect()
 }
 
-/// What was used of the emails of a period: `258 of 1000 (57 sent, 201 received), resets 2026-07-17T00:00:00.000Z`.
+/// The emails used in a period: `258 of 1000 (57 sent, 201 received), resets 2026-07-17T00:00:00.000Z`.
 fn emails(quota: &EmailQuota) -> String {
     let counts = format!("({} sent, {} received)", number(quota.sent), number(quota.received));
     let resets = quota.resets_at.as_ref().map(|at| format!(", resets {at}")).unwrap_or_default();
     format!("{} {counts}{resets}", of(quota.used, quota.limit))
 }
 
-/// What was used of a limit: `3 of 10`.
+/// The usage of a limit: `3 of 10`.
 pub(crate) fn of(used: Option<u64>, limit: Option<u64>) -> String {
     match limit {
         Some(limit) => format!("{} of {limit}", number(used)),

@@ -101,7 +101,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
     json!({ "error": error })
 }
 
-/// Reports what was done when the result couldn't be written.
+/// Reports an operation whose result couldn't be written.
 pub(crate) fn unreported(operation: &Operation, json: bool) {
     let Operation { outcome, sentence, ids, idempotency_key } = operation;
     if json {

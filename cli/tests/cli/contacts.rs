@@ -326,8 +326,8 @@ fn the_service_imports_a_file_from_one_request() {
 fn invalid_flags_of_a_server_import_send_nothing() {
     let service = Service::start();
     let asked = |arguments: &[&str], text: &str, part: &str| {
-        let told = service.posthaste().run_with(arguments, text).fails(2);
-        assert!(told.contains(part), "{part}: {told}");
+        let stderr = service.posthaste().run_with(arguments, text).fails(2);
+        assert!(stderr.contains(part), "{part}: {stderr}");
     };
     let import = |more: &[&'static str]| [&["contacts", "import", "-", "--server"], more].concat();
     asked(&import(&["--on-conflict", "fail"]), "email\n", "must be update or skip");

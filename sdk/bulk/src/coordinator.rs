@@ -8,7 +8,7 @@
 //!
 //! # Why a loss of the queue's data leads to no second email
 //!
-//! The coordinator remembers until when it has read every intent. If the ledger is another one than before, or shorter than what was read, all
+//! The coordinator remembers until when it has read every intent. If the ledger has been replaced, or is shorter than the part already read, all
 //! batches without a result are added again under a new generation, the known intents are restored with their times, and the remembered
 //! time, less a margin for delays, counts as the first attempt of all others. So the age of no key is underestimated.
 
@@ -200,7 +200,7 @@ impl<B: Backend> Coordinator<B> {
         }
         self.supply().await?;
         let ending = if look { self.look().await? } else { None };
-        // After the look: whoever returned a lease before it recorded the result before that.
+        // After the look: a worker records the result before it returns the lease, so no result of a returned lease is missed.
         let collected = self.collect().await;
         if let Err(BulkError::Queue(QueueError::Lost { .. })) = collected {
             self.restore(true).await?;
@@ -248,7 +248,7 @@ impl<B: Backend> Coordinator<B> {
         Ok(None)
     }
 
-    /// Returns whether the workers have finished what was in flight when the job was paused or canceled.
+    /// Returns whether the workers have finished the batches that were in flight when the job was paused or canceled.
     fn workers_have_stopped(&mut self, leased: u64) -> bool {
         let stopping = self.stopping_since.get_or_insert_with(Instant::now).elapsed();
         // The queue counts the leases of killed workers until another worker asks for a batch, and none does.

@@ -17,7 +17,7 @@ const MAX_WINDOW: u32 = 60;
 
 /// A rate limit as the service announces it in its response headers: a number of requests per window.
 ///
-/// A client follows it without being told to; this type is for senders with a pace of their own.
+/// A client follows it automatically; this type is for senders that pace themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnouncedLimit {
     requests: u32,

@@ -1,5 +1,5 @@
 //! Replays the samples of every target, and mutations of them that are the same in every run. `FUZZ_ROUNDS=100` tries a hundred times as
-//! many mutations, where no C++ compiler is at hand.
+//! many mutations, for machines without a C++ compiler.
 
 #![cfg(test)]
 

@@ -131,7 +131,7 @@ pub(crate) fn takes_json(path: &str) -> bool {
     !routes::at(path).any(|route| route.is(Flag::AnyContentType))
 }
 
-/// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request what was captured since.
+/// Reads the page that a request selects, mode A. `after_id` is `before`, named for clients that request newer mails.
 fn window(parameters: &str) -> Result<Window, Problem> {
     let pairs = form_urlencoded::parse(parameters.as_bytes())
         .map(|(name, value)| if name == "after_id" { ("before".into(), value) } else { (name, value) });

@@ -78,7 +78,7 @@ impl<W> Scheduler<W> {
         waiting.jobs.clear();
     }
 
-    /// Reports what was added or removed since the last call: a key, and the job if it still waits. The first call reports everything.
+    /// Reports the additions and removals since the last call: a key, and the job if it still waits. The first call reports everything.
     pub(crate) fn changes(&self, mut show: impl FnMut(JobKey, Option<&W>)) {
         let mut waiting = lock(&self.waiting);
         let changed = waiting.changed.replace(Vec::new());

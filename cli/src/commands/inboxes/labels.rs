@@ -101,7 +101,7 @@ pub(super) async fn delete(args: ChangeLabel, context: &Context) -> Result<(), F
     crate::actions::mutation::delete(&dry_run, &unknown, context, make).await
 }
 
-/// Add labels to a thread and print all that it has
+/// Add labels to a thread and print all of its labels
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     posthaste inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34\n  \

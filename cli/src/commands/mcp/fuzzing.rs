@@ -31,7 +31,7 @@ pub(crate) fn tools(data: &[u8], tree: fn() -> clap::Command) {
         here = inner;
     }
     assert_eq!(path.join(" "), tool.command);
-    // Only what was named is set.
+    // Only the arguments of the call are set.
     for id in here.ids() {
         let given = here.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine);
         let argument = tool.parameters.iter().find(|one| {

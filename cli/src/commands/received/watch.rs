@@ -175,7 +175,7 @@ impl Watch<'_> {
     async fn poll(&mut self, once: bool, cursor: &mut Cursor) -> Result<(), Fail> {
         loop {
             let looked = backlog::walk(self, cursor).await;
-            // What was printed before a failure still counts as printed.
+            // Emails printed before a failure aren't printed again.
             cursor.save()?;
             match looked {
                 Ok(()) => {

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_a_job_starts_no_earlier_than_the_newest_record_and_never_goes_back() {
+    fn the_clock_of_a_job_starts_no_earlier_than_its_newest_record_and_never_moves_backward() {
         let ahead = UnixMillis::now().after(Duration::from_hours(1));
         let clock = JobClock::starting_at(ahead);
         let mut last = clock.now();

@@ -35,7 +35,7 @@ enum Write {
 pub(super) enum Fault {
     /// The machine crashes: this operation and all later ones fail.
     Crash,
-    /// The disk is full: this operation fails after so many bytes, and so do all later ones.
+    /// The disk is full: this operation fails after this number of bytes, and so do all later ones.
     Full(usize),
 }
 
@@ -52,7 +52,7 @@ impl Disk {
         self
     }
 
-    /// Makes each read return at most so many bytes.
+    /// Makes each read return at most this number of bytes.
     pub(super) fn with_reads_of(self, bytes: usize) -> Self {
         self.lock().longest_read = Some(bytes);
         self

@@ -2,11 +2,14 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, fmt, ops::Range, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::controller::{Controller, Observation, PaceOptions, Snapshot, Ticket};
 
+const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const RATELIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATELIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 /// How long a job sends.
 const PERIOD: Duration = Duration::from_mins(10);
 /// The table has more seeds than the tests, which run unoptimized.
@@ -124,9 +127,9 @@ impl Service {
         };
         let mut headers = HeaderMap::new();
         if self.shape.headers {
-            headers.insert("ratelimit-policy", format!("{limit};w=1").parse().unwrap());
-            headers.insert("ratelimit-remaining", remaining.unwrap_or(0).into());
-            headers.insert("ratelimit-reset", 1.into());
+            headers.insert(RATELIMIT_POLICY, format!("{limit};w=1").parse().unwrap());
+            headers.insert(RATELIMIT_REMAINING, remaining.unwrap_or(0).into());
+            headers.insert(RATELIMIT_RESET, 1.into());
         }
         (observation, headers)
     }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{
     job::{
-        PATIENCE, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting,
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting,
         worker, worker_with, workers,
     },
     server::Server,
@@ -149,7 +149,7 @@ async fn follow(queue: &posthaste_bulk::queue::NatsJob) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(PATIENCE, supplied).await.expect("the coordinator starts in time");
+    timeout(MAX_WAIT, supplied).await.expect("the coordinator starts in time");
 }
 
 #[needs("nats-server")]
@@ -378,7 +378,7 @@ async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
     let run = job.distribute(queue(), DistributeOptions::default()).expect("no invalid rows");
     until(|| service.requests() == 5).await;
     job.cancel().await.expect("canceled");
-    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
     let delivered = service.delivered();
     assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, delivered as u64));
@@ -434,7 +434,7 @@ async fn a_job_that_the_queue_has_lost_can_be_canceled() {
     server.restart();
     job.cancel().await.expect("canceled");
     let run = distribute(&server, &job).await;
-    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!((report.ending, report.counts.remaining), (Ending::Stopped, 50));
     assert!(!job.is_distributed());
 }
@@ -450,7 +450,7 @@ async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
     until(|| service.requests() > 0).await;
     killed.abort();
     job.pause().await.expect("paused");
-    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 0));
     service.set_script(|_, _| FAST);
     let _other = worker(&server, &service, &job, &folder.path().join("other")).await;

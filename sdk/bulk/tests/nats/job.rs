@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::{server::Server, service::Service};
 
 /// How long a job may take.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const MAX_WAIT: Duration = Duration::from_mins(2);
 
 /// Plans a job whose rows are sent one by one.
 pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {
@@ -79,14 +79,14 @@ pub(crate) async fn backend(server: &Server, job: &Job) -> NatsJob {
 
 /// Waits for the report of a job that finishes.
 pub(crate) async fn finished(run: Run) -> Report {
-    let report = timeout(PATIENCE, run.finish()).await.expect("the job ends in time").expect("a report");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
     assert_eq!(report.ending, Ending::Finished, "{report:?}");
     report
 }
 
 /// Waits until a condition holds.
 pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
-    timeout(PATIENCE, async {
+    timeout(MAX_WAIT, async {
         while !condition() {
             sleep(Duration::from_millis(10)).await;
         }
@@ -97,7 +97,7 @@ pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
 
 /// Waits until the queue has this many waiting batches.
 pub(crate) async fn until_waiting(backend: &impl Backend, batches: u64) {
-    timeout(PATIENCE, async {
+    timeout(MAX_WAIT, async {
         while let Ok(stats) = backend.stats().await
             && stats.waiting != batches
         {

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_metadata_is_told_from_one_that_fails() {
+    fn a_server_without_metadata_differs_from_one_that_fails() {
         let url = Url::parse("https://api.example.com/.well-known/oauth-authorization-server").unwrap();
         let found = |status| {
             let body = Collected { bytes: Bytes::new(), missing: None };

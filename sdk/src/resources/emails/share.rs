@@ -16,7 +16,7 @@ record! {
     pub struct SharedEmail {
         /// The email's ID, sent or received.
         pub id: EmailId,
-        /// The page with the email. Whoever has the URL can read it until it expires.
+        /// The page with the email. Anyone with the URL can read it until it expires.
         pub url: String,
     }
 }

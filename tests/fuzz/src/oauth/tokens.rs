@@ -91,7 +91,7 @@ async fn others(answer: &Answer) {
     }
 }
 
-/// What was read is written so that the same is read again.
+/// A record that can be read is the same after it has been written and read again.
 fn record(bytes: &[u8]) {
     match TokenRecord::from_json(bytes) {
         Ok(record) => {

@@ -77,7 +77,7 @@ fn mails(sandbox: &Sandbox) -> Vec<Bytes> {
     mails
 }
 
-/// Sends these bytes as the body of a message, with stuffed dots, and compares what was received.
+/// Sends these bytes as the body of a message, with stuffed dots, and compares it with the received one.
 fn transparent(bytes: &[u8]) {
     // Lines end with CRLF, as SMTP requires; others are rejected.
     let lines: Vec<_> =

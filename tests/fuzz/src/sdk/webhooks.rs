@@ -25,7 +25,7 @@ pub(crate) fn run(data: &[u8]) {
     let right = verifier.sign(ID, NOW, body);
     assert_eq!(right, signature(ID, &NOW.to_string(), body));
 
-    // What was signed is accepted, whatever the payload.
+    // A correctly signed payload is accepted, whatever it contains.
     let signed = |signature: &str| {
         let mut headers = HeaderMap::new();
         headers.insert("svix-id", HeaderValue::from_static(ID));

@@ -88,7 +88,7 @@ impl Live {
         }
     }
 
-    /// Waits for events, and takes all that are available then. Returns `None` when there will be no more.
+    /// Waits for an event, and takes all others that are available by then. Returns `None` after the last one.
     async fn collect(&self, events: &mut Receiver<BusEvent>) -> Option<Collected> {
         let mut gathered = Collected::default();
         match events.recv().await {

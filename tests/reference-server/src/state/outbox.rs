@@ -89,7 +89,7 @@ impl Outbox {
         Self { max_waiting: max_waiting.max(1), queues: Mutex::default() }
     }
 
-    /// Adds an attempt. Returns the one that is dropped if the queue is full.
+    /// Adds an attempt. If the queue is full, returns the attempt that it dropped.
     #[expect(clippy::needless_pass_by_value, reason = "it is handed over, though only links to it are kept")]
     pub(crate) fn push(&self, job: PendingAttempt) -> Option<PendingAttempt> {
         let mut queues = lock(&self.queues);

@@ -26,7 +26,7 @@ pub struct Relay {
     send: Box<dyn Fn(Outgoing) -> Sending + Send + Sync>,
 }
 
-/// A mail on its way out: without Bcc fields, and with recipients that were admitted.
+/// An outgoing mail: without Bcc fields, and only to permitted recipients.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     sender: Option<String>,

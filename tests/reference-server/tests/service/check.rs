@@ -369,7 +369,7 @@ fn cost(message: &[u8]) -> Duration {
     start.elapsed()
 }
 
-/// A newsletter of this size, in bytes, with all that newsletters have.
+/// A typical newsletter of this size, in bytes.
 fn newsletter(size: usize) -> String {
     let row = "<tr><td style=\"padding:12px 24px;font:400 16px/1.5 Arial,sans-serif;color:#333\" class=\"cell dark\" align=left>\
         <a href=\"https://acme.com/p/1?utm_source=mail&amp;id=42\" style=\"color:#06c;text-decoration:none\" target=_blank>An article &mdash; 10% off</a>\

@@ -311,7 +311,7 @@ async fn slow_large_and_mistyped_images_fail_with_a_reason_and_within_limits() {
     for (at, (path, expected)) in expected.iter().enumerate() {
         assert_eq!(reason(&list, at), *expected, "{path}");
     }
-    // The sockets' buffers come on top of what was read.
+    // The server may also have written what the sockets' buffers hold.
     assert!(ImageServer::count(&server.written) < 32 * MIB, "{}", ImageServer::count(&server.written));
 }
 

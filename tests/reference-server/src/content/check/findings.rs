@@ -18,7 +18,7 @@ pub struct Finding {
     pub code: &'static str,
     /// How severe it is.
     pub severity: Severity,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub message: String,
     /// The number of places.
     pub count: usize,

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 /// The maximum length of a placeholder, in bytes.
 const MAX_PLACEHOLDER: usize = 200;
 
-/// What was left behind.
+/// A remnant of a template in a rendered email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leftover {
     Placeholder,

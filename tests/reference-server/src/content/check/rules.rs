@@ -32,7 +32,7 @@ pub struct Rule {
     pub code: &'static str,
     /// The severity of its findings.
     pub severity: Severity,
-    /// What is wrong, as a sentence; some findings show a sentence with figures instead.
+    /// The problem, as a sentence; some findings show a sentence with figures instead.
     pub sentence: &'static str,
 }
 

@@ -144,7 +144,7 @@ pub(super) fn latest(call: &Call<'_>) -> Result<Option<MailView>, Problem> {
     Ok(found(&call.tenant, &searched(call)?, &call.canceled())?.into_iter().next())
 }
 
-/// A page of these messages, with the numbers of all that match and of the unread ones among them.
+/// A page of these messages, with the number of all matches and of the unread ones among them.
 fn page(call: &Call<'_>, mails: &[MailView], start: usize, limit: usize, matching: (usize, usize)) -> Answer {
     let (total, unread) = counts(&call.tenant);
     let canceled = call.canceled();

@@ -67,7 +67,7 @@ impl Granularity {
         first.to_zoned(at.time_zone().clone()).ok()
     }
 
-    /// The beginning of the period after the one that begins at `start`.
+    /// The start of the period after the one that starts at `start`.
     fn after(self, start: &Zoned) -> Option<Zoned> {
         let next = match self {
             Self::Hourly => {
