@@ -106,9 +106,7 @@ impl QueueArgs {
         }
         Some(options)
     }
-}
 
-impl QueueArgs {
     /// The queue whose workers send a job although no process collects their results; `None` if there are none to stop. The flags have to name it.
     pub(super) fn of_workers(
         &self,

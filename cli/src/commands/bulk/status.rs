@@ -1,6 +1,6 @@
 //! `bulk status`: the state of a job.
 
-use posthaste_bulk::{Job, Status};
+use posthaste_bulk::{Job, JobState, Status};
 use serde_json::{Value, json};
 
 use super::failure;
@@ -21,6 +21,12 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let job = job::inspect(args.job.job.as_deref(), context).await?;
     let status = job.status().await.map_err(failure::of)?;
+    if status.state == JobState::Stopped && job.is_distributed() {
+        let id = job.plan().id();
+        context.out.note(&format!(
+            "workers may still be sending; to collect their results: posthaste bulk resume {id} --queue …"
+        ));
+    }
     let document = document(&job, &status);
     context.out.result(&record::lines(&document), &document)
 }

@@ -53,6 +53,13 @@ fn worker(posthaste: &Posthaste, queue: &Queue) -> Child {
     posthaste.command().args(["bulk", "worker", "--queue", &queue.address()]).spawn().unwrap()
 }
 
+/// Sends a second job, with a single row.
+fn send_another(bench: &Bench, queue: &str) -> Ran {
+    bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
+    let send = ["bulk", "send", "others.csv", "--yes", "--queue", queue];
+    bench.posthaste.run(&[&send, &MESSAGE[..]].concat())
+}
+
 #[needs("nats-server")]
 #[test]
 fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordinator_are_killed() {
@@ -87,7 +94,6 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
 #[test]
 fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let (bench, queue) = (Bench::with(3_000), Queue::start());
-    bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
     let machine = bench.service.posthaste();
     let worker = worker(&machine, &queue);
     let address = queue.address();
@@ -100,7 +106,9 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     assert!(interrupted.stderr.contains("left, and the workers continue"), "{interrupted:?}");
     bench.until_asked(4);
 
-    let status = bench.bulk(&["status", "--json"]).json();
+    let status = bench.bulk(&["status", "--json"]);
+    assert!(status.stderr.contains("workers may still be sending"), "{status:?}");
+    let status = status.json();
     let id = status["job"].as_str().unwrap();
     for command in [&["pause", id][..], &["cancel", id, "--yes"]] {
         let refused = bench.bulk(command).fails(2);
@@ -113,9 +121,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
 
     bench.bulk(&["pause", id, "--queue", &address]).ok();
     let paused_at = until_quiet(&bench);
-    let other = bench
-        .posthaste
-        .run(&[&["bulk", "send", "others.csv", "--yes"], &MESSAGE[..], &["--queue", &address]].concat());
+    let other = send_another(&bench, &address);
     assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
     let resumed = bench.posthaste.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
     bench.until_asked(paused_at + 3);
@@ -140,7 +146,6 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
 #[test]
 fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     let (bench, queue) = (Bench::with(300), Queue::start());
-    bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
     let machine = bench.service.posthaste();
     let mut worker = worker(&machine, &queue);
     let address = queue.address();
@@ -151,9 +156,7 @@ fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     coordinator.wait().unwrap();
     bench.until_asked(3);
     let status = bench.bulk(&["status", "--json"]).json();
-    let other = bench
-        .posthaste
-        .run(&[&["bulk", "send", "others.csv", "--yes"], &MESSAGE[..], &["--queue", &address]].concat());
+    let other = send_another(&bench, &address);
     assert_eq!(other.code, Some(0), "{other:?}");
     let id = status["job"].as_str().unwrap();
     let canceled = bench.bulk(&["cancel", id, "--yes", "--queue", &address]);
