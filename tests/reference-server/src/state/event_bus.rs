@@ -1,6 +1,7 @@
 //! Live events, for pages that show the sandbox while it runs.
 //!
-//! Publishing costs nothing without subscribers, and the queue is allocated for the first one. A subscriber that falls behind misses events and receives an error that says so.
+//! Publishing costs nothing without subscribers, and the queue is allocated for the first one. A subscriber that falls behind misses events
+//! and receives an error that says so.
 
 use std::sync::{Arc, OnceLock};
 
