@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use posthaste::{Accepted, Attachment, Client, Email};
+use idempost::{Accepted, Attachment, Client, Email};
 
-async fn run(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
+async fn run(client: &Client, report: &Path) -> idempost::Result<Accepted> {
     let logo =
         Attachment::from_bytes("logo.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>").content_id("logo");
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Your report")
@@ -20,7 +20,7 @@ async fn run(client: &Client, report: &Path) -> posthaste::Result<Accepted> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let report = std::env::args().nth(1).unwrap_or_else(|| "report.csv".to_owned());
     println!("{}", run(&Client::from_env()?, report.as_ref()).await?.id);
     Ok(())
@@ -28,8 +28,8 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use idempost_reference_server::ReferenceServer;
     use mail_parser::{MessageParser, MimeHeaders as _};
-    use posthaste_reference_server::ReferenceServer;
 
     use super::*;
 

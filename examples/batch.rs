@@ -1,8 +1,8 @@
 //! A batch of emails in one request; invalid ones are rejected individually and reported.
 
-use posthaste::{AcceptedBatch, BatchEmail, Client};
+use idempost::{AcceptedBatch, BatchEmail, Client};
 
-async fn run(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<AcceptedBatch> {
+async fn run(client: &Client, people: &[(&str, &str)]) -> idempost::Result<AcceptedBatch> {
     let invitation = |(name, address): &(&str, &str)| {
         BatchEmail::new("Acme <hi@acme.test>", *address, format!("{name}, you are invited"))
             .text("Friday, 7 pm")
@@ -13,7 +13,7 @@ async fn run(client: &Client, people: &[(&str, &str)]) -> posthaste::Result<Acce
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what became of the batch is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let sent = run(&Client::from_env()?, &[("Ada", "ada@example.com"), ("Bob", "bob@@example.com")]).await?;
     for email in &sent.data {
         println!("accepted {}", email.id);
@@ -26,7 +26,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

@@ -1,16 +1,16 @@
 //! A program without an async runtime: `blocking()` at the end of a call instead of `.await`.
 
-use posthaste::{Accepted, Client, Email};
+use idempost::{Accepted, Client, Email};
 
-fn run(client: &Client) -> posthaste::Result<(Accepted, Vec<String>)> {
+fn run(client: &Client) -> idempost::Result<(Accepted, Vec<String>)> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     let accepted = client.emails().send(&email).blocking()?;
     let subjects = client.emails().list().blocking_iter().map(|email| Ok(email?.subject));
-    Ok((accepted, subjects.collect::<posthaste::Result<_>>()?))
+    Ok((accepted, subjects.collect::<idempost::Result<_>>()?))
 }
 
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
-fn main() -> posthaste::Result<()> {
+fn main() -> idempost::Result<()> {
     let (accepted, subjects) = run(&Client::from_env()?)?;
     println!("{}, {} emails so far", accepted.id, subjects.len());
     Ok(())
@@ -18,7 +18,7 @@ fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

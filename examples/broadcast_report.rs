@@ -1,13 +1,13 @@
 //! What became of a broadcast: its rates, its most clicked links, and the contacts whose addresses bounced, who are unsubscribed.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{
+use idempost::{
     BounceType, BroadcastId, Client, ContactPatch, EmailMetric, EmailMetricsQuery, RecipientType,
 };
 
 /// Prints the rates and the most clicked links.
 #[expect(clippy::print_stdout, reason = "the report is the program's result")]
-async fn report(client: &Client, id: &BroadcastId) -> posthaste::Result<()> {
+async fn report(client: &Client, id: &BroadcastId) -> idempost::Result<()> {
     let query = EmailMetricsQuery::new()
         .start_date("2026-01-01")
         .metrics([EmailMetric::Delivered, EmailMetric::OpenRate, EmailMetric::ClickRate])
@@ -24,7 +24,7 @@ async fn report(client: &Client, id: &BroadcastId) -> posthaste::Result<()> {
 }
 
 /// Unsubscribes the contacts whose addresses don't exist. Returns their number.
-async fn clean(client: &Client, id: &BroadcastId) -> posthaste::Result<usize> {
+async fn clean(client: &Client, id: &BroadcastId) -> idempost::Result<usize> {
     let bounced =
         client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
     let (mut bounced, mut cleaned) = (bounced.stream(), 0);
@@ -40,7 +40,7 @@ async fn clean(client: &Client, id: &BroadcastId) -> posthaste::Result<usize> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the report is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let id = BroadcastId::from(std::env::args().nth(1).unwrap_or_default());
     report(&client, &id).await?;
@@ -52,8 +52,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::{NewBroadcast, NewContact};
-    use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
+    use idempost::{NewBroadcast, NewContact};
+    use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;
 

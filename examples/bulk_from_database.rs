@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use futures_util::stream;
-use posthaste::{Client, ClientBuilder, RateLimit};
-use posthaste_bulk::{Bulk, Input, Message, Report, RunOptions};
+use idempost::{Client, ClientBuilder, RateLimit};
+use idempost_bulk::{Bulk, Input, Message, Report, RunOptions};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -69,9 +69,9 @@ async fn main() -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use http::Method;
-    use posthaste_bulk::Ending;
-    use posthaste_reference_server::ReferenceServer;
-    use posthaste_reference_server::faults::{Action, Rule};
+    use idempost_bulk::Ending;
+    use idempost_reference_server::ReferenceServer;
+    use idempost_reference_server::faults::{Action, Rule};
 
     use super::*;
 

@@ -1,12 +1,12 @@
 //! A worker of distributed bulk jobs: any number of these processes, on any machine, share the batches of a job and the rate of the service.
 //!
-//! The job is planned and started by another process, with `Job::distribute` or `posthaste bulk send --queue`.
+//! The job is planned and started by another process, with `Job::distribute` or `idempost bulk send --queue`.
 
 use std::path::Path;
 
-use posthaste::{Client, ClientBuilder, RateLimit};
-use posthaste_bulk::queue::{NatsQueue, QueueOptions};
-use posthaste_bulk::worker::{Worker, WorkerEvent, WorkerOptions, WorkerReport};
+use idempost::{Client, ClientBuilder, RateLimit};
+use idempost_bulk::queue::{NatsQueue, QueueOptions};
+use idempost_bulk::worker::{Worker, WorkerEvent, WorkerOptions, WorkerReport};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 

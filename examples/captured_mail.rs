@@ -1,9 +1,9 @@
 //! Testing an application's emails without an account: the reference server runs in the test and captures them.
 
-use posthaste::{Client, Email};
+use idempost::{Client, Email};
 
 /// Code somewhere deep inside an application.
-async fn sign_up(client: &Client, address: &str) -> posthaste::Result<()> {
+async fn sign_up(client: &Client, address: &str) -> idempost::Result<()> {
     let welcome =
         Email::new("Acme <hi@acme.test>", address, "Welcome").html("<p>Your code is <b>4711</b>.</p>");
     client.emails().send(&welcome).await?;
@@ -11,13 +11,13 @@ async fn sign_up(client: &Client, address: &str) -> posthaste::Result<()> {
 }
 
 #[tokio::main]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     sign_up(&Client::from_env()?, "ada@example.com").await
 }
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

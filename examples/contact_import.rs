@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use posthaste::{
+use idempost::{
     Client, ContactImport, ContactImportStatus, ImportConflict, ImportPropertyType, NewContactImport,
 };
 
 /// Imports a file with the columns `E-Mail` and `Town`, and waits for the end. The file is read while it is sent.
-async fn import(client: &Client, file: &Path, segment: &str) -> posthaste::Result<ContactImport> {
+async fn import(client: &Client, file: &Path, segment: &str) -> idempost::Result<ContactImport> {
     let people = NewContactImport::from_file(file)
         .await?
         .email_column("E-Mail")
@@ -18,8 +18,8 @@ async fn import(client: &Client, file: &Path, segment: &str) -> posthaste::Resul
     client.contact_imports().wait(&id).await
 }
 
-/// The rows without a valid contact. The service doesn't say which: `posthaste contacts import --dry-run` does.
-async fn failed(client: &Client) -> posthaste::Result<u64> {
+/// The rows without a valid contact. The service doesn't say which: `idempost contacts import --dry-run` does.
+async fn failed(client: &Client) -> idempost::Result<u64> {
     let mut failed = 0;
     for import in client.contact_imports().list().status(ContactImportStatus::Completed).await?.data {
         let import = client.contact_imports().get(&import.id).await?;
@@ -46,10 +46,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::http::Method;
-    use posthaste::{Error, NewContactProperty, RetryPolicy};
-    use posthaste_reference_server::faults::{Action, Rule};
-    use posthaste_reference_server::{ReferenceServer, Settings};
+    use idempost::http::Method;
+    use idempost::{Error, NewContactProperty, RetryPolicy};
+    use idempost_reference_server::faults::{Action, Rule};
+    use idempost_reference_server::{ReferenceServer, Settings};
 
     use super::*;
 
@@ -62,7 +62,7 @@ mod tests {
         client.contact_properties().create(NewContactProperty::string("city")).await.unwrap();
         let segment = client.segments().create("All").await.unwrap().id;
         let rows = (0..2_000).map(|n| format!("p{n}@example.com,Town {n}\n"));
-        let file = std::env::temp_dir().join(format!("posthaste-import-{}.csv", std::process::id()));
+        let file = std::env::temp_dir().join(format!("idempost-import-{}.csv", std::process::id()));
         std::fs::write(&file, format!("E-Mail,Town\n{}nobody,\n", rows.collect::<String>())).unwrap();
 
         let fail = |fault| {

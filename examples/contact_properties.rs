@@ -1,22 +1,22 @@
 //! Contact properties: a string and a number, with fallbacks for contacts without a value.
 
-use posthaste::{Client, ContactProperty, ContactPropertyPatch, NewContact, NewContactProperty};
+use idempost::{Client, ContactProperty, ContactPropertyPatch, NewContact, NewContactProperty};
 
 /// Creates the properties. A fallback always has the property's type: `.fallback("none")` on a number doesn't compile.
-async fn define(client: &Client) -> posthaste::Result<()> {
+async fn define(client: &Client) -> idempost::Result<()> {
     let properties = client.contact_properties();
     properties.create(NewContactProperty::string("city").fallback("your town")).await?;
     properties.create(NewContactProperty::number("orders").fallback(0)).await?;
     Ok(())
 }
 
-async fn find(client: &Client, key: &str) -> posthaste::Result<Option<ContactProperty>> {
+async fn find(client: &Client, key: &str) -> idempost::Result<Option<ContactProperty>> {
     let list = client.contact_properties().list().page_size(100).await?;
     Ok(list.data.into_iter().find(|property| property.key == key))
 }
 
 #[tokio::main]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     define(&client).await?;
     let ada = NewContact::new("ada@example.com").property("city", "London").property("orders", 3);
@@ -30,7 +30,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
     use serde_json::json;
 
     use super::*;

@@ -1,10 +1,10 @@
 //! A contact subscribes to a newsletter, lists its segments, and leaves again.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, ContactPatch, NewContact};
+use idempost::{Client, ContactPatch, NewContact};
 
 /// Returns the names of the segments that the contact was in.
-async fn run(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
+async fn run(client: &Client, email: &str) -> idempost::Result<Vec<String>> {
     let weekly = client.segments().create("Readers of the weekly").await?.id;
 
     // Creating a contact twice is harmless: an address identifies one contact.
@@ -21,7 +21,7 @@ async fn run(client: &Client, email: &str) -> posthaste::Result<Vec<String>> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the segments are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     for name in run(&Client::from_env()?, "ada@example.com").await? {
         println!("left {name}");
     }
@@ -30,7 +30,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use posthaste::{Client, DomainClaim, DomainClaimStatus, DomainId, NewDomainClaim};
+use idempost::{Client, DomainClaim, DomainClaimStatus, DomainId, NewDomainClaim};
 
 /// Claims the domain, or returns the pending claim of an earlier run. Its TXT record has to be published at the DNS provider.
-async fn claim(client: &Client, name: &str) -> posthaste::Result<DomainClaim> {
+async fn claim(client: &Client, name: &str) -> idempost::Result<DomainClaim> {
     client.domains().claim(&NewDomainClaim::new(name)).await
 }
 
 /// Called once the record is published. A claim that is blocked can be verified again later.
-async fn take_over(client: &Client, id: &DomainId, max_interval: Duration) -> posthaste::Result<DomainClaim> {
+async fn take_over(client: &Client, id: &DomainId, max_interval: Duration) -> idempost::Result<DomainClaim> {
     if client.domains().get_claim(id).await?.status != Some(DomainClaimStatus::Completed) {
         client.domains().verify_claim(id).await?;
     }
@@ -44,8 +44,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::sync::Arc;
 
-    use posthaste::{ClaimBlockedReason, Error, NewDomain};
-    use posthaste_reference_server::{ReferenceServer, Service, Settings};
+    use idempost::{ClaimBlockedReason, Error, NewDomain};
+    use idempost_reference_server::{ReferenceServer, Service, Settings};
 
     use super::*;
 

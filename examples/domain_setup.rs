@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Accepted, Client, DnsRecord, Domain, DomainId, DomainStatus, Email, NewDomain};
+use idempost::{Accepted, Client, DnsRecord, Domain, DomainId, DomainStatus, Email, NewDomain};
 
-async fn find(client: &Client, name: &str) -> posthaste::Result<Option<DomainId>> {
+async fn find(client: &Client, name: &str) -> idempost::Result<Option<DomainId>> {
     let mut domains = client.domains().list().stream();
     while let Some(domain) = domains.try_next().await? {
         if domain.name == name {
@@ -23,7 +23,7 @@ async fn set_up(
     name: &str,
     publish: impl Fn(&DnsRecord),
     max_interval: Duration,
-) -> posthaste::Result<Domain> {
+) -> idempost::Result<Domain> {
     let domain = match find(client, name).await? {
         Some(id) => client.domains().get(id).await?,
         None => client.domains().create(&NewDomain::new(name)).await?,
@@ -33,14 +33,14 @@ async fn set_up(
     client.domains().wait(&domain.id).max_wait(Duration::from_mins(30)).max_interval(max_interval).await
 }
 
-async fn first_email(client: &Client, domain: &Domain) -> posthaste::Result<Accepted> {
+async fn first_email(client: &Client, domain: &Domain) -> idempost::Result<Accepted> {
     let email = Email::new(format!("Acme <hi@{}>", domain.name), "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the records and what became of them are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let name = std::env::args().nth(1).unwrap_or_else(|| "acme.test".to_owned());
     let show = |record: &DnsRecord| {
@@ -61,8 +61,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::{cell::RefCell, sync::Arc};
 
-    use posthaste::{Error, RecordStatus};
-    use posthaste_reference_server::{ReferenceServer, Service, Settings};
+    use idempost::{Error, RecordStatus};
+    use idempost_reference_server::{ReferenceServer, Service, Settings};
 
     use super::*;
 

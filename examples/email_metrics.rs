@@ -1,6 +1,6 @@
 //! A report about the last days: an alarm for days and domains with many bounces or complaints, and how many contacts are still subscribed.
 
-use posthaste::{
+use idempost::{
     Client, EmailMetric, EmailMetricsQuery, EmailMetricsRow, MetricsDimension, SegmentMetricsQuery,
     SegmentMetricsRow,
 };
@@ -10,7 +10,7 @@ const MAX_BOUNCE_RATE: f64 = 5.0;
 const MAX_COMPLAINT_RATE: f64 = 0.1;
 
 /// The days and domains with too many bounces or complaints.
-async fn alarming(client: &Client, since: &str) -> posthaste::Result<Vec<EmailMetricsRow>> {
+async fn alarming(client: &Client, since: &str) -> idempost::Result<Vec<EmailMetricsRow>> {
     let query = EmailMetricsQuery::new()
         .start_date(since)
         .metrics([EmailMetric::Sent, EmailMetric::BounceRate, EmailMetric::ComplaintRate])
@@ -25,7 +25,7 @@ async fn alarming(client: &Client, since: &str) -> posthaste::Result<Vec<EmailMe
 }
 
 /// The share of subscribed contacts of each segment, in percent; segments without contacts are left out.
-async fn subscribed(client: &Client) -> posthaste::Result<Vec<(String, u64)>> {
+async fn subscribed(client: &Client) -> idempost::Result<Vec<(String, u64)>> {
     let segments =
         client.segments().metrics(&SegmentMetricsQuery::new().by_segment()).await?.data.into_iter();
     let share = |segment: SegmentMetricsRow| {
@@ -37,7 +37,7 @@ async fn subscribed(client: &Client) -> posthaste::Result<Vec<(String, u64)>> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the report is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let totals = client.emails().metrics(&EmailMetricsQuery::new()).await?.totals;
     println!("{:?} sent, {:?} % delivered", totals.sent, totals.delivery_rate);
@@ -55,8 +55,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::{Email, NewContact};
-    use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
+    use idempost::{Email, NewContact};
+    use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;
 

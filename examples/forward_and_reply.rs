@@ -1,10 +1,10 @@
 //! Forwards received emails to a colleague, and replies to their senders. Each email is forwarded and answered once, also after a crash: the
 //! idempotency keys are derived from the ID of the received email.
 
-use posthaste::{Client, EmailId, ReceivedEmailId};
+use idempost::{Client, EmailId, ReceivedEmailId};
 
 /// Forwards a received email, and replies to its sender.
-async fn hand_over(client: &Client, id: &ReceivedEmailId, to: &str) -> posthaste::Result<[EmailId; 2]> {
+async fn hand_over(client: &Client, id: &ReceivedEmailId, to: &str) -> idempost::Result<[EmailId; 2]> {
     let from = "Support <support@acme.test>";
     let email = client.received().get(id).await?;
     // Anyone can write any sender into an email: an unauthenticated one is forwarded complete, as evidence, and not answered to all.
@@ -23,7 +23,7 @@ async fn hand_over(client: &Client, id: &ReceivedEmailId, to: &str) -> posthaste
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the IDs are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let to = std::env::args().nth(1).unwrap_or_else(|| "delivered@example.com".to_owned());
     for email in client.received().list().page_size(10).await?.data {
@@ -35,7 +35,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

@@ -11,7 +11,7 @@ macro_rules! pages {
 pages! {
     Readme "../README.md"
     ReadmeOfTheSdk "../sdk/README.md"
-    ReadmeOfBulk "../sdk/bulk/README.md"
+    ReadmeOfBulk "../bulk/README.md"
     ReadmeOfTheServer "../tests/reference-server/README.md"
     Bulk "../docs/bulk.md"
     FirstEmail "../docs/first-email.md"

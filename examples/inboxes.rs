@@ -1,12 +1,12 @@
 //! Inboxes, in beta: a help desk that sorts questions into threads, answers what it can, and drafts the rest for a colleague.
 
-use posthaste::{
+use idempost::{
     Client, EventData, InboxAgentPatch, InboxFolder, InboxForward, InboxPatch, InboxReply, InboxThreadPatch,
     InboxThreadSummary, InboxTone, NewInbox, NewInboxDraft, NewInboxLabel, WebhookPayload,
 };
 
 /// Creates the inbox once; it is then named by its address.
-async fn open(client: &Client, address: &str) -> posthaste::Result<()> {
+async fn open(client: &Client, address: &str) -> idempost::Result<()> {
     if !client.inboxes().list().await?.data.iter().any(|inbox| inbox.email_address == address) {
         client.inboxes().create(&NewInbox::new(address).name("Help desk")).await?;
     }
@@ -17,7 +17,7 @@ async fn open(client: &Client, address: &str) -> posthaste::Result<()> {
 }
 
 /// The unread threads, and their total number.
-async fn unread(client: &Client, inbox: &str) -> posthaste::Result<(Vec<InboxThreadSummary>, u64)> {
+async fn unread(client: &Client, inbox: &str) -> idempost::Result<(Vec<InboxThreadSummary>, u64)> {
     let total = client.inboxes().get(inbox).await?.unread.unwrap_or_default();
     Ok((client.inboxes().threads(inbox).read(false).await?.data, total))
 }
@@ -28,7 +28,7 @@ async fn answer(
     inbox: &str,
     thread: &InboxThreadSummary,
     text: &str,
-) -> posthaste::Result<()> {
+) -> idempost::Result<()> {
     let emails = client.inboxes().emails(inbox, &thread.id).page_size(100).await?.data;
     let Some(newest) = emails.last() else { return Ok(()) };
     client.inboxes().reply(inbox, &thread.id, &newest.id, &InboxReply::new().text(text)).await?;
@@ -43,7 +43,7 @@ async fn escalate(
     inbox: &str,
     thread: &InboxThreadSummary,
     to: &str,
-) -> posthaste::Result<()> {
+) -> idempost::Result<()> {
     let known =
         client.inboxes().labels(inbox).await?.data.into_iter().find(|label| label.name == "Escalated");
     let label = match known {
@@ -66,7 +66,7 @@ async fn escalate(
 /// Called by the receiver of webhooks, which are subscribed to `inbox.email.received`.
 fn sender(event: &WebhookPayload) -> Option<String> {
     let EventData::InboxEmailReceived(received) = &event.data else { return None };
-    let email: posthaste::InboxEmail = serde_json::from_value(received.email.clone()?).ok()?;
+    let email: idempost::InboxEmail = serde_json::from_value(received.email.clone()?).ok()?;
     email.from
 }
 
@@ -102,10 +102,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::{ReferenceServer, Settings};
+    use idempost_reference_server::{ReferenceServer, Settings};
     use serde_json::json;
 
-    use posthaste::{InboxDraftPatch, InboxLabelPatch};
+    use idempost::{InboxDraftPatch, InboxLabelPatch};
 
     use super::*;
 
@@ -170,7 +170,7 @@ mod tests {
         let stored = client.inboxes().draft(INBOX, &draft).await.unwrap();
         assert_eq!(stored.email_id.as_ref(), Some(&sent.id));
         let again = client.inboxes().send_draft(INBOX, &draft).await.unwrap_err();
-        assert!(matches!(again, posthaste::Error::Api(error) if error.status == 409));
+        assert!(matches!(again, idempost::Error::Api(error) if error.status == 409));
         client.inboxes().delete_draft(INBOX, &draft).await.unwrap();
         let threads = client.inboxes().threads(INBOX).folders([InboxFolder::Sent]).await.unwrap().data;
         let email = client.inboxes().email(INBOX, &threads[0].id, sent.id).await.unwrap();

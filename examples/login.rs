@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use posthaste::{
+use idempost::{
     Accepted, Client, Email,
     auth::{AuthorizationServer, MemoryStore, RedirectListener, Scope, Session},
 };
 
 /// Logs in at the service with this base URL. `open` shows the consent page to the user.
-async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> posthaste::Result<Session> {
+async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> idempost::Result<Session> {
     let server = AuthorizationServer::discover(base_url).await?;
     let receiver = RedirectListener::bind().await?;
     let authorization =
@@ -21,8 +21,8 @@ async fn log_in(base_url: &str, client_id: &str, open: impl FnOnce(&str)) -> pos
 }
 
 /// Sends an email, with an access token that is refreshed on demand, and logs out.
-async fn run(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Accepted> {
-    let session = log_in(base_url, "posthaste-cli", open).await?;
+async fn run(base_url: &str, open: impl FnOnce(&str)) -> idempost::Result<Accepted> {
+    let session = log_in(base_url, "idempost-cli", open).await?;
     let client = Client::builder().base_url(base_url).session(session.clone()).build()?;
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     let accepted = client.emails().send(&email).await?;
@@ -32,8 +32,8 @@ async fn run(base_url: &str, open: impl FnOnce(&str)) -> posthaste::Result<Accep
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the address is for the person to open")]
-async fn main() -> posthaste::Result<()> {
-    let base_url = std::env::var("POSTHASTE_BASE_URL").unwrap_or_else(|_| "http://127.0.0.1:4010".to_owned());
+async fn main() -> idempost::Result<()> {
+    let base_url = std::env::var("IDEMPOST_BASE_URL").unwrap_or_else(|_| "http://127.0.0.1:4010".to_owned());
     let accepted = run(&base_url, |page| println!("Open {page}")).await?;
     println!("accepted {}", accepted.id);
     Ok(())
@@ -41,8 +41,8 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_conformance::person::Person;
-    use posthaste_reference_server::{ReferenceServer, Settings};
+    use idempost_conformance::person::Person;
+    use idempost_reference_server::{ReferenceServer, Settings};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Sending from a job queue, at most once per job: the key comes from the job, and the error decides what to do with it.
 
-use posthaste::{Client, Email, Outcome};
+use idempost::{Client, Email, Outcome};
 
 #[derive(Debug, PartialEq)]
 enum Verdict {
@@ -25,15 +25,15 @@ async fn run(client: &Client, job: u64, address: &str) -> Verdict {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the verdict is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     println!("{:?}", run(&Client::from_env()?, 17, "ada@example.com").await);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use posthaste::RetryPolicy;
-    use posthaste_reference_server::{ReferenceServer, Settings, faults::Action};
+    use idempost::RetryPolicy;
+    use idempost_reference_server::{ReferenceServer, Settings, faults::Action};
 
     use super::*;
 

@@ -1,19 +1,19 @@
 //! A worker that sends a queue and stops before the daily quota is used up, so that urgent emails can still be sent.
 
-use posthaste::{ApiErrorKind, Client, Email, EmailQuota, Error};
+use idempost::{ApiErrorKind, Client, Email, EmailQuota, Error};
 
 /// Emails per day that the queue leaves for others.
 const RESERVE: u64 = 10;
 
 /// How many emails the queue may send now; `None` if there is no quota.
-async fn available(client: &Client) -> posthaste::Result<Option<u64>> {
+async fn available(client: &Client) -> idempost::Result<Option<u64>> {
     let emails = client.usage().get().await?.emails;
     let least = [&emails.daily, &emails.monthly].into_iter().filter_map(EmailQuota::remaining).min();
     Ok(least.map(|left| left.saturating_sub(RESERVE)))
 }
 
 /// Sends until the queue is empty or the quota is used up; returns what remains in the queue.
-async fn work<'a>(client: &Client, queue: &'a [Email]) -> posthaste::Result<&'a [Email]> {
+async fn work<'a>(client: &Client, queue: &'a [Email]) -> idempost::Result<&'a [Email]> {
     let available = available(client).await?.unwrap_or(u64::MAX);
     for (sent, email) in queue.iter().enumerate() {
         if sent as u64 >= available {
@@ -35,7 +35,7 @@ async fn work<'a>(client: &Client, queue: &'a [Email]) -> posthaste::Result<&'a 
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what is left is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let queue = ["ada@example.com", "bob@example.com"]
         .map(|to| Email::new("Acme <hi@acme.test>", to, "Hello").text("It works"));
@@ -47,7 +47,7 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
+    use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 
     use super::*;
 

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, ReceivedEmailSummary};
+use idempost::{Client, ReceivedEmailSummary};
 
 /// Saves the attachments of an email. The sender chose their file names, so the IDs are used instead.
 async fn save(
     client: &Client,
     email: &ReceivedEmailSummary,
     folder: &Path,
-) -> posthaste::Result<Vec<PathBuf>> {
+) -> idempost::Result<Vec<PathBuf>> {
     let mut saved = Vec::new();
     let mut attachments = client.received().attachments(&email.id).stream();
     while let Some(attachment) = attachments.try_next().await? {
@@ -26,7 +26,7 @@ async fn save(
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the paths are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let folder = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
     for email in client.received().list().page_size(10).await?.data {
@@ -40,7 +40,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

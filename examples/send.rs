@@ -1,8 +1,8 @@
-//! The first email. With `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` set: `cargo run -p posthaste-examples --bin send`.
+//! The first email. With `IDEMPOST_BASE_URL` and `IDEMPOST_API_KEY` set: `cargo run -p idempost-examples --bin send`.
 
-use posthaste::{Accepted, Client, Email};
+use idempost::{Accepted, Client, Email};
 
-async fn run(client: &Client) -> posthaste::Result<Accepted> {
+async fn run(client: &Client) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello")
         .html("<p>It <em>works</em>.</p>")
         .tag("kind", "greeting");
@@ -11,7 +11,7 @@ async fn run(client: &Client) -> posthaste::Result<Accepted> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let accepted = run(&Client::from_env()?).await?;
     println!("{}", accepted.id);
     Ok(())
@@ -19,7 +19,7 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste_reference_server::ReferenceServer;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

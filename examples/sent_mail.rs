@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, EmailId};
+use idempost::{Client, EmailId};
 
 /// How long a link is valid.
 const LIFETIME: Duration = Duration::from_hours(2);
 
 /// Returns the names and sizes of an email's attachments, and a link to the email.
-async fn describe(client: &Client, id: &EmailId) -> posthaste::Result<(Vec<(String, usize)>, String)> {
+async fn describe(client: &Client, id: &EmailId) -> idempost::Result<(Vec<(String, usize)>, String)> {
     let mut files = Vec::new();
     let mut attachments = client.emails().attachments(id).stream();
     while let Some(attachment) = attachments.try_next().await? {
@@ -24,7 +24,7 @@ async fn describe(client: &Client, id: &EmailId) -> posthaste::Result<(Vec<(Stri
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the links are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     for email in client.emails().list().page_size(5).await?.data {
         let (files, link) = describe(&client, &email.id).await?;
@@ -38,8 +38,8 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste::{Attachment, Email};
-    use posthaste_reference_server::ReferenceServer;
+    use idempost::{Attachment, Email};
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

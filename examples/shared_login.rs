@@ -7,7 +7,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use posthaste::{
+use idempost::{
     Client, Email,
     auth::{LockedStore, Session, StoreError, TokenRecord, TokenStore},
     transport::BoxFuture,
@@ -114,15 +114,15 @@ impl LockedStore for Locked {
 }
 
 /// Opens the session when a server starts.
-fn start(base_url: &str, database: Database) -> posthaste::Result<Client> {
+fn start(base_url: &str, database: Database) -> idempost::Result<Client> {
     Client::builder().base_url(base_url).session(Session::open(database)).build()
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the email's id is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let setting = |name| std::env::var(name).unwrap_or_default();
-    let client = start(&setting("POSTHASTE_BASE_URL"), Database::at(setting("LOGIN_DATABASE")))?;
+    let client = start(&setting("IDEMPOST_BASE_URL"), Database::at(setting("LOGIN_DATABASE")))?;
     let email =
         Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("From one of many servers");
     println!("accepted as {}", client.emails().send(&email).await?.id);
@@ -132,15 +132,15 @@ async fn main() -> posthaste::Result<()> {
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
-    use posthaste_reference_server::{ReferenceServer, Settings, TokenEventKind};
+    use idempost_reference_server::{ReferenceServer, Settings, TokenEventKind};
 
     use super::*;
 
     async fn login(server: &ReferenceServer, database: &Database) {
-        let issued = server.service().grant("posthaste-cli", &server.api_key(), "full_access");
+        let issued = server.service().grant("idempost-cli", &server.api_key(), "full_access");
         let token = format!("{}/oauth/token", server.base_url());
         // Without an access token, the first call has to refresh.
-        let record = TokenRecord::new(server.base_url(), token, "posthaste-cli", issued.refresh_token.into());
+        let record = TokenRecord::new(server.base_url(), token, "idempost-cli", issued.refresh_token.into());
         Session::start(database.clone(), record).await.unwrap();
     }
 

@@ -1,9 +1,9 @@
 //! A welcome email from a stored template, sent at most once to each new user.
 
-use posthaste::{Accepted, Client, Email, NewTemplate, TemplateVariable};
+use idempost::{Accepted, Client, Email, NewTemplate, TemplateVariable};
 
 /// Creates the template, once. Its alias identifies it from then on.
-async fn set_up(client: &Client) -> posthaste::Result<()> {
+async fn set_up(client: &Client) -> idempost::Result<()> {
     let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, your plan is {{{PLAN}}}.</p>")
         .alias("welcome")
         .from("Acme <hi@acme.test>")
@@ -16,14 +16,14 @@ async fn set_up(client: &Client) -> posthaste::Result<()> {
 }
 
 /// Welcomes a new user. However often this runs for the same user, one email is sent: the idempotency key identifies it.
-async fn signed_up(client: &Client, user: u64, name: &str, address: &str) -> posthaste::Result<Accepted> {
+async fn signed_up(client: &Client, user: u64, name: &str, address: &str) -> idempost::Result<Accepted> {
     let email = Email::from_template("welcome", address).variable("NAME", name).tag("kind", "welcome");
     client.emails().send(&email).idempotency_key(format!("welcome-{user}")).await
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what became of it is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     set_up(&client).await?;
     println!("accepted as {}", signed_up(&client, 17, "Ada", "ada@example.com").await?.id);
@@ -32,8 +32,8 @@ async fn main() -> posthaste::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use idempost_reference_server::ReferenceServer;
     use mail_parser::MessageParser;
-    use posthaste_reference_server::ReferenceServer;
 
     use super::*;
 

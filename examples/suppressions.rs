@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use posthaste::{Client, Error, EventData, SuppressionOrigin, WebhookPayload};
+use idempost::{Client, Error, EventData, SuppressionOrigin, WebhookPayload};
 
 /// Addresses per request.
-const BATCH: usize = posthaste::problem::limits::SUPPRESSIONS_PER_BATCH;
+const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
 
 /// Copies a list from elsewhere. It can be repeated: addresses on the list keep their entries.
-async fn copy(client: &Client, addresses: &[&str]) -> posthaste::Result<()> {
+async fn copy(client: &Client, addresses: &[&str]) -> idempost::Result<()> {
     for batch in addresses.chunks(BATCH) {
         client.suppressions().add_batch(batch.iter().copied()).await?;
     }
@@ -25,7 +25,7 @@ fn follow(known: &mut BTreeSet<String>, event: &WebhookPayload) {
 }
 
 /// Whether the service would drop this address, and why.
-async fn reason(client: &Client, address: &str) -> posthaste::Result<Option<SuppressionOrigin>> {
+async fn reason(client: &Client, address: &str) -> idempost::Result<Option<SuppressionOrigin>> {
     match client.suppressions().get(address).await {
         Ok(entry) => Ok(entry.origin),
         Err(Error::Api(error)) if error.name == "not_found" => Ok(None),
@@ -34,7 +34,7 @@ async fn reason(client: &Client, address: &str) -> posthaste::Result<Option<Supp
 }
 
 /// Called when a customer has confirmed the address again.
-async fn allow(client: &Client, addresses: &[&str]) -> posthaste::Result<usize> {
+async fn allow(client: &Client, addresses: &[&str]) -> idempost::Result<usize> {
     let removed = client.suppressions().remove_batch(addresses.iter().copied()).await?;
     Ok(removed.data.len())
 }
@@ -62,8 +62,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::{Email, LastEvent};
-    use posthaste_reference_server::ReferenceServer;
+    use idempost::{Email, LastEvent};
+    use idempost_reference_server::ReferenceServer;
     use serde_json::json;
 
     use super::*;

@@ -3,7 +3,7 @@
 //! The ticket and the cursor are written in one transaction, so a crash leaves both or neither.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, ReceivedEmailSummary};
+use idempost::{Client, ReceivedEmailSummary};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -59,9 +59,9 @@ async fn main() -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use http::Method;
-    use posthaste::RetryPolicy;
-    use posthaste_reference_server::ReferenceServer;
-    use posthaste_reference_server::faults::{Action, Rule};
+    use idempost::RetryPolicy;
+    use idempost_reference_server::ReferenceServer;
+    use idempost_reference_server::faults::{Action, Rule};
 
     use super::*;
 

@@ -1,41 +1,41 @@
 //! A newsletter that contacts can unsubscribe from: one topic, and one email that is sent only to subscribers.
 
-use posthaste::{Accepted, Client, Email, NewContact, NewTopic, Subscription, TopicId};
+use idempost::{Accepted, Client, Email, NewContact, NewTopic, Subscription, TopicId};
 
 /// Creates the topic. Only contacts that opted in get its emails.
-async fn found(client: &Client) -> posthaste::Result<TopicId> {
+async fn found(client: &Client) -> idempost::Result<TopicId> {
     let topic =
         NewTopic::new("Weekly letter", Subscription::OptOut).description("Every Friday, nothing else");
     Ok(client.topics().create(&topic).await?.id)
 }
 
 /// Called when a user ticks the box in the sign-up form.
-async fn join(client: &Client, topic: &TopicId, address: &str) -> posthaste::Result<()> {
+async fn join(client: &Client, topic: &TopicId, address: &str) -> idempost::Result<()> {
     client.contacts().create(&NewContact::new(address).topic(topic, Subscription::OptIn)).await?;
     Ok(())
 }
 
 /// Called when a user unsubscribes.
-async fn leave(client: &Client, topic: &TopicId, address: &str) -> posthaste::Result<()> {
+async fn leave(client: &Client, topic: &TopicId, address: &str) -> idempost::Result<()> {
     client.contacts().update_topics(address, [(topic, Subscription::OptOut)]).await?;
     Ok(())
 }
 
 /// The data of a preference page.
-async fn choices(client: &Client, address: &str) -> posthaste::Result<Vec<(String, Option<Subscription>)>> {
+async fn choices(client: &Client, address: &str) -> idempost::Result<Vec<(String, Option<Subscription>)>> {
     let topics = client.contacts().topics(address).await?;
     Ok(topics.data.into_iter().map(|topic| (topic.name, topic.subscription)).collect())
 }
 
 /// The service drops recipients that opted out. An email without remaining recipients is accepted too, and then fails.
-async fn send(client: &Client, topic: &TopicId, addresses: &[&str]) -> posthaste::Result<Accepted> {
+async fn send(client: &Client, topic: &TopicId, addresses: &[&str]) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <news@acme.test>", addresses.to_vec(), "Your week").text("All is well.");
     client.emails().send(&email.topic_id(topic)).await
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what recipients chose is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let topic = found(&client).await?;
     for address in ["ada@example.com", "bob@example.com"] {
@@ -53,8 +53,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::{LastEvent, TopicPatch, Visibility};
-    use posthaste_reference_server::ReferenceServer;
+    use idempost::{LastEvent, TopicPatch, Visibility};
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

@@ -1,26 +1,26 @@
 //! Logging the client's requests: one span per call, one event per attempt.
 
-use posthaste::{Accepted, Client, Email};
+use idempost::{Accepted, Client, Email};
 use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Sends a greeting. With a subscriber at level `debug`, a send that succeeds at its second attempt logs lines such as
 ///
 /// ```text
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=1 status=503 request_id="…"
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" delay=300ms
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails}: response attempt=2 status=200 request_id="…"
-/// DEBUG posthaste{operation="emails.send" method=POST route=/emails attempts=2 status=200 request_id="…"}: close
+/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: response attempt=1 status=503 request_id="…"
+/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: retrying attempt=1 cause="503" delay=300ms
+/// DEBUG idempost{operation="emails.send" method=POST route=/emails}: response attempt=2 status=200 request_id="…"
+/// DEBUG idempost{operation="emails.send" method=POST route=/emails attempts=2 status=200 request_id="…"}: close
 /// ```
 ///
 /// They never contain an address, a body or a credential.
-async fn run(client: &Client) -> posthaste::Result<Accepted> {
+async fn run(client: &Client) -> idempost::Result<Accepted> {
     let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await
 }
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the id is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     tracing_subscriber::fmt()
         .with_max_level(tracing::Level::DEBUG)
         .with_span_events(FmtSpan::CLOSE)
@@ -38,8 +38,8 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use posthaste::RetryPolicy;
-    use posthaste_reference_server::{
+    use idempost::RetryPolicy;
+    use idempost_reference_server::{
         ReferenceServer,
         faults::{Action, Rule},
     };
@@ -87,7 +87,7 @@ mod tests {
         run(&client).await.unwrap();
 
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains("posthaste{")).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains("idempost{")).collect();
         let has = |parts: &[&str]| lines.iter().any(|line| parts.iter().all(|part| line.contains(part)));
         let call = "operation=\"emails.send\" method=POST route=/emails";
         assert!(has(&[call, "response attempt=1 status=503"]), "{text}");

@@ -1,9 +1,9 @@
 //! Streaming all sent emails, page by page, in constant memory.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, LastEvent};
+use idempost::{Client, LastEvent};
 
-async fn run(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
+async fn run(client: &Client) -> idempost::Result<(u64, Vec<String>)> {
     let (mut seen, mut bounced) = (0, Vec::new());
     let mut emails = client.emails().list().stream();
     while let Some(email) = emails.try_next().await? {
@@ -17,7 +17,7 @@ async fn run(client: &Client) -> posthaste::Result<(u64, Vec<String>)> {
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the count is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let (seen, bounced) = run(&Client::from_env()?).await?;
     println!("{seen} emails, {} bounced: {}", bounced.len(), bounced.join(", "));
     Ok(())
@@ -27,8 +27,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::BatchEmail;
-    use posthaste_reference_server::ReferenceServer;
+    use idempost::BatchEmail;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 
@@ -44,7 +44,7 @@ mod tests {
         }
         client
             .emails()
-            .send(&posthaste::Email::new("a@acme.test", "bounced@x.test", "s").text("x"))
+            .send(&idempost::Email::new("a@acme.test", "bounced@x.test", "s").text("x"))
             .await
             .unwrap();
         server.service().clock().advance(Duration::from_mins(1));

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use axum::{Router, body::Bytes, extract::State, routing::post};
 use http::{HeaderMap, StatusCode};
-use posthaste::{EventData, WebhookEventId, WebhookPayload, WebhookVerifier};
+use idempost::{EventData, WebhookEventId, WebhookPayload, WebhookVerifier};
 use tokio::sync::{Mutex, mpsc};
 
 struct Receiver {
@@ -72,8 +72,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    use posthaste::{Client, Email, EventType, NewWebhook};
-    use posthaste_reference_server::{ReferenceServer, Settings};
+    use idempost::{Client, Email, EventType, NewWebhook};
+    use idempost_reference_server::{ReferenceServer, Settings};
 
     use super::*;
 

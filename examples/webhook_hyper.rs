@@ -11,7 +11,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use posthaste::{WebhookEventId, WebhookPayload, WebhookVerifier};
+use idempost::{WebhookEventId, WebhookPayload, WebhookVerifier};
 use tokio::net::TcpListener;
 
 /// The maximum size of a body, so that no client can exhaust the memory.
@@ -78,8 +78,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(test)]
 mod tests {
-    use posthaste::{Client, EventType, NewContact, NewWebhook};
-    use posthaste_reference_server::{ReferenceServer, Settings};
+    use idempost::{Client, EventType, NewContact, NewWebhook};
+    use idempost_reference_server::{ReferenceServer, Settings};
     use tokio::sync::mpsc;
 
     use super::*;
@@ -119,7 +119,7 @@ mod tests {
         let endpoint = format!("http://{}/", listener.local_addr().unwrap());
         let both = WebhookVerifier::new(&rotated.signing_secret).unwrap().or(&made.signing_secret).unwrap();
         let mut queued = receive(listener, both);
-        client.webhooks().update(&made.id, &posthaste::WebhookPatch::new().endpoint(endpoint)).await.unwrap();
+        client.webhooks().update(&made.id, &idempost::WebhookPatch::new().endpoint(endpoint)).await.unwrap();
         create("eve@example.com").await;
         assert_eq!(queued.recv().await.unwrap().raw()["data"]["email"], "eve@example.com");
     }

@@ -1,13 +1,13 @@
 //! A weekly newsletter: contacts join a segment, and a broadcast is scheduled for Friday morning.
 
-use posthaste::{BroadcastId, Client, NewBroadcast, NewContact, SegmentId};
+use idempost::{BroadcastId, Client, NewBroadcast, NewContact, SegmentId};
 
 /// The content. Each contact's copy has the contact's own name and unsubscribe link.
 const LETTER: &str = r#"<h1>Your week</h1>
 <p>Hello {{{contact.first_name|friend}}}, seventeen apples fell.</p>
 <p><a href="{{{SERVICE_UNSUBSCRIBE_URL}}}">No more of this</a></p>"#;
 
-async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> posthaste::Result<SegmentId> {
+async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> idempost::Result<SegmentId> {
     let segment = client.segments().create("Weekly readers").await?.id;
     for (name, address) in people {
         let contact = NewContact::new(*address).segment(&segment);
@@ -20,7 +20,7 @@ async fn readers(client: &Client, people: &[(Option<&str>, &str)]) -> posthaste:
     Ok(segment)
 }
 
-async fn run(client: &Client, segment: &SegmentId) -> posthaste::Result<BroadcastId> {
+async fn run(client: &Client, segment: &SegmentId) -> idempost::Result<BroadcastId> {
     let broadcast =
         NewBroadcast::new(segment, "Acme <news@acme.test>", "{{{contact.first_name|Your}}}: the week")
             .html(LETTER)
@@ -33,7 +33,7 @@ async fn run(client: &Client, segment: &SegmentId) -> posthaste::Result<Broadcas
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "the broadcast's id and state are the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     let segment = readers(&client, &[(Some("Ada"), "ada@example.com"), (None, "bob@example.com")]).await?;
     let id = run(&client, &segment).await?;
@@ -46,8 +46,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::BroadcastStatus;
-    use posthaste_reference_server::{CapturedMail, ClockStart, ReferenceServer, Settings};
+    use idempost::BroadcastStatus;
+    use idempost_reference_server::{CapturedMail, ClockStart, ReferenceServer, Settings};
 
     use super::*;
 

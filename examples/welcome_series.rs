@@ -1,12 +1,12 @@
 //! A welcome series: one email immediately, another a day later for paying users, and the status of a run.
 
-use posthaste::{
+use idempost::{
     AutomationEmail, AutomationId, AutomationRun, AutomationStatus, Client, Connection, EventOccurrence,
     NewAutomation, NewTemplate, Rule, RunValue, Step, TemplateVariable,
 };
 
 /// The two emails of the series.
-async fn templates(client: &Client) -> posthaste::Result<()> {
+async fn templates(client: &Client) -> idempost::Result<()> {
     let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}, good to have you.</p>")
         .alias("welcome")
         .from("Acme <hi@acme.test>")
@@ -24,7 +24,7 @@ async fn templates(client: &Client) -> posthaste::Result<()> {
 }
 
 /// Welcomes every new user; those on the pro plan get the tour a day later.
-async fn series(client: &Client) -> posthaste::Result<AutomationId> {
+async fn series(client: &Client) -> idempost::Result<AutomationId> {
     let welcome = AutomationEmail::new("welcome").variable("NAME", RunValue::var("event.name"));
     let series = NewAutomation::new("Welcome series")
         .status(AutomationStatus::Enabled)
@@ -45,14 +45,14 @@ async fn series(client: &Client) -> posthaste::Result<AutomationId> {
 }
 
 /// Called when a user signs up.
-async fn signed_up(client: &Client, name: &str, address: &str, plan: &str) -> posthaste::Result<()> {
+async fn signed_up(client: &Client, name: &str, address: &str, plan: &str) -> idempost::Result<()> {
     let event = EventOccurrence::for_email("user.created", address).field("name", name).field("plan", plan);
     client.events().send(&event).await?;
     Ok(())
 }
 
 /// Returns the steps of the latest run.
-async fn last_run(client: &Client, series: &AutomationId) -> posthaste::Result<Option<AutomationRun>> {
+async fn last_run(client: &Client, series: &AutomationId) -> idempost::Result<Option<AutomationRun>> {
     match client.automations().runs(series).page_size(1).await?.data.first() {
         Some(run) => Ok(Some(client.automations().run(series, &run.id).await?)),
         None => Ok(None),
@@ -61,7 +61,7 @@ async fn last_run(client: &Client, series: &AutomationId) -> posthaste::Result<O
 
 #[tokio::main]
 #[expect(clippy::print_stdout, reason = "what became of the run is the program's result")]
-async fn main() -> posthaste::Result<()> {
+async fn main() -> idempost::Result<()> {
     let client = Client::from_env()?;
     templates(&client).await?;
     let series = series(&client).await?;
@@ -76,8 +76,8 @@ async fn main() -> posthaste::Result<()> {
 mod tests {
     use std::time::Duration;
 
-    use posthaste::RunStatus;
-    use posthaste_reference_server::ReferenceServer;
+    use idempost::RunStatus;
+    use idempost_reference_server::ReferenceServer;
 
     use super::*;
 

@@ -22,14 +22,14 @@ const STYLES: Styles = Styles::styled()
 /// Send and manage email from the command line
 #[derive(Debug, Parser)]
 #[command(
-    name = "posthaste",
+    name = "idempost",
     version,
     styles = STYLES,
     disable_help_subcommand = true,
     subcommand_required = true,
     after_help = "Try it without an account:\n  \
-        posthaste --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\
-        More: posthaste help COMMAND, posthaste help exit-codes, posthaste help options"
+        idempost --sandbox emails send --from hi@acme.test --to ada@example.com --subject Hello --text Hi\n\
+        More: idempost help COMMAND, idempost help exit-codes, idempost help options"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -158,9 +158,9 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
 /// Parses with only the first noun named. Whatever this accepts, the whole tree accepts too: a noun that is really a flag's value is
 /// rejected by what follows.
 fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
-    let nouns = Command::augment_subcommands(clap::Command::new("posthaste"));
+    let nouns = Command::augment_subcommands(clap::Command::new("idempost"));
     let noun = arguments.iter().skip(1).find_map(|argument| nouns.find_subcommand(argument))?.clone();
-    let root = clap::Command::new("posthaste").disable_help_subcommand(true).subcommand_required(true);
+    let root = clap::Command::new("idempost").disable_help_subcommand(true).subcommand_required(true);
     let mut root = Global::augment_args(root).subcommand(noun);
     let matches = root.try_get_matches_from_mut(arguments).ok();
     // Leaked: freeing the tree would take a fifth of the parsing time, and the program exits soon.
@@ -172,7 +172,7 @@ fn matches_of_noun(arguments: &[OsString]) -> Option<ArgMatches> {
 pub(crate) fn tree() -> clap::Command {
     let mut root = Cli::command().mut_args(|arg| arg.hide_short_help(true).hide_long_help(true));
     root.build();
-    root.mut_subcommands(|noun| refer(noun, "posthaste"))
+    root.mut_subcommands(|noun| refer(noun, "idempost"))
 }
 
 fn refer(command: clap::Command, parent: &str) -> clap::Command {
@@ -180,7 +180,7 @@ fn refer(command: clap::Command, parent: &str) -> clap::Command {
     let command = command.mut_subcommands(|child| refer(child, &path));
     let end = |text: Option<&StyledStr>| {
         let text = text.map(|text| format!("{}\n\n", text.ansi())).unwrap_or_default();
-        StyledStr::from(text + "Global options: posthaste help options")
+        StyledStr::from(text + "Global options: idempost help options")
     };
     let long = command.get_after_long_help().map(|text| end(Some(text)));
     let short = end(command.get_after_help());
@@ -226,10 +226,10 @@ mod tests {
 
     #[test]
     fn json_fields_are_one_flag_with_commas() {
-        let cli = Cli::try_parse_from(["posthaste", "doctor", "--json=id,to"]).unwrap();
+        let cli = Cli::try_parse_from(["idempost", "doctor", "--json=id,to"]).unwrap();
         assert_eq!(cli.global.options(Form::Json).fields, ["id", "to"]);
         assert_eq!(cli.global.flags().values, [("output", "json".to_owned())]);
-        let cli = Cli::try_parse_from(["posthaste", "--json", "doctor"]).unwrap();
+        let cli = Cli::try_parse_from(["idempost", "--json", "doctor"]).unwrap();
         assert!(cli.global.json.is_some() && cli.global.options(Form::Json).fields.is_empty());
     }
 

@@ -6,8 +6,8 @@ pub(crate) mod embedded;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use posthaste::auth::Session;
-use posthaste::{Client, ClientBuilder, RateLimit, RetryPolicy};
+use idempost::auth::Session;
+use idempost::{Client, ClientBuilder, RateLimit, RetryPolicy};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use url::Url;
@@ -137,8 +137,8 @@ impl Context {
         self.settings()?.base_url.as_ref().map(|base_url| &base_url.value).ok_or_else(|| {
             Fail::Usage(Diagnostics {
                 summary: Some("the base URL isn't set; nothing was sent".to_owned()),
-                missing: vec!["--base-url, POSTHASTE_BASE_URL or `base_url` in the profile".into()],
-                help: Some("posthaste config set base_url https://…, or try it with --sandbox".to_owned()),
+                missing: vec!["--base-url, IDEMPOST_BASE_URL or `base_url` in the profile".into()],
+                help: Some("idempost config set base_url https://…, or try it with --sandbox".to_owned()),
                 ..Diagnostics::default()
             })
         })
@@ -170,7 +170,7 @@ impl Context {
             return Err(Fail::Auth {
                 message: "no credential; nothing was sent".to_owned(),
                 hint: Some(format!(
-                    "log in: {}; or set POSTHASTE_API_KEY, or pass --api-key-file PATH",
+                    "log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH",
                     credentials::LOGIN
                 )),
             });
@@ -183,7 +183,7 @@ impl Context {
                     overview.profile, overview.metadata.origin
                 ),
                 hint: Some(format!(
-                    "log in there with another profile: posthaste --profile NAME --base-url {asked} auth login"
+                    "log in there with another profile: idempost --profile NAME --base-url {asked} auth login"
                 )),
             });
         }
@@ -221,15 +221,15 @@ impl Context {
         let base_url = &self.settings().ok()?.base_url.as_ref()?.value;
         let local = matches!(base_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
         Some(if local {
-            "posthaste sandbox inbox latest".to_owned()
+            "idempost sandbox inbox latest".to_owned()
         } else {
-            format!("posthaste emails get {id}")
+            format!("idempost emails get {id}")
         })
     }
 
     /// The client settings that don't depend on the service.
     pub(crate) fn builder(settings: &Settings) -> ClientBuilder {
-        let product = concat!("posthaste-cli/", env!("CARGO_PKG_VERSION"));
+        let product = concat!("idempost-cli/", env!("CARGO_PKG_VERSION"));
         let retry = RetryPolicy::default().max_attempts(settings.retries.value.saturating_add(1));
         let builder = Client::builder().user_agent(product).retry(retry);
         match &settings.timeout {

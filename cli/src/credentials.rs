@@ -35,8 +35,8 @@ mod stored;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use idempost::auth::StoreError;
 use jiff::Timestamp;
-use posthaste::auth::StoreError;
 use secrecy::SecretString;
 
 pub(crate) use self::lock::Holder;
@@ -57,7 +57,7 @@ use crate::settings::env::Env;
 const TIMEOUT: Duration = Duration::from_secs(75);
 
 /// The hint if a login is needed.
-pub(crate) const LOGIN: &str = "posthaste auth login";
+pub(crate) const LOGIN: &str = "idempost auth login";
 
 /// A failure of the credential store.
 pub(crate) fn of_store(error: &StoreError) -> Fail {

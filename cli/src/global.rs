@@ -125,7 +125,7 @@ impl Global {
     /// The format set by flags or environment, if valid.
     pub(crate) fn form_choice(&self, env: &Env) -> Option<Form> {
         let json = self.json.is_some().then_some("json");
-        let word = self.output.as_deref().or(json).or_else(|| env.get("POSTHASTE_OUTPUT"))?;
+        let word = self.output.as_deref().or(json).or_else(|| env.get("IDEMPOST_OUTPUT"))?;
         clap::ValueEnum::from_str(word, false).ok()
     }
 

@@ -1,7 +1,7 @@
-//! The `posthaste` program: email from the command line.
+//! The `idempost` program: email from the command line.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    posthaste_cli::main()
+    idempost_cli::main()
 }

@@ -36,7 +36,7 @@ pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Without arguments, print the overview.
-    let arguments = if arguments.len() > 1 { arguments } else { vec!["posthaste".into(), "-h".into()] };
+    let arguments = if arguments.len() > 1 { arguments } else { vec!["idempost".into(), "-h".into()] };
     if let Some(code) = jq::process::serve(&arguments).or_else(|| helper::run(&arguments, &env)) {
         return ExitCode::from(code);
     }
@@ -51,7 +51,7 @@ fn run(arguments: Vec<OsString>, env: &Env, json: bool) -> u8 {
     if let [_, version] = arguments.as_slice()
         && (version == "--version" || version == "-V")
     {
-        return print(concat!("posthaste ", env!("CARGO_PKG_VERSION"), "\n"), env);
+        return print(concat!("idempost ", env!("CARGO_PKG_VERSION"), "\n"), env);
     }
     let mut cli = match cli::parse(arguments) {
         Ok(cli) => cli,
@@ -209,8 +209,7 @@ async fn with_service(
                 "starts a service for this command only, but `sandbox` commands and `mcp` need a running one";
             let origin =
                 Origin::Flag { name: "--sandbox".to_owned(), n: 1, value: String::new(), span: None };
-            let help =
-                Some("posthaste sandbox serve, and in another terminal: posthaste sandbox …".to_owned());
+            let help = Some("idempost sandbox serve, and in another terminal: idempost sandbox …".to_owned());
             return Err(Fail::Usage(Diagnostics {
                 help,
                 ..Diagnostics::one(Problem::new("", "exclusive", rule), Some(origin))
@@ -319,7 +318,7 @@ fn usage(error: &clap::Error) -> Fail {
 /// Whether errors are wanted as JSON, decided before parsing: an invalid command line needs it too.
 fn wants_json(arguments: &[OsString], env: &Env) -> bool {
     let is_json = |form: &str| matches!(form, "json" | "ndjson");
-    let mut wants = env.get("POSTHASTE_OUTPUT").is_some_and(is_json);
+    let mut wants = env.get("IDEMPOST_OUTPUT").is_some_and(is_json);
     let mut arguments = arguments.iter().skip(1).map(|argument| argument.to_string_lossy());
     while let Some(argument) = arguments.next() {
         if argument == "--" {
@@ -348,7 +347,7 @@ fn report_panics(json: bool) {
         let place = panic.location().map(|place| format!(" at {}:{}", place.file(), place.line()));
         let what = panic.payload_as_str().unwrap_or("no message");
         let sentence = format!(
-            "this is a bug in posthaste {}: {what}{}",
+            "this is a bug in idempost {}: {what}{}",
             env!("CARGO_PKG_VERSION"),
             place.unwrap_or_default()
         );
@@ -367,7 +366,7 @@ mod tests {
 
     fn wants(arguments: &[&str], env: &[(&str, &str)]) -> bool {
         let arguments: Vec<_> =
-            std::iter::once("posthaste").chain(arguments.iter().copied()).map(Into::into).collect();
+            std::iter::once("idempost").chain(arguments.iter().copied()).map(Into::into).collect();
         wants_json(&arguments, &Env::of(env))
     }
 
@@ -389,7 +388,7 @@ mod tests {
         for no in [&[][..], &["-o", "human"], &["--", "--json"], &["--jq", "."], &["--jsonx"]] {
             assert!(!wants(no, &[]), "{no:?}");
         }
-        assert!(wants(&[], &[("POSTHASTE_OUTPUT", "json")]));
-        assert!(!wants(&["-o", "tsv"], &[("POSTHASTE_OUTPUT", "json")]));
+        assert!(wants(&[], &[("IDEMPOST_OUTPUT", "json")]));
+        assert!(!wants(&["-o", "tsv"], &[("IDEMPOST_OUTPUT", "json")]));
     }
 }

@@ -355,7 +355,7 @@ mod tests {
     }
 
     fn scratch(name: &str, content: &[u8]) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("posthaste-body-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("idempost-body-{}-{name}", std::process::id()));
         std::fs::write(&path, content).unwrap();
         path
     }

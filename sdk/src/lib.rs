@@ -1,8 +1,8 @@
 //! A typed async client for an HTTP email service.
 //!
 //! ```no_run
-//! # async fn example() -> posthaste::Result<()> {
-//! use posthaste::{Client, Email};
+//! # async fn example() -> idempost::Result<()> {
+//! use idempost::{Client, Email};
 //!
 //! let client = Client::new("https://api.example.com", "re_…")?;
 //! let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Hello").text("It works");
@@ -24,7 +24,7 @@
 //! | [`Wait`] | polls until a record reaches a terminal state | maximum wait and interval |
 //!
 //! ```no_run
-//! # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+//! # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
 //! use std::time::Duration;
 //!
 //! use futures_util::TryStreamExt;
@@ -50,8 +50,8 @@
 //! service may have accepted it, and [`Error::idempotency_key`] returns the key to retry it with:
 //!
 //! ```no_run
-//! # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
-//! use posthaste::Outcome;
+//! # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
+//! use idempost::Outcome;
 //!
 //! match client.emails().send(email).await {
 //!     Ok(accepted) => println!("accepted as {}", accepted.id),

@@ -1,6 +1,6 @@
 //! `--attach` and `--attach-url`: opens attachments; they are read only while sending.
 
-use posthaste::Attachment;
+use idempost::Attachment;
 use serde_json::{Value, json};
 
 use super::dry_run::Content;
@@ -163,7 +163,7 @@ async fn open_file(
         }
         Source::File(path) => match Attachment::from_file(&path).await {
             Ok(attachment) => Ok((attachment, Content::File(path))),
-            Err(posthaste::Error::File(error)) => {
+            Err(idempost::Error::File(error)) => {
                 let rule = format!("couldn't attach the file: {}", error.source);
                 let hint =
                     spec.target.contains(';').then(|| "the parameters are ;name= ;type= ;cid=".to_owned());

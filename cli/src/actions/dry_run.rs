@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs::File, io, path::PathBuf};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use posthaste::{Preview, body::BodyPart};
+use idempost::{Preview, body::BodyPart};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -129,10 +129,10 @@ fn curl(preview: &Preview, contents: &[Content], context: &Context) -> Result<St
         Some(base) => {
             quoted(&format!("{}{}", base.value.as_str().trim_end_matches('/'), preview.path_and_query()))
         }
-        None => format!("\"$POSTHASTE_BASE_URL\"{}", quoted(&preview.path_and_query())),
+        None => format!("\"$IDEMPOST_BASE_URL\"{}", quoted(&preview.path_and_query())),
     };
     let mut command = format!("curl -X {} {address}", preview.method());
-    command += " \\\n  -H \"Authorization: Bearer $POSTHASTE_API_KEY\"";
+    command += " \\\n  -H \"Authorization: Bearer $IDEMPOST_API_KEY\"";
     for (name, value) in preview.headers() {
         let header = format!("{name}: {}", String::from_utf8_lossy(value.as_bytes()));
         command.extend([" \\\n  -H ", &quoted(&header)]);

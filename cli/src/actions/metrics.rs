@@ -1,6 +1,6 @@
 //! Metrics: one line per total, or with dimensions one row per combination.
 
-use posthaste::{Call, Client};
+use idempost::{Call, Client};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 //! While a change is in flight it is recorded in the context's [`InFlight`](crate::diagnostics::InFlight). If an interrupt, a full disk or a failing
 //! filter ends the command, it still reports the ID, the outcome and the idempotency key, even with --quiet.
 
+use idempost::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
 use percent_encoding::percent_decode_str;
-use posthaste::{Call, Client, Deleted, IdempotencyKey, Reference, WithResponse};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(crate) struct Mutation<'a> {
     /// Print the request instead of sending it.
     pub(crate) dry_run: Option<DryRun>,
     /// The message if a signal interrupts the call or its outcome is unknown:
-    /// `the template may have been created; check: posthaste templates list`.
+    /// `the template may have been created; check: idempost templates list`.
     pub(crate) unknown_outcome: &'a str,
     /// The idempotency key, if any.
     pub(crate) key: Option<&'a IdempotencyKey>,

@@ -1,7 +1,7 @@
 //! `--limit`, `--all`, `--after`, `--before`: one page or several, shown as one result.
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, List, page::Item};
+use idempost::{Client, List, page::Item};
 use serde_json::{Value, json};
 
 use crate::actions::trace;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, StatusCode, header};
-use posthaste::{Call, Error, List, Preview, WithResponse, body::BodyPart, page::Item};
+use idempost::{Call, Error, List, Preview, WithResponse, body::BodyPart, page::Item};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ const MAX_SHOWN_BYTES: usize = 4_000;
 pub(crate) async fn execute<T: DeserializeOwned + Send + 'static>(
     context: &Context,
     make: impl Fn() -> Call<T>,
-) -> posthaste::Result<WithResponse<T>> {
+) -> idempost::Result<WithResponse<T>> {
     let level = context.global.verbose;
     let make = || {
         let note = context.out.noter();

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Error, Problem, Wait};
+use idempost::{Error, Problem, Wait};
 
 use crate::context::Context;
 use crate::diagnostics::{Diagnostic, Diagnostics, Fail};

@@ -3,7 +3,7 @@
 mod plan;
 
 use http::{HeaderMap, Method, StatusCode, Version};
-use posthaste::{Call, Client, IdempotencyKey, PagingError};
+use idempost::{Call, Client, IdempotencyKey, PagingError};
 use serde_json::{Value, json};
 
 use crate::actions::dry_run;
@@ -20,11 +20,11 @@ use crate::output::terminal::safe;
 /// explicit: adding a field never turns a GET into a POST. The JSON response is written to standard output unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste api GET /emails -Q limit=5 --jq '.data[].subject'\n  \
-    posthaste api GET '/emails/{id}' --path id=49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
-    posthaste api POST /domains -f name=example.com -F 'capabilities={\"receiving\":\"enabled\"}'\n  \
-    posthaste api POST /emails --input mail.json -H 'Idempotency-Key: order-17'\n  \
-    posthaste api GET /broadcasts --all -o ndjson")]
+    idempost api GET /emails -Q limit=5 --jq '.data[].subject'\n  \
+    idempost api GET '/emails/{id}' --path id=49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    idempost api POST /domains -f name=example.com -F 'capabilities={\"receiving\":\"enabled\"}'\n  \
+    idempost api POST /emails --input mail.json -H 'Idempotency-Key: order-17'\n  \
+    idempost api GET /broadcasts --all -o ndjson")]
 pub(crate) struct Args {
     /// GET, POST, PATCH, PUT or DELETE
     #[arg(value_name = "METHOD", value_parser = Choices(&["GET", "POST", "PATCH", "PUT", "DELETE"]), hide_possible_values = true)]
@@ -152,7 +152,7 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
         let page = trace::execute(context, || plan.call(client, &more)).await?.value;
         let Some(items) = page.get("data").and_then(Value::as_array) else {
             if merged.is_some() {
-                return Err(posthaste::Error::from(PagingError::EmptyPage).into());
+                return Err(idempost::Error::from(PagingError::EmptyPage).into());
             }
             context.out.warn("the response isn't a list; --all has no effect");
             return context.out.document(&page);
@@ -177,9 +177,9 @@ async fn pages(plan: &Plan, client: &Client, context: &Context) -> Result<(), Fa
         if !has_more {
             return merged.map_or(Ok(()), |merged| context.out.document(&merged));
         }
-        let next = edge.ok_or(PagingError::EmptyPage).map_err(posthaste::Error::from)?;
+        let next = edge.ok_or(PagingError::EmptyPage).map_err(idempost::Error::from)?;
         if cursor.as_ref() == Some(&next) {
-            return Err(posthaste::Error::from(PagingError::Repeated(next)).into());
+            return Err(idempost::Error::from(PagingError::Repeated(next)).into());
         }
         cursor = Some(next);
     }

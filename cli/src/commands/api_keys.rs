@@ -1,6 +1,6 @@
 //! `api-keys`: credentials for applications.
 
-use posthaste::{ApiKeyId, Client, NewApiKey};
+use idempost::{ApiKeyId, Client, NewApiKey};
 use serde_json::Value;
 
 use crate::actions::by_id::ChangeById;
@@ -23,13 +23,13 @@ pub(crate) enum Command {
     /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, last_used_at, created_at\n\n\
-        Example:\n  posthaste api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
+        Example:\n  idempost api-keys list --jq '.data[] | select(.last_used_at == null).name'")]
     List(pages::Args),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
     /// Delete an API key; requests that use it fail from then on
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
+    #[command(after_help = "Example:\n  idempost api-keys delete dacf4072-4119-4d88-932f-6202748ac7c8")]
     Delete(ChangeById),
 }
 
@@ -38,8 +38,8 @@ pub(crate) enum Command {
 /// The key is shown only once: on standard output, or in the file named by --token-file. Its ID is printed on standard error.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name of the key")), after_help = "Examples:\n  \
-    posthaste api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
-    POSTHASTE_API_KEY=$(posthaste api-keys create CI)")]
+    idempost api-keys create Newsletter --permission sending_access --token-file newsletter.key\n  \
+    IDEMPOST_API_KEY=$(idempost api-keys create CI)")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
@@ -58,7 +58,7 @@ pub(crate) struct CreateArgs {
 
 /// Rename an API key
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
+#[command(after_help = "Example:\n  idempost api-keys rename dacf4072-4119-4d88-932f-6202748ac7c8 Staging")]
 pub(crate) struct RenameArgs {
     /// ID of the key
     #[arg(value_name = "ID")]
@@ -80,7 +80,7 @@ const TABLE: Table = Table {
     nothing: "no API keys yet",
 };
 
-const LIST_COMMAND: &str = "posthaste api-keys list";
+const LIST_COMMAND: &str = "idempost api-keys list";
 
 /// Runs the command.
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
@@ -114,7 +114,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { name, permission, domain_id, token_file, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste api-keys create Newsletter --permission sending_access");
+    flags.help("idempost api-keys create Newsletter --permission sending_access");
     let name = name.read(&mut flags).unwrap_or_default();
     flags.field("/domain_id", "--domain-id", domain_id.as_deref());
     let mut key = NewApiKey::new(name);
@@ -186,7 +186,7 @@ async fn revoke(id: ApiKeyId, cause: Fail, context: &Context) -> Fail {
                 "the new API key {id} couldn't be shown ({cause}), and revoking it failed: {}",
                 report::message(&fail)
             ),
-            Some(format!("it is still valid; delete it: posthaste api-keys delete {id}")),
+            Some(format!("it is still valid; delete it: idempost api-keys delete {id}")),
         ),
     };
     context.in_flight.finish();

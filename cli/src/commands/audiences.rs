@@ -13,7 +13,7 @@ pub(crate) enum Command {
     ///
     /// Shows the same records. The service will remove this operation.
     #[command(visible_alias = "ls")]
-    #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  posthaste segments list")]
+    #[command(after_help = "Columns: id, name, created_at\n\nInstead:\n  idempost segments list")]
     List(pages::Args),
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Command {
 pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail> {
     let Command::List(args) = command;
     context.out.warn(
-        "`audiences list` is deprecated: audiences are now called segments; use `posthaste segments list`",
+        "`audiences list` is deprecated: audiences are now called segments; use `idempost segments list`",
     );
     #[expect(deprecated, reason = "the deprecated command shows the deprecated operation's response")]
     pages::list(args, &segments::TABLE, context, |client| client.audiences().list()).await

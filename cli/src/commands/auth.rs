@@ -1,6 +1,6 @@
 //! `auth`: browser logins, stored API keys and OAuth grants.
 
-use posthaste::auth::{AuthError, OAuthErrorCode};
+use idempost::auth::{AuthError, OAuthErrorCode};
 
 use crate::context::Context;
 pub(crate) use crate::credentials::{LOGIN, of_store};
@@ -55,9 +55,9 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 }
 
 /// A failure of a login attempt.
-fn failed(error: posthaste::Error) -> Fail {
+fn failed(error: idempost::Error) -> Fail {
     match error {
-        posthaste::Error::Auth(error) if !matches!(*error, AuthError::NotSaved(_)) => refused(&error),
+        idempost::Error::Auth(error) if !matches!(*error, AuthError::NotSaved(_)) => refused(&error),
         other => Fail::Sdk(other),
     }
 }
@@ -91,7 +91,7 @@ fn refused(error: &AuthError) -> Fail {
             message: text,
             source: None,
             hint: Some(
-                "choose a free port with --port, or store an API key: posthaste auth login --with-token"
+                "choose a free port with --port, or store an API key: idempost auth login --with-token"
                     .to_owned(),
             ),
         },

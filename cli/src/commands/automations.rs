@@ -3,8 +3,8 @@
 mod definition;
 mod runs;
 
+use idempost::{AutomationStatus, Client};
 use jiff::Timestamp;
-use posthaste::{AutomationStatus, Client};
 use serde_json::Value;
 
 use crate::actions::by_id::ById;
@@ -28,8 +28,8 @@ pub(crate) enum Command {
     ///
     /// The JSON of its steps and connections has the format that `automations create --definition` reads.
     #[command(after_help = "Examples:\n  \
-        posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
-        posthaste automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
+        idempost automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd\n  \
+        idempost automations get c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --jq '{name, steps, connections}' > series.json")]
     Get(ById),
     Update(definition::UpdateArgs),
     Stop(StopArgs),
@@ -46,8 +46,8 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, name, status, updated_at, created_at\n\n\
     Examples:\n  \
-    posthaste automations list --status enabled\n  \
-    posthaste automations list --all --json --jq '.data[].name'")]
+    idempost automations list --status enabled\n  \
+    idempost automations list --all --json --jq '.data[].name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,
@@ -60,7 +60,7 @@ pub(crate) struct ListArgs {
 ///
 /// To let runs in progress finish, use `automations update ID --status disabled` instead.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste automations stop c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+#[command(after_help = "Example:\n  idempost automations stop c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct StopArgs {
     #[command(flatten)]
     one: OneArgs,
@@ -68,7 +68,7 @@ pub(crate) struct StopArgs {
 
 /// Duplicate an automation; the copy is disabled
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste automations duplicate c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+#[command(after_help = "Example:\n  idempost automations duplicate c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct DuplicateArgs {
     #[command(flatten)]
     one: OneArgs,
@@ -76,7 +76,7 @@ pub(crate) struct DuplicateArgs {
 
 /// Delete an automation and its runs
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste automations delete c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
+#[command(after_help = "Example:\n  idempost automations delete c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd")]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     one: OneArgs,
@@ -114,12 +114,12 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Update(args) => definition::update(args, context).await,
         Command::Stop(args) => stop(args.one, context).await,
         Command::Duplicate(args) => {
-            let unknown_outcome = "the automation may have been copied; check: posthaste automations list";
+            let unknown_outcome = "the automation may have been copied; check: idempost automations list";
             let make = |client: &Client| client.automations().duplicate(args.one.id.as_str());
             mutation::by_id(&args.one.dry_run, unknown_outcome, context, make).await
         }
         Command::Delete(args) => {
-            let unknown_outcome = "the automation may have been deleted; check: posthaste automations list";
+            let unknown_outcome = "the automation may have been deleted; check: idempost automations list";
             let make = |client: &Client| client.automations().delete(args.one.id.as_str());
             mutation::delete(&args.one.dry_run, unknown_outcome, context, make).await
         }
@@ -192,7 +192,7 @@ async fn stop(args: OneArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = "the automation may have been stopped; check: posthaste automations list";
+    let unknown_outcome = "the automation may have been stopped; check: idempost automations list";
     let make = |client: &Client| client.automations().stop(args.id.as_str());
     match mutation::execute(dry_run, unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),

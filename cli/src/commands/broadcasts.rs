@@ -7,7 +7,7 @@ mod recipients;
 mod send;
 mod update;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation;
@@ -28,13 +28,13 @@ pub(crate) enum Command {
     #[command(
         after_help = "Columns: id, name, status, scheduled_at, sent_at, segment_id, topic_id, created_at\n\n\
         Examples:\n  \
-        posthaste broadcasts list --limit 10\n  \
-        posthaste broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
+        idempost broadcasts list --limit 10\n  \
+        idempost broadcasts list --jq '.data[] | select(.status == \"draft\").id'"
     )]
     List(pages::Args),
     /// Show one broadcast with its content
     #[command(
-        after_help = "Example:\n  posthaste broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"
+        after_help = "Example:\n  idempost broadcasts get 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .status"
     )]
     Get(ById),
     Update(Box<update::Args>),
@@ -42,16 +42,16 @@ pub(crate) enum Command {
     /// Cancel a broadcast before it is sent
     ///
     /// A scheduled broadcast becomes a draft again. A broadcast being sent stops, permanently. Drafts and sent broadcasts can't be canceled.
-    #[command(after_help = "Example:\n  posthaste broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    #[command(after_help = "Example:\n  idempost broadcasts cancel 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Cancel(ChangeById),
     Recipients(recipients::Args),
     ClickedLinks(recipients::LinksArgs),
     /// Copy a broadcast's content into a new draft, and print its ID
-    #[command(after_help = "Example:\n  posthaste broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    #[command(after_help = "Example:\n  idempost broadcasts duplicate 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Duplicate(ChangeById),
     /// Delete a draft, or a scheduled broadcast with its schedule
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
+    #[command(after_help = "Example:\n  idempost broadcasts delete 559ac32e-9ef5-46fb-82a1-b76b840c0f7b")]
     Delete(ChangeById),
 }
 
@@ -90,8 +90,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Recipients(args) => recipients::run(args, context).await,
         Command::ClickedLinks(args) => recipients::links(args, context).await,
         Command::Duplicate(args) => {
-            let unknown_outcome =
-                "the copy may have been created; check: posthaste broadcasts list --limit 1";
+            let unknown_outcome = "the copy may have been created; check: idempost broadcasts list --limit 1";
             let make = |client: &Client| client.broadcasts().duplicate(args.id.as_str());
             mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
@@ -106,5 +105,5 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// The command that shows one broadcast, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste broadcasts get {id}")
+    format!("idempost broadcasts get {id}")
 }

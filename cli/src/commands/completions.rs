@@ -14,19 +14,19 @@ use crate::settings::env::Env;
 use crate::settings::paths;
 
 /// The variable through which a script requests completions.
-pub(crate) const VARIABLE: &str = "POSTHASTE_COMPLETE";
+pub(crate) const VARIABLE: &str = "IDEMPOST_COMPLETE";
 
 /// Zsh loads the script on the first completion and runs it as the completion function; without this line the first Tab would complete nothing.
-const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _posthaste ]] || _clap_dynamic_completer_posthaste \"$@\"\n";
+const FIRST_CALL: &[u8] = b"[[ $funcstack[1] != _idempost ]] || _clap_dynamic_completer_idempost \"$@\"\n";
 
 /// Print or install shell completions
 ///
 /// Completes commands, flags, their values, profiles and IDs. IDs are requested from the service, within a second, and cached for a minute.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste completions bash --install\n  \
-    posthaste completions zsh > ~/.zfunc/_posthaste\n  \
-    posthaste completions powershell >> $PROFILE")]
+    idempost completions bash --install\n  \
+    idempost completions zsh > ~/.zfunc/_idempost\n  \
+    idempost completions powershell >> $PROFILE")]
 pub(crate) struct Args {
     /// The shell
     #[arg(value_name = "SHELL", value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut script = Vec::new();
     let shells = Shells::builtins();
-    let name = "posthaste";
+    let name = "idempost";
     let written = shells
         .completer(&args.shell)
         .ok_or_else(|| std::io::Error::other("unknown shell"))
@@ -66,15 +66,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
 /// The folder that the shell loads a user's completions from.
 fn path(shell: &str, env: &Env) -> Result<PathBuf, Fail> {
     let (base, file) = match shell {
-        "bash" => (paths::data_home(env)?, "bash-completion/completions/posthaste"),
-        "zsh" => (paths::data_home(env)?, "zsh/site-functions/_posthaste"),
-        "fish" => (paths::config_home(env)?, "fish/completions/posthaste.fish"),
+        "bash" => (paths::data_home(env)?, "bash-completion/completions/idempost"),
+        "zsh" => (paths::data_home(env)?, "zsh/site-functions/_idempost"),
+        "fish" => (paths::config_home(env)?, "fish/completions/idempost.fish"),
         other => {
             return Err(Fail::Local {
                 message: format!("{other} has no completions folder"),
                 source: None,
                 hint: Some(format!(
-                    "print them and load them from the shell's profile: posthaste completions {other}"
+                    "print them and load them from the shell's profile: idempost completions {other}"
                 )),
             });
         }

@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Set(set::SetArgs),
     Unset(set::UnsetArgs),
     /// Print the path of the configuration file
-    #[command(after_help = "Example:\n  cat \"$(posthaste config path)\"")]
+    #[command(after_help = "Example:\n  cat \"$(idempost config path)\"")]
     Path,
     Edit(edit::Args),
 }
@@ -58,7 +58,7 @@ fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
         };
         let hint = if secret {
             Some(
-                "set POSTHASTE_API_KEY, or store the key in its own file: --api-key-file PATH".to_owned(),
+                "set IDEMPOST_API_KEY, or store the key in its own file: --api-key-file PATH".to_owned(),
             )
         } else {
             keys::nearest(name, names()).map(|meant| format!("did you mean `{meant}`?"))
@@ -75,6 +75,6 @@ fn known(name: &str) -> Result<Option<&'static ConfigKey>, Fail> {
 /// The profile that a change applies to: from the flag, the environment or the file's default; `None` stands for `[defaults]`.
 fn profile(context: &Context, file: Option<&ConfigFile>) -> Option<String> {
     let named =
-        context.global.profile.clone().or_else(|| context.env.get("POSTHASTE_PROFILE").map(str::to_owned));
+        context.global.profile.clone().or_else(|| context.env.get("IDEMPOST_PROFILE").map(str::to_owned));
     named.or_else(|| Some(file?.default_profile()?.text))
 }

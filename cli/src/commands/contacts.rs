@@ -10,7 +10,7 @@ pub(crate) mod table;
 mod topics;
 mod update;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages;
@@ -46,8 +46,8 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
     Examples:\n  \
-    posthaste contacts list --limit 10\n  \
-    posthaste contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email")]
+    idempost contacts list --limit 10\n  \
+    idempost contacts list --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --all --columns email")]
 pub(crate) struct ListArgs {
     /// Only contacts in this segment
     #[arg(long, value_name = "ID")]
@@ -58,8 +58,8 @@ pub(crate) struct ListArgs {
 
 /// Show one contact and its properties
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste contacts get ada@example.com\n  \
-    posthaste contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value")]
+#[command(after_help = "Examples:\n  idempost contacts get ada@example.com\n  \
+    idempost contacts get 479e3145-dd38-476b-932c-529ceb705947 --jq .properties.city.value")]
 pub(crate) struct GetArgs {
     /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
@@ -68,7 +68,7 @@ pub(crate) struct GetArgs {
 
 /// Delete a contact, including its segment memberships and topic subscriptions
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste contacts delete ada@example.com")]
+#[command(after_help = "Example:\n  idempost contacts delete ada@example.com")]
 pub(crate) struct DeleteArgs {
     /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
@@ -118,5 +118,5 @@ async fn delete(args: DeleteArgs, context: &Context) -> Result<(), Fail> {
 
 /// The command that shows one contact, for hints.
 fn show_command(contact: &str) -> String {
-    format!("posthaste contacts get {contact}")
+    format!("idempost contacts get {contact}")
 }

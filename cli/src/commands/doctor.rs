@@ -5,8 +5,8 @@ mod stored;
 use std::time::Duration;
 
 use http::{HeaderMap, Method};
+use idempost::{ApiErrorKind, Client, RetryPolicy};
 use jiff::Timestamp;
-use posthaste::{ApiErrorKind, Client, RetryPolicy};
 use serde_json::{Value, json};
 
 use crate::commands::usage::of;
@@ -24,7 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Check the settings, the credential and the connection to the service
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste doctor\n  posthaste doctor --jq '.checks[] | select(.state != \"ok\") | .message'"
+    after_help = "Examples:\n  idempost doctor\n  idempost doctor --jq '.checks[] | select(.state != \"ok\") | .message'"
 )]
 pub(crate) struct Args {
     /// Check only this machine; send nothing
@@ -104,7 +104,7 @@ fn wrong(fail: &Fail, checks: &mut Vec<Check>) {
                 (
                     "config",
                     format!("{}:{line}: {text}", path.display()),
-                    Some("posthaste config edit".to_owned()),
+                    Some("idempost config edit".to_owned()),
                 )
             }
             _ => ("config", text, None),
@@ -120,7 +120,7 @@ fn config(settings: &Settings, context: &Context, checks: &mut Vec<Check>) {
             "config",
             State::Warning,
             "there is no home directory".to_owned(),
-            Some("set POSTHASTE_CONFIG_DIR"),
+            Some("set IDEMPOST_CONFIG_DIR"),
         ));
     };
     let shown = path.display();
@@ -151,7 +151,7 @@ async fn service(settings: &Settings, context: &Context, checks: &mut Vec<Check>
             "base url",
             State::Error,
             "the base URL isn't set".to_owned(),
-            Some("posthaste config set base_url https://…, or POSTHASTE_BASE_URL"),
+            Some("idempost config set base_url https://…, or IDEMPOST_BASE_URL"),
         ),
     });
     match &settings.credential {
@@ -194,13 +194,13 @@ async fn network(context: &Context, checks: &mut Vec<Check>) {
     let answer = asked.with_response().await;
     let middle = before + Timestamp::now().duration_since(before) / 2;
     let reached = |state, message: String, hint| check("service", state, message, hint);
-    let is_reachable = matches!(&answer, Ok(_) | Err(posthaste::Error::Api(_)));
+    let is_reachable = matches!(&answer, Ok(_) | Err(idempost::Error::Api(_)));
     match &answer {
         Ok(raw) => {
             checks.push(reached(State::Ok, format!("reachable ({})", raw.status.as_u16()), None));
             skew(&raw.headers, middle, checks);
         }
-        Err(posthaste::Error::Api(error)) => {
+        Err(idempost::Error::Api(error)) => {
             // A sending-only key is rejected here, but is valid.
             let sends = matches!(error.name.as_str(), "restricted_api_key" | "invalid_permission");
             checks.push(match error.kind() {
@@ -245,10 +245,10 @@ async fn usage(client: &Client, checks: &mut Vec<Check>) {
 /// The state of the quota of which the least is left; the items are what is left, and the limit.
 fn quota_state(quotas: &[(u64, u64)]) -> (State, Option<&'static str>) {
     if quotas.iter().any(|(left, _)| *left == 0) {
-        return (State::Error, Some("no email can be sent until the quota resets: posthaste usage"));
+        return (State::Error, Some("no email can be sent until the quota resets: idempost usage"));
     }
     if quotas.iter().any(|(left, limit)| *left <= limit / 10) {
-        return (State::Warning, Some("a tenth or less of a quota is left: posthaste usage"));
+        return (State::Warning, Some("a tenth or less of a quota is left: idempost usage"));
     }
     (State::Ok, None)
 }

@@ -7,7 +7,7 @@ mod setup;
 mod update;
 mod verify;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, document};
@@ -30,14 +30,14 @@ pub(crate) enum Command {
     #[command(
         after_help = "Columns: id, name, status, region, created_at, sending, receiving, open_tracking, click_tracking\n\n\
         Examples:\n  \
-        posthaste domains list\n  \
-        posthaste domains list --json --jq '.data[] | select(.status != \"verified\").name'"
+        idempost domains list\n  \
+        idempost domains list --json --jq '.data[] | select(.status != \"verified\").name'"
     )]
     List(pages::Args),
     /// Show one domain and its DNS records
     #[command(after_help = "Examples:\n  \
-        posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-        posthaste domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
+        idempost domains get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+        idempost domains get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .status")]
     Get(ById),
     Records(records::Args),
     Update(update::Args),
@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Claim(claim::Command),
     /// Delete a domain
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
+    #[command(after_help = "Example:\n  idempost domains delete d91cd9bd-1176-453e-8fc1-35364d380206")]
     Delete(ChangeById),
 }
 
@@ -105,5 +105,5 @@ async fn get(args: &ById, context: &Context) -> Result<(), Fail> {
 
 /// The command that shows one domain, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste domains get {id}")
+    format!("idempost domains get {id}")
 }

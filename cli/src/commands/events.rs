@@ -2,7 +2,7 @@
 
 mod send;
 
-use posthaste::{EventPatch, NewEvent, PayloadType};
+use idempost::{EventPatch, NewEvent, PayloadType};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag};
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, schema, created_at, updated_at\n\n\
-        Example:\n  posthaste events list --json --jq '.data[].name'")]
+        Example:\n  idempost events list --json --jq '.data[].name'")]
     List(pages::Args),
     Get(GetArgs),
     Update(UpdateArgs),
@@ -39,8 +39,8 @@ pub(crate) enum Command {
 /// Events can be sent without a definition. If the definition has fields, payloads must match them. Prints the ID.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name of the event, referenced by automations")), after_help = "Examples:\n  \
-    posthaste events create user.created\n  \
-    posthaste events create user.created --field plan=string --field seats=number")]
+    idempost events create user.created\n  \
+    idempost events create user.created --field plan=string --field seats=number")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
@@ -56,7 +56,7 @@ pub(crate) struct CreateArgs {
 
 /// Show an event definition
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste events get user.created --jq .schema")]
+#[command(after_help = "Example:\n  idempost events get user.created --jq .schema")]
 pub(crate) struct GetArgs {
     /// ID or name of the event
     #[arg(value_name = "ID|NAME")]
@@ -66,8 +66,8 @@ pub(crate) struct GetArgs {
 /// Change the fields of an event definition
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste events update user.created --field plan=string --field seats=number\n  \
-    posthaste events update user.created --clear schema")]
+    idempost events update user.created --field plan=string --field seats=number\n  \
+    idempost events update user.created --clear schema")]
 pub(crate) struct UpdateArgs {
     /// ID or name of the event
     #[arg(value_name = "ID|NAME")]
@@ -89,7 +89,7 @@ pub(crate) struct UpdateArgs {
 ///
 /// Automations triggered by the event aren't deleted.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste events delete user.created")]
+#[command(after_help = "Example:\n  idempost events delete user.created")]
 pub(crate) struct DeleteArgs {
     /// ID or name of the event
     #[arg(value_name = "ID|NAME")]
@@ -118,8 +118,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.events().get(&args.event)).await,
         Command::Update(args) => update(args, context).await,
         Command::Delete(args) => {
-            let unknown_outcome = "the event may have been deleted; check: posthaste events list";
-            let make = |client: &posthaste::Client| client.events().delete(&args.event);
+            let unknown_outcome = "the event may have been deleted; check: idempost events list";
+            let make = |client: &idempost::Client| client.events().delete(&args.event);
             mutation::delete(&args.dry_run, unknown_outcome, context, make).await
         }
         Command::Send(args) => send::run(args, context).await,
@@ -128,7 +128,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    flags.help("posthaste events create user.created");
+    flags.help("idempost events create user.created");
     let name = args.name.read(&mut flags);
     if name.is_none() {
         flags.missing("NAME");
@@ -141,7 +141,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     flags.add_problems(event.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = "the event may have been defined; check: posthaste events list --limit 1";
+    let unknown_outcome = "the event may have been defined; check: idempost events list --limit 1";
     match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().create(&event))
         .await?
     {
@@ -155,7 +155,7 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let fields = all_fields(&args.field, args.schema.as_deref(), &mut flags);
     let patch = match args.clear.as_deref() {
         None if args.field.is_empty() && args.schema.is_none() => {
-            flags.help("posthaste events update NAME --field plan=string");
+            flags.help("idempost events update NAME --field plan=string");
             flags.missing("--field, --schema or --clear schema");
             EventPatch::clear_schema()
         }
@@ -178,8 +178,8 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     flags.add_problems(patch.check());
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = "the event may have been changed; check: posthaste events list";
-    let make = |client: &posthaste::Client| client.events().update(&args.event, &patch);
+    let unknown_outcome = "the event may have been changed; check: idempost events list";
+    let make = |client: &idempost::Client| client.events().update(&args.event, &patch);
     match mutation::execute(dry_run, unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),

@@ -51,7 +51,7 @@ static TOPICS: &[Topic] = &[
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Topics: config, environment, exit-codes, formatting, input, json-schema, options, search\n\n\
-    Examples:\n  posthaste help emails send\n  posthaste help exit-codes\n  posthaste help --json"
+    Examples:\n  idempost help emails send\n  idempost help exit-codes\n  idempost help --json"
 )]
 pub(crate) struct Args {
     /// Command, such as `emails send`, or topic
@@ -78,19 +78,19 @@ pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Resul
     let styled = context.out.terminal.color_stdout;
     let mut lines = vec![if styled { help.ansi().to_string() } else { help.to_string() }];
     if args.of.is_empty() {
-        lines.push(color::paint("Topics (posthaste help TOPIC):", color::HEADING, styled));
+        lines.push(color::paint("Topics (idempost help TOPIC):", color::HEADING, styled));
         lines.extend(TOPICS.iter().map(|topic| format!("  {:<12} {}", topic.name, topic.about)));
         lines.push(String::new());
     }
     context.out.bytes(lines.join("\n").as_bytes())
 }
 
-/// Returns the command at that path, and its full name: `posthaste emails send`.
+/// Returns the command at that path, and its full name: `idempost emails send`.
 pub(crate) fn find<'a>(
     root: &'a clap::Command,
     path: &[String],
 ) -> Result<(&'a clap::Command, String), Fail> {
-    let (mut command, mut name) = (root, "posthaste".to_owned());
+    let (mut command, mut name) = (root, "idempost".to_owned());
     for part in path {
         let Some(child) = command.find_subcommand(part) else {
             let known = command.get_subcommands().map(clap::Command::get_name);
@@ -102,7 +102,7 @@ pub(crate) fn find<'a>(
             return Err(Fail::Usage(Diagnostics {
                 summary,
                 found: vec![Diagnostic { problem, origin: Some(origin), hint }],
-                help: Some("posthaste help".to_owned()),
+                help: Some("idempost help".to_owned()),
                 ..Diagnostics::default()
             }));
         };
@@ -156,7 +156,7 @@ fn describe(command: &clap::Command, path: &str) -> Value {
     let arguments: Vec<Value> = command
         .get_arguments()
         .filter(own)
-        .filter(|arg| path == "posthaste" || !arg.is_global_set())
+        .filter(|arg| path == "idempost" || !arg.is_global_set())
         .map(argument)
         .collect();
     let commands: Vec<Value> = command
@@ -170,7 +170,7 @@ fn describe(command: &clap::Command, path: &str) -> Value {
         "arguments": arguments,
         "commands": commands,
     });
-    if path == "posthaste" {
+    if path == "idempost" {
         object["version"] = json!(command.get_version());
         object["exit_codes"] = EXIT_CODES
             .iter()
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn every_command_and_argument_has_help() {
         let mut found = Vec::new();
-        leaves(&tree(), "posthaste", &mut found);
+        leaves(&tree(), "idempost", &mut found);
         for (path, command) in found {
             assert!(command.get_about().is_some(), "{path} has no description");
             for arg in command.get_arguments() {
@@ -258,13 +258,13 @@ mod tests {
 
     #[test]
     fn the_json_tree_has_types_and_exit_codes() {
-        let root = describe(&tree(), "posthaste");
+        let root = describe(&tree(), "idempost");
         assert_eq!(root["exit_codes"].as_array().unwrap().len(), EXIT_CODES.len());
         let shell = &root["commands"]
             .as_array()
             .unwrap()
             .iter()
-            .find(|command| command["command"] == "posthaste completions")
+            .find(|command| command["command"] == "idempost completions")
             .unwrap()["arguments"][0];
         assert_eq!((shell["type"].as_str(), shell["required"].as_bool()), (Some("choice"), Some(true)));
     }

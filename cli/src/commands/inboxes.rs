@@ -6,7 +6,7 @@ mod messages;
 mod settings;
 mod threads;
 
-use posthaste::{Call, Client, Problems};
+use idempost::{Call, Client, Problems};
 use serde::de::DeserializeOwned;
 
 use crate::actions::dry_run::Content;
@@ -29,32 +29,32 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(
         after_help = "Columns: id, email_address, name, unread, last_received, from_name, created_at, updated_at\n\n\
-        Example:\n  posthaste inboxes list"
+        Example:\n  idempost inboxes list"
     )]
     List(pages::Args),
     /// Show one inbox
-    #[command(after_help = "Example:\n  posthaste inboxes get support@acme.test")]
+    #[command(after_help = "Example:\n  idempost inboxes get support@acme.test")]
     Get(InboxArg),
     Update(settings::UpdateArgs),
     /// Delete an inbox with its threads, drafts and labels
     ///
     /// Its received and sent emails remain in their lists.
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste inboxes delete support@acme.test")]
+    #[command(after_help = "Example:\n  idempost inboxes delete support@acme.test")]
     Delete(ChangeInbox),
     Agent(settings::AgentArgs),
     Threads(threads::ListArgs),
     Search(threads::SearchArgs),
     /// Show one thread
     #[command(
-        after_help = "Example:\n  posthaste inboxes thread support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"
+        after_help = "Example:\n  idempost inboxes thread support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"
     )]
     Thread(ThreadArg),
     Read(threads::ReadArgs),
     Move(threads::MoveArgs),
     /// Move a thread to the trash, from which it is deleted after 30 days
     #[command(
-        after_help = "Example:\n  posthaste inboxes trash support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"
+        after_help = "Example:\n  idempost inboxes trash support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12"
     )]
     Trash(ChangeThread),
     Label(labels::LabelArgs),
@@ -62,37 +62,37 @@ pub(crate) enum Command {
     Emails(threads::EmailsArgs),
     /// Show one email of a thread with its bodies
     #[command(after_help = "Example:\n  \
-        posthaste inboxes email support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60")]
+        idempost inboxes email support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60")]
     Email(EmailArg),
     Reply(messages::ReplyArgs),
     Forward(messages::ForwardArgs),
     /// List drafts that weren't sent, newest first
     #[command(
         after_help = "Columns: id, type, to, subject, updated_at, snippet, thread_id, reply_to_email_id\n\n\
-        Example:\n  posthaste inboxes drafts support@acme.test"
+        Example:\n  idempost inboxes drafts support@acme.test"
     )]
     Drafts(drafts::ListArgs),
     /// Show one draft
     #[command(
-        after_help = "Example:\n  posthaste inboxes draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
+        after_help = "Example:\n  idempost inboxes draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
     )]
     Draft(drafts::DraftArg),
     CreateDraft(drafts::CreateArgs),
     UpdateDraft(drafts::UpdateArgs),
     /// Delete a draft
     #[command(
-        after_help = "Example:\n  posthaste inboxes delete-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
+        after_help = "Example:\n  idempost inboxes delete-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
     )]
     DeleteDraft(drafts::ChangeDraft),
     SendDraft(drafts::SendArgs),
     /// List the labels of an inbox, oldest first
-    #[command(after_help = "Example:\n  posthaste inboxes labels support@acme.test --jq '.data[].name'")]
+    #[command(after_help = "Example:\n  idempost inboxes labels support@acme.test --jq '.data[].name'")]
     Labels(InboxArg),
     CreateLabel(labels::CreateArgs),
     UpdateLabel(labels::UpdateArgs),
     /// Delete a label, also from its threads
     #[command(
-        after_help = "Example:\n  posthaste inboxes delete-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34"
+        after_help = "Example:\n  idempost inboxes delete-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34"
     )]
     DeleteLabel(labels::ChangeLabel),
 }
@@ -169,7 +169,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Get(args) => mutation::show(context, |client| client.inboxes().get(&args.inbox)).await,
         Command::Update(args) => settings::update(args, context).await,
         Command::Delete(args) => {
-            let unknown = "the inbox may have been deleted; check: posthaste inboxes list";
+            let unknown = "the inbox may have been deleted; check: idempost inboxes list";
             mutation::delete(&args.dry_run, unknown, context, |client| client.inboxes().delete(&args.inbox))
                 .await
         }

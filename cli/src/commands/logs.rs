@@ -20,7 +20,7 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show one API request with its request and response bodies
     #[command(
-        after_help = "Example:\n  posthaste logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
+        after_help = "Example:\n  idempost logs get 37e4414c-5e25-4dbc-a071-43552a4bd53b --jq .response_body"
     )]
     Get(ById),
     Tail(tail::Args),
@@ -40,9 +40,9 @@ impl Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
     Examples:\n  \
-    posthaste logs list --limit 50\n  \
-    posthaste logs list --status 4xx --method POST\n  \
-    posthaste logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'")]
+    idempost logs list --limit 50\n  \
+    idempost logs list --status 4xx --method POST\n  \
+    idempost logs list --all -o ndjson --jq 'select(.response_status >= 500).endpoint'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,

@@ -14,8 +14,8 @@ use crate::settings::paths;
 /// Print the manual page of a command, or write all pages to a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste man emails send | man -l -\n  \
-    posthaste man --install")]
+    idempost man emails send | man -l -\n  \
+    idempost man --install")]
 pub(crate) struct Args {
     /// Command, such as `emails send`
     #[arg(value_name = "COMMAND")]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 /// The name of the first page.
-const ROOT: &str = "posthaste";
+const ROOT: &str = "idempost";
 
 /// Prints one page or writes all.
 pub(crate) fn run(args: &Args, root: &clap::Command, context: &Context) -> Result<(), Fail> {
@@ -85,7 +85,7 @@ fn page(command: &clap::Command, name: &str) -> std::io::Result<Vec<u8>> {
         writeln!(page, ".TP\n\\fB{}\\fR {}\n{}", row.code, row.name, row.meaning)?;
     }
     if !root {
-        writeln!(page, ".SH \"SEE ALSO\"\n\\fBposthaste\\fR(1), for the global options")?;
+        writeln!(page, ".SH \"SEE ALSO\"\n\\fBidempost\\fR(1), for the global options")?;
     }
     Ok(page)
 }

@@ -28,9 +28,9 @@ use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
 /// The tools use the profile, base URL and credential of this command; prefer a login or an API key with little access.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste mcp --allow send\n  posthaste --profile work mcp --allow manage --confirm always\n\n\
+    after_help = "Examples:\n  idempost mcp --allow send\n  idempost --profile work mcp --allow manage --confirm always\n\n\
     The configuration of most applications:\n  \
-    {\"mcpServers\": {\"posthaste\": {\"command\": \"posthaste\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
+    {\"mcpServers\": {\"idempost\": {\"command\": \"idempost\", \"args\": [\"mcp\", \"--allow\", \"send\"]}}}"
 )]
 pub(crate) struct Args {
     /// Also offer tools that change something: send, or manage, which includes send

@@ -4,7 +4,7 @@ mod create;
 mod fallback;
 mod update;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, document};
@@ -24,16 +24,16 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, key, type, fallback_value, created_at\n\n\
         Examples:\n  \
-        posthaste properties list\n  \
-        posthaste properties list --all --jq '.data[].key'")]
+        idempost properties list\n  \
+        idempost properties list --all --jq '.data[].key'")]
     List(pages::Args),
     /// Show one contact property
-    #[command(after_help = "Example:\n  posthaste properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+    #[command(after_help = "Example:\n  idempost properties get 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
     Get(ById),
     Update(update::Args),
     /// Delete a contact property and its values on all contacts
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
+    #[command(after_help = "Example:\n  idempost properties delete 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60")]
     Delete(ChangeById),
 }
 
@@ -76,5 +76,5 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// The command that shows one property, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste properties get {id}")
+    format!("idempost properties get {id}")
 }

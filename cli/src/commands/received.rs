@@ -22,8 +22,8 @@ pub(crate) enum Command {
     #[command(
         after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
         Examples:\n  \
-        posthaste received list --limit 20\n  \
-        posthaste received list --all --jq '.data[] | select(.attachments != []).id'"
+        idempost received list --limit 20\n  \
+        idempost received list --all --jq '.data[] | select(.attachments != []).id'"
     )]
     List(pages::Args),
     Get(get::Args),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
-use posthaste::{Client, ClientBuilder};
-use posthaste_reference_server::{Compat, Settings};
+use idempost::{Client, ClientBuilder};
+use idempost_reference_server::{Compat, Settings};
 use secrecy::ExposeSecret as _;
 
 use crate::context::Context;
@@ -39,9 +39,9 @@ const MIN_MEMORY: usize = 16 << 20;
 /// The default API key; every key with the prefix `sb_` is a separate account.
 const KEY: &str = "sb_local";
 /// The variable with the URL of a sandbox on another machine.
-const REMOTE: &str = "POSTHASTE_SANDBOX_URL";
+const REMOTE: &str = "IDEMPOST_SANDBOX_URL";
 /// The variable with the password of a sandbox.
-const PASSWORD: &str = "POSTHASTE_SANDBOX_AUTH";
+const PASSWORD: &str = "IDEMPOST_SANDBOX_AUTH";
 /// Variables from which Resend's clients read the base URL: the first for Node.js, Go, PHP, Ruby and Rust, the second for Python.
 const VENDOR_BASE_URLS: [&str; 2] = ["RESEND_BASE_URL", "RESEND_API_URL"];
 /// The variable from which all of them read the API key.
@@ -253,7 +253,7 @@ fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
                 _ => None,
             };
             return Err(Fail::Usage(Diagnostics {
-                help: Some(format!("posthaste --base-url http://127.0.0.1:{PORT} sandbox …")),
+                help: Some(format!("idempost --base-url http://127.0.0.1:{PORT} sandbox …")),
                 ..Diagnostics::one(Problem::new("", "sandbox", rule), origin)
             }));
         }
@@ -267,11 +267,11 @@ fn connect(context: &Context, builder: ClientBuilder) -> Result<Client, Fail> {
 }
 
 /// The error for a sandbox that can't be reached.
-fn unreachable(error: posthaste::Error) -> Fail {
-    if let posthaste::Error::Unreachable(lost) = &error {
+fn unreachable(error: idempost::Error) -> Fail {
+    if let idempost::Error::Unreachable(lost) = &error {
         return Fail::Unavailable {
             message: format!("couldn't reach the sandbox: {}", lost_by(lost)),
-            hint: Some("start one: posthaste sandbox serve, or posthaste sandbox run -- COMMAND".to_owned()),
+            hint: Some("start one: idempost sandbox serve, or idempost sandbox run -- COMMAND".to_owned()),
         };
     }
     Fail::Sdk(error)

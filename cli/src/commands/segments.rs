@@ -2,7 +2,7 @@
 
 mod metrics;
 
-use posthaste::{Call, Client};
+use idempost::{Call, Client};
 use serde::de::DeserializeOwned;
 
 use crate::actions::by_id::{ById, ChangeById};
@@ -24,11 +24,11 @@ pub(crate) enum Command {
     /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(
-        after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste segments list --columns id,name"
+        after_help = "Columns: id, name, created_at\n\nExample:\n  idempost segments list --columns id,name"
     )]
     List(pages::Args),
     /// Show one segment
-    #[command(after_help = "Example:\n  posthaste segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+    #[command(after_help = "Example:\n  idempost segments get 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
     Get(ById),
     #[command(visible_alias = "update")]
     Rename(RenameArgs),
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     ///
     /// The service returns the same response for a segment that doesn't exist.
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+    #[command(after_help = "Example:\n  idempost segments delete 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
     Delete(ChangeById),
     Contacts(ContactsArgs),
     Metrics(metrics::Args),
@@ -44,7 +44,7 @@ pub(crate) enum Command {
 
 /// Create an empty segment and print its ID
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("name", |name| name.help("Name of the segment")), after_help = "Example:\n  posthaste segments create 'Readers of the weekly'")]
+#[command(mut_arg("name", |name| name.help("Name of the segment")), after_help = "Example:\n  idempost segments create 'Readers of the weekly'")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
@@ -55,7 +55,7 @@ pub(crate) struct CreateArgs {
 /// Rename a segment
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"
+    after_help = "Example:\n  idempost segments rename 78261eea-8f8b-4381-83c6-79fa7120f1cf 'Readers of the monthly'"
 )]
 pub(crate) struct RenameArgs {
     /// ID of the segment
@@ -72,7 +72,7 @@ pub(crate) struct RenameArgs {
 /// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, email, first_name, last_name, unsubscribed, created_at\n\n\
-    Example:\n  posthaste segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10")]
+    Example:\n  idempost segments contacts 78261eea-8f8b-4381-83c6-79fa7120f1cf --limit 10")]
 pub(crate) struct ContactsArgs {
     /// ID of the segment
     #[arg(value_name = "ID")]
@@ -99,7 +99,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Create(CreateArgs { name, dry_run }) => {
             let name = name.read(&mut flags).unwrap_or_default();
             let unknown_outcome =
-                "the segment may have been created; check: posthaste segments list --limit 1";
+                "the segment may have been created; check: idempost segments list --limit 1";
             let make = |client: &Client| client.segments().create(&name);
             change(flags, &dry_run, unknown_outcome, context, make, |made| made.id.to_string()).await
         }
@@ -108,13 +108,13 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
         Command::Rename(RenameArgs { id, name, dry_run }) => {
             let name = name.read(&mut flags).unwrap_or_default();
             let unknown_outcome =
-                format!("the segment may have been renamed; check: posthaste segments get {id}");
+                format!("the segment may have been renamed; check: idempost segments get {id}");
             let make = |client: &Client| client.segments().rename(id.as_str(), &name);
             change(flags, &dry_run, &unknown_outcome, context, make, |made| made.id.to_string()).await
         }
         Command::Delete(ChangeById { id, dry_run }) => {
             let unknown_outcome =
-                format!("the segment may have been deleted; check: posthaste segments get {id}");
+                format!("the segment may have been deleted; check: idempost segments get {id}");
             let make = |client: &Client| client.segments().delete(id.as_str());
             mutation::delete(&dry_run, &unknown_outcome, context, make).await
         }
@@ -136,7 +136,7 @@ async fn change<T: DeserializeOwned + Send + 'static>(
     id: impl Fn(&T) -> String,
 ) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
-    if let Err(posthaste::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
+    if let Err(idempost::Error::Invalid(problems)) = make(&context.client_for_preview()?).preview() {
         flags.add_problems(Err(problems));
     }
     flags.finish()?;

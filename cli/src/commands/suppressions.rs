@@ -9,7 +9,7 @@ pub(crate) mod fuzzing;
 mod import;
 mod remove;
 
-use posthaste::SuppressionOrigin;
+use idempost::SuppressionOrigin;
 
 use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
@@ -19,7 +19,7 @@ use crate::input::flags::{Choices, Flags};
 use crate::output::table::{Column, Kind};
 
 /// Maximum number of addresses in one request.
-const BATCH: usize = posthaste::problem::limits::SUPPRESSIONS_PER_BATCH;
+const BATCH: usize = idempost::problem::limits::SUPPRESSIONS_PER_BATCH;
 /// The origins of entries.
 const ORIGINS: Choices = Choices(&["bounce", "complaint", "manual"]);
 
@@ -44,8 +44,8 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: email, origin, created_at, source_id, id\n\n\
     Examples:\n  \
-    posthaste suppressions list --origin bounce\n  \
-    posthaste suppressions list --all --columns email")]
+    idempost suppressions list --origin bounce\n  \
+    idempost suppressions list --all --columns email")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     origin: OriginArg,
@@ -77,8 +77,8 @@ impl OriginArg {
 
 /// Show one entry of the suppression list
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste suppressions get ada@example.com\n  \
-    posthaste suppressions get 520784e2-887d-4c25-b53c-4ad46ad38100 --jq .origin")]
+#[command(after_help = "Examples:\n  idempost suppressions get ada@example.com\n  \
+    idempost suppressions get 520784e2-887d-4c25-b53c-4ad46ad38100 --jq .origin")]
 pub(crate) struct GetArgs {
     /// ID of the entry, or its address
     #[arg(value_name = "ID|EMAIL")]

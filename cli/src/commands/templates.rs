@@ -4,7 +4,7 @@ mod content;
 mod create;
 mod update;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
@@ -24,8 +24,8 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, name, alias, status, updated_at, published_at, created_at\n\n\
         Examples:\n  \
-        posthaste templates list --all\n  \
-        posthaste templates list --jq '.data[] | select(.status == \"draft\").name'")]
+        idempost templates list --all\n  \
+        idempost templates list --jq '.data[] | select(.status == \"draft\").name'")]
     List(pages::Args),
     Get(GetArgs),
     Update(Box<update::Args>),
@@ -37,7 +37,7 @@ pub(crate) enum Command {
 
 /// Show one template with its latest content
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste templates get welcome --jq .html > welcome.html")]
+#[command(after_help = "Example:\n  idempost templates get welcome --jq .html > welcome.html")]
 pub(crate) struct GetArgs {
     /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
@@ -46,7 +46,7 @@ pub(crate) struct GetArgs {
 
 /// Publish a template's latest content
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste templates publish welcome")]
+#[command(after_help = "Example:\n  idempost templates publish welcome")]
 pub(crate) struct PublishArgs {
     /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
@@ -57,7 +57,7 @@ pub(crate) struct PublishArgs {
 
 /// Copy a template into a new draft and print its ID
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste templates duplicate welcome")]
+#[command(after_help = "Example:\n  idempost templates duplicate welcome")]
 pub(crate) struct DuplicateArgs {
     /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
@@ -68,7 +68,7 @@ pub(crate) struct DuplicateArgs {
 
 /// Delete a template with all its versions
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste templates delete welcome")]
+#[command(after_help = "Example:\n  idempost templates delete welcome")]
 pub(crate) struct DeleteArgs {
     /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
@@ -108,7 +108,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             mutation::by_id(&args.dry_run, &unknown_outcome, context, make).await
         }
         Command::Duplicate(args) => {
-            let unknown_outcome = "the copy may have been created; check: posthaste templates list --limit 1";
+            let unknown_outcome = "the copy may have been created; check: idempost templates list --limit 1";
             let make = |client: &Client| client.templates().duplicate(args.id.as_str());
             mutation::by_id(&args.dry_run, unknown_outcome, context, make).await
         }
@@ -131,7 +131,7 @@ async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
         }
         Err(error) => {
             context.out.warn(&format!(
-                "the template is stored but not published; retry: posthaste templates publish {id}"
+                "the template is stored but not published; retry: idempost templates publish {id}"
             ));
             Err(error.into())
         }
@@ -140,5 +140,5 @@ async fn publish_now(id: &str, context: &Context) -> Result<(), Fail> {
 
 /// The command that shows one template, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste templates get {id}")
+    format!("idempost templates get {id}")
 }

@@ -3,7 +3,7 @@
 mod create;
 mod update;
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation;
@@ -24,17 +24,17 @@ pub(crate) enum Command {
     #[command(
         after_help = "Columns: id, name, default_subscription, visibility, created_at, description\n\n\
         Examples:\n  \
-        posthaste topics list\n  \
-        posthaste topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'"
+        idempost topics list\n  \
+        idempost topics list --all --jq '.data[] | select(.default_subscription == \"opt_in\").name'"
     )]
     List(pages::Args),
     /// Show one topic
-    #[command(after_help = "Example:\n  posthaste topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
+    #[command(after_help = "Example:\n  idempost topics get b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
     Get(ById),
     Update(update::Args),
     /// Delete a topic and the contacts' subscriptions to it
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
+    #[command(after_help = "Example:\n  idempost topics delete b6d24b8e-af0b-4c3c-be0c-359bbd97381e")]
     Delete(ChangeById),
 }
 
@@ -70,5 +70,5 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 
 /// The command that shows one topic, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste topics get {id}")
+    format!("idempost topics get {id}")
 }

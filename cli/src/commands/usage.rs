@@ -1,6 +1,6 @@
 //! `usage`: what the account has used of its quotas.
 
-use posthaste::{EmailQuota, Usage};
+use idempost::{EmailQuota, Usage};
 
 use crate::actions::{mutation, trace};
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::diagnostics::Fail;
 ///
 /// Each address in to, cc and bcc of an email counts. A credential that may only send is sufficient.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste usage\n  posthaste usage --jq .emails.daily.used")]
+#[command(after_help = "Examples:\n  idempost usage\n  idempost usage --jq .emails.daily.used")]
 pub(crate) struct Args {}
 
 /// Runs the command.

@@ -5,7 +5,7 @@ mod listen;
 mod secrets;
 mod verify;
 
-use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
+use idempost::{Client, CreatedWebhook, EventType, NewWebhook, WebhookPatch, WebhookStatus, WithResponse};
 
 use crate::actions::by_id::{ById, ChangeById};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -27,17 +27,17 @@ pub(crate) enum Command {
     /// Without --limit, the service returns all of them.
     #[command(visible_alias = "ls")]
     #[command(after_help = "Columns: id, endpoint, status, events, created_at\n\n\
-        Example:\n  posthaste webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
+        Example:\n  idempost webhooks list --jq '.data[] | select(.status == \"disabled\").endpoint'")]
     List(pages::Args),
     /// Show one webhook with its signing secret
     #[command(
-        after_help = "Example:\n  posthaste webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"
+        after_help = "Example:\n  idempost webhooks get 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq .events"
     )]
     Get(ById),
     Update(UpdateArgs),
     /// Delete a webhook
     #[command(visible_alias = "rm")]
-    #[command(after_help = "Example:\n  posthaste webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0")]
+    #[command(after_help = "Example:\n  idempost webhooks delete 4dd369bc-aa82-4ff3-97de-514ae3000ee0")]
     Delete(ChangeById),
     Events(deliveries::EventsArgs),
     Event(deliveries::EventArgs),
@@ -60,9 +60,9 @@ impl Command {
 /// The signing secret isn't printed: write it to a file with --secret-file, or show it with --json.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      \
+    idempost webhooks create https://acme.test/hooks --event email.delivered --event email.bounced \\\n      \
     --secret-file hooks.secret\n  \
-    posthaste webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret")]
+    idempost webhooks create https://acme.test/hooks --event email.received --json --jq .signing_secret")]
 pub(crate) struct CreateArgs {
     /// URL that events are delivered to: https, or http
     #[arg(value_name = "ENDPOINT", add = Required)]
@@ -85,8 +85,8 @@ pub(crate) struct CreateArgs {
 /// Fields not set by a flag stay unchanged. --event replaces all subscribed event types.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled\n  \
-    posthaste webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed")]
+    idempost webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --status disabled\n  \
+    idempost webhooks update 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --event email.sent --event email.failed")]
 pub(crate) struct UpdateArgs {
     /// ID of the webhook
     #[arg(value_name = "ID")]
@@ -142,7 +142,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Fail>
 async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let CreateArgs { endpoint, endpoint_flag, event, secret_file, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste webhooks create https://acme.test/hooks --event email.delivered");
+    flags.help("idempost webhooks create https://acme.test/hooks --event email.delivered");
     let (label, endpoint) = argument_or_flag(endpoint, "ENDPOINT", endpoint_flag, "--endpoint");
     flags.field("/endpoint", label, endpoint.as_deref());
     let event = event_types(event);
@@ -152,7 +152,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
-    let unknown_outcome = "the webhook may have been created; check: posthaste webhooks list --limit 1";
+    let unknown_outcome = "the webhook may have been created; check: idempost webhooks list --limit 1";
     let done =
         mutation::execute(dry_run, unknown_outcome, context, |client| client.webhooks().create(&webhook));
     let Some(response) = done.await? else { return Ok(()) };
@@ -185,7 +185,7 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
     let event = event_types(event);
     flags.list("/events", "--event", &event);
     if endpoint.is_none() && event.is_empty() && status.is_none() {
-        flags.help("posthaste webhooks update ID --status disabled");
+        flags.help("idempost webhooks update ID --status disabled");
         flags.missing("a field to change");
     }
     let mut patch = WebhookPatch::new();
@@ -216,5 +216,5 @@ async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fail> {
 
 /// The command that shows one webhook, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste webhooks get {id}")
+    format!("idempost webhooks get {id}")
 }

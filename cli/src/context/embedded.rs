@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use idempost_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
 use jiff::Timestamp;
-use posthaste_reference_server::{CapturedMail, Service as Sandbox, Settings, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;

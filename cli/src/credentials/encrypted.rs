@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::rand;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,7 @@ mod tests {
     fn a_file_decrypts_only_if_intact_with_its_key_and_label() {
         // E-03
         let home = tempfile::tempdir().unwrap();
-        let env = Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]);
+        let env = Env::of(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]);
         let place = Place::of(&env, Some("work")).unwrap();
         let record = Record::after(None, StoredCredential::Login(Box::new(login(2))));
         let of = |place: &Place| Label::of(place, &record);

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 
 use super::place::Place;
@@ -17,7 +17,7 @@ pub(super) fn write(place: &Place, bytes: &[u8], cause: StoreError) -> Result<()
         let Some(folder) = path.parent() else { continue };
         let written = || {
             // The runtime folder is created by the system only.
-            if folder.ends_with("posthaste") {
+            if folder.ends_with("idempost") {
                 private_file::folder(folder)?;
             }
             let mut file = StagedFile::reserve(&path, private_file::RESERVED_BYTES)?;

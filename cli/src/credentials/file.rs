@@ -4,7 +4,7 @@
 //! the next record already allocated, so that a disk that is full when the response arrives loses nothing. A holder of the lock
 //! that finds a complete `.next` with the next generation of the same login adopts it: its writer died before the rename.
 
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 
 use super::failpoint::point;
 use super::fallback_file;

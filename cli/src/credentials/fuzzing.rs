@@ -30,7 +30,7 @@ fn check(record: &Record) {
     let file = stored::to_file(record);
     let read = stored::from_file(&file).expect("a written file can be read");
     assert_eq!(*read.to_json(), *json);
-    let place = Place::of(&Env::of(&[("POSTHASTE_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
+    let place = Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", "/tmp/fuzz")]), Some("work"))
         .expect("the folder is absolute");
     let key = Key::new().expect("the system has random numbers");
     let label = || Label::of(&place, record);

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use posthaste::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreError};
+use idempost::auth::{AuthError, RefreshRequest, Session, SessionEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::Credentials;
@@ -108,7 +108,7 @@ async fn execute(profile: &str, request: RefreshRequest, env: &Env) -> Report {
         (None, Ok(())) => None,
         (None, Err(error)) => Some(Failure {
             message: report::sdk_message(&error),
-            retryable: matches!(&error, posthaste::Error::Auth(error) if error.is_retryable()),
+            retryable: matches!(&error, idempost::Error::Auth(error) if error.is_retryable()),
             not_saved: false,
         }),
     };

@@ -7,8 +7,8 @@
 
 pub(super) mod backend;
 
-use posthaste::auth::StoreError;
-use posthaste::types::AccessToken;
+use idempost::auth::StoreError;
+use idempost::types::AccessToken;
 use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 

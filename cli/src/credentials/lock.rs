@@ -10,8 +10,8 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use idempost::auth::StoreError;
 use jiff::Timestamp;
-use posthaste::auth::StoreError;
 use serde::{Deserialize, Serialize};
 
 use super::place::{FileKind, Place};
@@ -49,7 +49,7 @@ impl Signature {
         // Words before the first flag are command names; anything may follow.
         let words: Vec<_> =
             arguments.by_ref().take_while(|text| word(text) && !text.starts_with('-')).take(2).collect();
-        let command = std::iter::once("posthaste".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+        let command = std::iter::once("idempost".to_owned()).chain(words).collect::<Vec<_>>().join(" ");
         Self { pid: std::process::id(), command, since: Timestamp::now() }
     }
 }
@@ -169,7 +169,7 @@ fn local<N: Display>(place: &Place, network: impl FnOnce(&Path) -> Option<N>) ->
     name.map_or(Ok(()), |name| {
         Err(StoreError::unavailable(format!(
             "{} is on a network file system ({name}), where locks may not reach other machines; choose a local folder with \
-             POSTHASTE_CONFIG_DIR, or say POSTHASTE_NETWORK_HOME=1 if this is the only machine",
+             IDEMPOST_CONFIG_DIR, or say IDEMPOST_NETWORK_HOME=1 if this is the only machine",
             place.folder().display()
         )))
     })
@@ -215,7 +215,7 @@ mod tests {
     use crate::settings::env::Env;
 
     fn place(home: &tempfile::TempDir) -> Place {
-        Place::of(&Env::of(&[("POSTHASTE_CONFIG_DIR", home.path().to_str().unwrap())]), Some("work")).unwrap()
+        Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", home.path().to_str().unwrap())]), Some("work")).unwrap()
     }
 
     fn now<T>(future: impl Future<Output = T>) -> T {
@@ -271,15 +271,14 @@ mod tests {
         // E-09
         let home = tempfile::tempdir().unwrap();
         let error = local(&place(&home), |_| Some("NFS")).unwrap_err().to_string();
-        for part in
-            ["(NFS)", "POSTHASTE_CONFIG_DIR", "POSTHASTE_NETWORK_HOME=1", home.path().to_str().unwrap()]
+        for part in ["(NFS)", "IDEMPOST_CONFIG_DIR", "IDEMPOST_NETWORK_HOME=1", home.path().to_str().unwrap()]
         {
             assert!(error.contains(part), "{error}");
         }
         local(&place(&home), |_| None::<&str>).unwrap();
         for (only, is_local) in [("1", true), ("0", false)] {
             let folder = home.path().to_str().unwrap();
-            let env = Env::of(&[("POSTHASTE_CONFIG_DIR", folder), ("POSTHASTE_NETWORK_HOME", only)]);
+            let env = Env::of(&[("IDEMPOST_CONFIG_DIR", folder), ("IDEMPOST_NETWORK_HOME", only)]);
             let place = Place::of(&env, Some("work")).unwrap();
             assert_eq!(local(&place, |_| Some("NFS")).is_ok(), is_local);
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 use sha2::{Digest as _, Sha256};
 
 use super::private_file;
@@ -62,10 +62,10 @@ impl Place {
         let name = file_name(&profile)?;
         let state = env.path("XDG_STATE_HOME").or_else(|| Some(env.path("HOME")?.join(".local/state")));
         let state = state.or_else(|| env.path("LOCALAPPDATA"));
-        let fallback_files = [state.map(|base| base.join("posthaste")), env.path("XDG_RUNTIME_DIR")];
+        let fallback_files = [state.map(|base| base.join("idempost")), env.path("XDG_RUNTIME_DIR")];
         let fallback_files = fallback_files.into_iter().flatten().filter(|path| path.is_absolute()).collect();
         let network_lock =
-            env.get("POSTHASTE_NETWORK_HOME").and_then(crate::settings::env::switch) == Some(true);
+            env.get("IDEMPOST_NETWORK_HOME").and_then(crate::settings::env::switch) == Some(true);
         Ok(Self { folder, profile, name, fallback_files, network_lock })
     }
 
@@ -100,7 +100,7 @@ impl Place {
     /// Derived from the real path: two names of one folder are one store, and a copied folder is another one.
     pub(super) fn store_id(&self) -> String {
         let path = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
-        short_hash(&["posthaste store", &path.to_string_lossy()])
+        short_hash(&["idempost store", &path.to_string_lossy()])
     }
 
     /// The profiles that have any of these files.
@@ -112,9 +112,9 @@ impl Place {
 
 fn folder(env: &Env) -> Result<PathBuf, StoreError> {
     let config = paths::config_dir(env).map_err(|error| StoreError::unavailable(error.to_string()))?;
-    config.map(|config| config.join(CREDENTIALS)).ok_or_else(|| {
-        StoreError::unavailable("there is no home directory: set HOME or POSTHASTE_CONFIG_DIR")
-    })
+    config
+        .map(|config| config.join(CREDENTIALS))
+        .ok_or_else(|| StoreError::unavailable("there is no home directory: set HOME or IDEMPOST_CONFIG_DIR"))
 }
 
 fn file_name(profile: &str) -> Result<String, StoreError> {
@@ -134,7 +134,7 @@ pub(super) fn host_id() -> Option<String> {
     let machine = std::fs::read_to_string("/etc/machine-id").ok()?;
     let machine = machine.trim();
     // The raw machine ID must be kept confidential (machine-id(5)).
-    (!machine.is_empty()).then(|| short_hash(&["posthaste host", machine]))
+    (!machine.is_empty()).then(|| short_hash(&["idempost host", machine]))
 }
 
 fn short_hash(parts: &[&str]) -> String {
@@ -164,7 +164,7 @@ mod tests {
         for (pairs, named) in [
             (&[][..], "HOME"),
             (&[("HOME", "here")][..], "HOME"),
-            (&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/home/a")][..], "POSTHASTE_CONFIG_DIR"),
+            (&[("IDEMPOST_CONFIG_DIR", "here"), ("HOME", "/home/a")][..], "IDEMPOST_CONFIG_DIR"),
         ] {
             // Without any variable, the system's user database is asked.
             if let Err(error) = Place::of(&Env::of(pairs), None) {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_profile_name_has_1_to_200_bytes() {
-        let env = Env::of(&[("POSTHASTE_CONFIG_DIR", "/home/a")]);
+        let env = Env::of(&[("IDEMPOST_CONFIG_DIR", "/home/a")]);
         let of = |profile: &str| Place::of(&env, Some(profile)).map_err(|error| error.to_string());
         assert!(of(&"a".repeat(200)).is_ok());
         for (profile, problem) in [("", "too short"), (&*"a".repeat(201), "too long")] {
@@ -202,7 +202,7 @@ mod tests {
         let (a, b, link) = (home.path().join("a"), home.path().join("b"), home.path().join("link"));
         let id = |folder: &Path| {
             let place =
-                Place::of(&Env::of(&[("POSTHASTE_CONFIG_DIR", folder.to_str().unwrap())]), None).unwrap();
+                Place::of(&Env::of(&[("IDEMPOST_CONFIG_DIR", folder.to_str().unwrap())]), None).unwrap();
             place.prepare().unwrap();
             place.store_id()
         };

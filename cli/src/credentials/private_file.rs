@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 
 use crate::files;

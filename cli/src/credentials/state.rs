@@ -5,8 +5,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use idempost::auth::{Ended, RefreshPending, StoreError, TokenRecord};
 use jiff::Timestamp;
-use posthaste::auth::{Ended, RefreshPending, StoreError, TokenRecord};
 use serde::{Deserialize, Serialize};
 
 use super::place::{FileKind, Place};

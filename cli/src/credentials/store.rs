@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use posthaste::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
-use posthaste::transport::BoxFuture;
+use idempost::auth::{LockedStore, StoreError, TokenRecord, TokenStore};
+use idempost::transport::BoxFuture;
 
 use super::StoreKind;
 use super::failpoint::point;
@@ -50,7 +50,7 @@ impl ProfileStore {
         let Some(credential) = from.with(LockedProfile::read).await? else { return Ok(None) };
         if credential.is_pending() {
             return Err(StoreError::unavailable(
-                "a token refresh of this login hasn't finished; first run a command that uses the login, such as posthaste auth token",
+                "a token refresh of this login hasn't finished; first run a command that uses the login, such as idempost auth token",
             ));
         }
         to.wanted = Some(store);

@@ -1,7 +1,7 @@
 //! The stored credential of a profile: the tokens of a login, or an API key, and where it belongs.
 
+use idempost::auth::{StoreError, TokenRecord};
 use jiff::Timestamp;
-use posthaste::auth::{StoreError, TokenRecord};
 use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
@@ -216,7 +216,7 @@ pub(super) mod tests {
         let token = |name: &str| serde_json::from_str(&format!("\"{name}_sentinel_{generation}\"")).unwrap();
         let mut record =
             TokenRecord::new("https://a.test", "https://a.test/oauth/token", "client", token("rt"));
-        record.access_token = Some(posthaste::types::AccessToken::new(format!("at_{generation}")).unwrap());
+        record.access_token = Some(idempost::types::AccessToken::new(format!("at_{generation}")).unwrap());
         record.generation = generation;
         record.obtained_at = std::time::SystemTime::UNIX_EPOCH;
         record.expires_in = std::time::Duration::from_mins(15);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use posthaste::auth::{LockedStore, RefreshPending, TokenRecord, TokenStore};
+use idempost::auth::{LockedStore, RefreshPending, TokenRecord, TokenStore};
 use secrecy::ExposeSecret as _;
 use secrecy::zeroize::Zeroizing;
 
@@ -83,7 +83,7 @@ impl Fixture {
         let home = tempfile::tempdir().unwrap();
         let folder = |name: &str| home.path().join(name).to_str().unwrap().to_owned();
         let env =
-            Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
+            Env::of(&[("IDEMPOST_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
         let backend = Arc::new(TestBackend::default());
         let place = Place::of(&env, Some("work")).unwrap();
         let store =
@@ -211,7 +211,7 @@ fn a_record_and_the_next_one_have_16_kib_each_or_twice_the_size_of_a_long_record
     for token in [10, 20_000] {
         let fixture = Fixture::with(StoreKind::File, 1);
         let mut record = pending_login(1);
-        record.access_token = Some(posthaste::types::AccessToken::new("a".repeat(token)).unwrap());
+        record.access_token = Some(idempost::types::AccessToken::new("a".repeat(token)).unwrap());
         fixture.locked(|store| {
             write(store, &record).unwrap();
             let size = |part| std::fs::metadata(fixture.file(part)).unwrap().len();
@@ -513,7 +513,7 @@ fn a_long_access_token_is_written_to_an_encrypted_file_and_the_entry_stays_short
     let fixture = Fixture::with(StoreKind::Keyring, 1);
     let mut long = login(1);
     let token = "a".repeat(2000);
-    long.access_token = Some(posthaste::types::AccessToken::new(token.clone()).unwrap());
+    long.access_token = Some(idempost::types::AccessToken::new(token.clone()).unwrap());
     // Of the same generation: a response that contained only an access token.
     fixture.locked(|store| write(store, &long).unwrap());
     for entry in fixture.backend.entries.lock().unwrap().values() {
@@ -595,7 +595,7 @@ fn credentials_are_copied_within_their_store_and_removed_under_the_same_lock() {
         let fixture = Fixture::with(kind, 3);
         let folder = |name: &str| fixture.home.path().join(name).to_str().unwrap().to_owned();
         let env =
-            Env::of(&[("POSTHASTE_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
+            Env::of(&[("IDEMPOST_CONFIG_DIR", &folder("config")), ("XDG_STATE_HOME", &folder("state"))]);
         let place = Place::of(&env, Some("acme")).unwrap();
         let other = || ProfileStore { place: place.clone(), wanted: None, ..fixture.store.clone() };
         let other_has = || now(other().lock(Duration::ZERO)).and_then(|mut store| now(store.read())).unwrap();

@@ -2,8 +2,8 @@
 
 use std::error::Error as StdError;
 
-use posthaste::auth::AuthError;
-use posthaste::{ApiErrorKind, Outcome};
+use idempost::auth::AuthError;
+use idempost::{ApiErrorKind, Outcome};
 
 use crate::diagnostics::Diagnostics;
 
@@ -132,11 +132,11 @@ pub(crate) enum Fail {
     /// Invalid input; nothing was sent.
     Usage(Diagnostics),
     /// A call failed.
-    Sdk(posthaste::Error),
+    Sdk(idempost::Error),
     /// A call failed with an unknown outcome.
     UnknownOutcome {
         /// The error.
-        error: posthaste::Error,
+        error: idempost::Error,
         /// What may have happened, and how to check.
         unknown_outcome: String,
     },
@@ -253,7 +253,7 @@ impl Fail {
     }
 
     /// The failure of a call. If the error leaves the outcome unknown, adds what may have happened.
-    pub(crate) fn of_call(error: posthaste::Error, unknown_outcome: &str) -> Self {
+    pub(crate) fn of_call(error: idempost::Error, unknown_outcome: &str) -> Self {
         if of_sdk(&error) == Kind::Unknown && error.idempotency_key().is_none() {
             return Self::UnknownOutcome { error, unknown_outcome: unknown_outcome.to_owned() };
         }
@@ -261,7 +261,7 @@ impl Fail {
     }
 
     /// The library's error, if any.
-    pub(crate) fn sdk(&self) -> Option<&posthaste::Error> {
+    pub(crate) fn sdk(&self) -> Option<&idempost::Error> {
         match self {
             Self::Sdk(error) | Self::UnknownOutcome { error, .. } => Some(error),
             _ => None,
@@ -274,8 +274,8 @@ impl Fail {
     }
 }
 
-impl From<posthaste::Error> for Fail {
-    fn from(error: posthaste::Error) -> Self {
+impl From<idempost::Error> for Fail {
+    fn from(error: idempost::Error) -> Self {
         Self::Sdk(error)
     }
 }
@@ -287,8 +287,8 @@ impl From<Diagnostics> for Fail {
 }
 
 /// Classifies by the error's name first and its status second.
-fn of_sdk(error: &posthaste::Error) -> Kind {
-    use posthaste::Error;
+fn of_sdk(error: &idempost::Error) -> Kind {
+    use idempost::Error;
     match error {
         Error::Invalid(_) | Error::Settings(_) | Error::File(_) => Kind::Usage,
         Error::Unreachable(_) => Kind::Unavailable,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use posthaste::Outcome;
+use idempost::Outcome;
 
 /// Where a command records what it starts; read when the command's end is reported.
 #[derive(Debug, Clone, Default)]

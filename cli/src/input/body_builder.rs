@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use posthaste::Problems;
+use idempost::Problems;
 use serde_json::{Map, Value, json};
 
 use super::{

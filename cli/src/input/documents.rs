@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use posthaste::problem::limits;
+use idempost::problem::limits;
 use serde_json::Value;
 
 use super::{

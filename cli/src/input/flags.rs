@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use posthaste::{EventType, Problem, Problems};
+use idempost::{EventType, Problem, Problems};
 use serde_json::{Map, Value};
 
 use super::body_builder::{flag_origin, narrowed};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use posthaste::problem::{limits, push_token};
+use idempost::problem::{limits, push_token};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 

@@ -26,7 +26,7 @@ pub(crate) struct Pager {
 }
 
 impl Pager {
-    /// `POSTHASTE_PAGER`, `PAGER`, or less; none in CI or on a terminal without cursor control.
+    /// `IDEMPOST_PAGER`, `PAGER`, or less; none in CI or on a terminal without cursor control.
     pub(crate) fn choose(env: &Env) -> Option<Self> {
         // Windows doesn't set `TERM`.
         let is_dumb = env.get("TERM").map_or(!cfg!(windows), |term| term == "dumb");
@@ -38,7 +38,7 @@ impl Pager {
             let found = std::env::split_paths(folders).any(|folder| folder.join(&less).is_file());
             found.then(|| "less -FRX".to_owned())
         };
-        let command = env.get("POSTHASTE_PAGER").or_else(|| env.get("PAGER"));
+        let command = env.get("IDEMPOST_PAGER").or_else(|| env.get("PAGER"));
         let measured = terminal_size::terminal_size().map(|(_, rows)| usize::from(rows.0));
         Some(Self {
             command: command.map(str::to_owned).or_else(less)?,

@@ -6,7 +6,7 @@
 use std::error::Error as _;
 
 use annotate_snippets::Level;
-use posthaste::{ApiErrorKind, Outcome};
+use idempost::{ApiErrorKind, Outcome};
 use serde_json::{Value, json};
 
 use super::color;
@@ -27,7 +27,7 @@ pub(crate) fn human(
 ) -> String {
     let message = match fail {
         Fail::Usage(report) => return usage(report, terminal),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => return usage(&Diagnostics::of(problems), terminal),
+        Fail::Sdk(idempost::Error::Invalid(problems)) => return usage(&Diagnostics::of(problems), terminal),
         fail => message(fail),
     };
     if message.is_empty() {
@@ -62,7 +62,7 @@ fn labelled(label: &str, style: anstyle::Style, text: &str, terminal: &Terminal)
 pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
     let report = match fail {
         Fail::Usage(report) => Some(report.clone()),
-        Fail::Sdk(posthaste::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
+        Fail::Sdk(idempost::Error::Invalid(problems)) => Some(Diagnostics::of(problems)),
         _ => None,
     };
     let sdk = fail.sdk();
@@ -71,7 +71,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
         json!({ "path": missing.path, "origin": null, "code": "required", "message": format!("{} is required", missing.what) })
     });
     let problems: Vec<Value> = found.chain(missing).collect();
-    let key = sdk.and_then(posthaste::Error::idempotency_key).map(|key| key.as_str().to_owned());
+    let key = sdk.and_then(idempost::Error::idempotency_key).map(|key| key.as_str().to_owned());
     let key = key.or_else(|| in_flight?.idempotency_key.clone());
     let hints: Vec<String> =
         in_flight.map(|operation| operation.sentence.clone()).into_iter().chain(hints(fail)).collect();
@@ -80,7 +80,7 @@ pub(crate) fn json(fail: &Fail, in_flight: Option<&Operation>) -> Value {
         "exit_code": fail.exit_code(),
         "message": report.as_ref().map_or_else(|| message(fail), title),
         "outcome": in_flight.map_or_else(|| outcome(fail), |operation| outcome_name(operation.outcome)),
-        "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(posthaste::Error::is_retryable),
+        "retryable": fail.kind() != Kind::CredentialNotSaved && sdk.is_some_and(idempost::Error::is_retryable),
         "http": sdk.and_then(http),
         "api": sdk.and_then(api),
         "idempotency_key": key,
@@ -176,9 +176,9 @@ pub(crate) fn message(fail: &Fail) -> String {
 }
 
 /// The error's message with the causes that matter to people.
-pub(crate) fn sdk_message(error: &posthaste::Error) -> String {
+pub(crate) fn sdk_message(error: &idempost::Error) -> String {
     match error {
-        posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost) => {
+        idempost::Error::Unreachable(lost) | idempost::Error::OutcomeUnknown(lost) => {
             format!("{error}: {}", lost_by(lost))
         }
         error => chain(error),
@@ -197,7 +197,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Why a request failed: how far it got, the system's error, and the number of attempts.
-pub(crate) fn lost_by(lost: &posthaste::TransportFailure) -> String {
+pub(crate) fn lost_by(lost: &idempost::TransportFailure) -> String {
     let mut deepest = lost.transport.source();
     while let Some(deeper) = deepest.and_then(std::error::Error::source) {
         deepest = Some(deeper);
@@ -209,7 +209,7 @@ pub(crate) fn lost_by(lost: &posthaste::TransportFailure) -> String {
 
 /// The causes that the sentence omits, for `-v`.
 fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
-    if let Some(posthaste::Error::Unreachable(lost) | posthaste::Error::OutcomeUnknown(lost)) = fail.sdk() {
+    if let Some(idempost::Error::Unreachable(lost) | idempost::Error::OutcomeUnknown(lost)) = fail.sdk() {
         return lost.transport.source();
     }
     match fail {
@@ -219,8 +219,8 @@ fn source(fail: &Fail) -> Option<&(dyn std::error::Error + 'static)> {
 }
 
 /// Whether a login was rejected because of its scope.
-fn may_only_send(error: &posthaste::Error) -> bool {
-    matches!(error, posthaste::Error::Api(api) if api.name == "invalid_permission")
+fn may_only_send(error: &idempost::Error) -> bool {
+    matches!(error, idempost::Error::Api(api) if api.name == "invalid_permission")
 }
 
 /// What to do next, one hint per line.
@@ -256,23 +256,23 @@ fn hints(fail: &Fail) -> Vec<String> {
             error.retry_after().map(|pause| format!("retry after {} s", pause.as_secs())),
         ),
         (Kind::CredentialNotSaved, _) => hints.push(
-            "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then run posthaste auth login"
+            "the service accepts only the new token, so this login is lost: free disk space or fix the permissions, then run idempost auth login"
                 .to_owned(),
         ),
         (Kind::Auth, _) if may_only_send(error) => {
-            hints.push("this login may only send emails; for all commands: posthaste auth login --scope full_access".to_owned());
+            hints.push("this login may only send emails; for all commands: idempost auth login --scope full_access".to_owned());
         }
         (Kind::Auth, _) => {
-            hints.push("log in: posthaste auth login; or set POSTHASTE_API_KEY, or pass --api-key-file PATH; to check: posthaste doctor".to_owned());
+            hints.push("log in: idempost auth login; or set IDEMPOST_API_KEY, or pass --api-key-file PATH; to check: idempost doctor".to_owned());
         }
         _ => {}
     }
-    if let posthaste::Error::Decode(unreadable) = error
+    if let idempost::Error::Decode(unreadable) = error
         && !unreadable.sample.is_empty()
     {
         hints.push(format!("the response started with: {}", unreadable.sample));
     }
-    if matches!(error, posthaste::Error::Api(api) if api.kind() == ApiErrorKind::Redirect) {
+    if matches!(error, idempost::Error::Api(api) if api.kind() == ApiErrorKind::Redirect) {
         hints.push(
             "check --base-url; redirects aren't followed, so that the key isn't sent elsewhere".to_owned(),
         );
@@ -302,7 +302,7 @@ fn outcome_name(outcome: Outcome) -> Value {
     }
 }
 
-fn http(error: &posthaste::Error) -> Option<Value> {
+fn http(error: &idempost::Error) -> Option<Value> {
     Some(json!({
         "status": error.status()?.as_u16(),
         "request_id": error.request_id(),
@@ -310,8 +310,8 @@ fn http(error: &posthaste::Error) -> Option<Value> {
     }))
 }
 
-fn api(error: &posthaste::Error) -> Option<Value> {
-    let posthaste::Error::Api(error) = error else { return None };
+fn api(error: &idempost::Error) -> Option<Value> {
+    let idempost::Error::Api(error) = error else { return None };
     let text = String::from_utf8_lossy(&error.body);
     let body = serde_json::from_slice(&error.body).unwrap_or_else(|_| Value::String(text.into_owned()));
     Some(json!({ "name": error.name, "message": error.message, "body": body }))

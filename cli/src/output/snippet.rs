@@ -164,7 +164,7 @@ mod tests {
     use crate::settings::{ColorChoice, env::Env};
 
     fn plain() -> Terminal {
-        Terminal::detect(&Env::of(&[("POSTHASTE_FORCE_TTY", "100")]), ColorChoice::Never)
+        Terminal::detect(&Env::of(&[("IDEMPOST_FORCE_TTY", "100")]), ColorChoice::Never)
     }
 
     fn flag(name: &str, n: usize, value: &str, span: Range<usize>, path: &str, message: &str) -> Diagnostic {
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn a_problem_without_a_source_is_one_line() {
         let problem = Problem::new("", "setting", "timeout must be above zero").found("0");
-        let origin = Some(Origin::Env { name: "POSTHASTE_TIMEOUT".into() });
+        let origin = Some(Origin::Env { name: "IDEMPOST_TIMEOUT".into() });
         let shown =
             render(Level::ERROR, "1 problem", &[Diagnostic { problem, origin, hint: None }], &plain());
-        assert_eq!(shown, "error: 1 problem\n  POSTHASTE_TIMEOUT: timeout must be above zero (found `0`)");
+        assert_eq!(shown, "error: 1 problem\n  IDEMPOST_TIMEOUT: timeout must be above zero (found `0`)");
     }
 
     #[test]

@@ -19,9 +19,9 @@ const DEFAULT_WIDTH: usize = 80;
 pub(crate) struct Terminal {
     /// Standard input is a terminal.
     pub(crate) stdin: bool,
-    /// Standard output is a terminal, or forced by `POSTHASTE_FORCE_TTY`.
+    /// Standard output is a terminal, or forced by `IDEMPOST_FORCE_TTY`.
     pub(crate) stdout: bool,
-    /// Standard error is a terminal, or forced by `POSTHASTE_FORCE_TTY`.
+    /// Standard error is a terminal, or forced by `IDEMPOST_FORCE_TTY`.
     pub(crate) stderr: bool,
     /// Width in columns; never 0.
     pub(crate) width: usize,
@@ -58,7 +58,7 @@ impl Terminal {
     ) -> Self {
         let columns =
             |name| env.get(name).and_then(|text| text.parse().ok()).filter(|&width: &usize| width > 0);
-        let forced = columns("POSTHASTE_FORCE_TTY");
+        let forced = columns("IDEMPOST_FORCE_TTY");
         let width = forced.or_else(|| columns("COLUMNS")).or(measured).filter(|&width| width > 0);
         let stdout = stdout || forced.is_some();
         let stderr = stderr || forced.is_some();
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_forced_terminal_has_the_given_width() {
         // G-07
-        let forced = terminal(false, &[("POSTHASTE_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
+        let forced = terminal(false, &[("IDEMPOST_FORCE_TTY", "40"), ("COLUMNS", "99")], ColorChoice::Auto);
         assert!(forced.stdout && forced.stderr && !forced.stdin);
         assert_eq!(forced.width, 40);
         assert_eq!(terminal(true, &[("COLUMNS", "99")], ColorChoice::Auto).width, 99);

@@ -13,7 +13,7 @@ type Make = fn(SecretString) -> Credential;
 /// Longer than any API key.
 const MAX_BYTES: u64 = 16 * 1024;
 
-/// `--api-key-file`, then `POSTHASTE_API_KEY`, then `POSTHASTE_ACCESS_TOKEN`.
+/// `--api-key-file`, then `IDEMPOST_API_KEY`, then `IDEMPOST_ACCESS_TOKEN`.
 pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Credential>>, Box<Diagnostic>> {
     if let Some(file) = file {
         let refused = |rule: String| Diagnostic {
@@ -29,7 +29,7 @@ pub(crate) fn find(file: Option<&str>, env: &Env) -> Result<Option<Setting<Crede
         return Ok(Some(Setting { value, source: Source::Given(source) }));
     }
     let variables: [(&str, Make); 2] =
-        [("POSTHASTE_API_KEY", Credential::ApiKey), ("POSTHASTE_ACCESS_TOKEN", Credential::AccessToken)];
+        [("IDEMPOST_API_KEY", Credential::ApiKey), ("IDEMPOST_ACCESS_TOKEN", Credential::AccessToken)];
     for (name, make) in variables {
         if let Some(text) = env.raw(name) {
             let checked =
@@ -101,7 +101,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, text).unwrap();
-        let env = Env::of(&[("POSTHASTE_API_KEY", "sb_other")]);
+        let env = Env::of(&[("IDEMPOST_API_KEY", "sb_other")]);
         match find(path.to_str(), &env) {
             Ok(Some(Setting { value: Credential::ApiKey(key), .. })) => Ok(key.expose_secret().to_owned()),
             Ok(other) => panic!("{other:?}"),
@@ -129,11 +129,11 @@ mod tests {
     #[test]
     fn the_key_precedes_the_token_and_neither_is_shown() {
         //
-        let env = Env::of(&[("POSTHASTE_API_KEY", "sb_hidden"), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
+        let env = Env::of(&[("IDEMPOST_API_KEY", "sb_hidden"), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
         let found = find(None, &env).unwrap().unwrap();
         assert!(matches!(found.value, Credential::ApiKey(_)));
         assert!(!format!("{found:?}").contains("hidden"));
-        let env = Env::of(&[("POSTHASTE_API_KEY", ""), ("POSTHASTE_ACCESS_TOKEN", "token_hidden")]);
+        let env = Env::of(&[("IDEMPOST_API_KEY", ""), ("IDEMPOST_ACCESS_TOKEN", "token_hidden")]);
         assert!(matches!(find(None, &env).unwrap().unwrap().value, Credential::AccessToken(_)));
         assert!(find(None, &Env::default()).unwrap().is_none());
     }

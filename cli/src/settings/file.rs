@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 impl ConfigFile {
     /// Reads the file; `None` if it doesn't exist.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, Fail> {
-        // It may be a pipe: POSTHASTE_CONFIG_DIR can point to a process substitution.
+        // It may be a pipe: IDEMPOST_CONFIG_DIR can point to a process substitution.
         let bytes = match files::read(path, MAX_BYTES, true) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Ok(None),
@@ -79,7 +79,7 @@ impl ConfigFile {
             ),
             origin: Some(origin(key)),
             hint: Some(
-                "set POSTHASTE_API_KEY, or store the key in its own file: `--api-key-file PATH`".to_owned(),
+                "set IDEMPOST_API_KEY, or store the key in its own file: `--api-key-file PATH`".to_owned(),
             ),
         });
         let found: Vec<_> = found.collect();
@@ -353,6 +353,6 @@ mod tests {
         assert!(!format!("{found:?}").contains("very_secret"));
         let broken = problems(parse("api_key = \"sb_very_secret\"\n]").unwrap_err());
         assert!(!format!("{broken:?}").contains("very_secret"));
-        assert!(found[0].hint.as_ref().unwrap().contains("POSTHASTE_API_KEY"));
+        assert!(found[0].hint.as_ref().unwrap().contains("IDEMPOST_API_KEY"));
     }
 }

@@ -92,10 +92,10 @@ pub(crate) fn load(flags: &Flags, env: &Env) -> Result<Settings, Fail> {
     let progress = layers.typed("progress", word, &mut found);
     let no_input = layers.typed("no_input", |text| switch(text).ok_or_else(String::new), &mut found);
     if let Some(width) =
-        env.get("POSTHASTE_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
+        env.get("IDEMPOST_FORCE_TTY").filter(|text| !text.parse().is_ok_and(|columns: usize| columns > 0))
     {
         let problem = Problem::new("", "type", "must be a number of columns above 0").found(width);
-        found.push(Diagnostic { problem, origin: Some(env_origin("POSTHASTE_FORCE_TTY")), hint: None });
+        found.push(Diagnostic { problem, origin: Some(env_origin("IDEMPOST_FORCE_TTY")), hint: None });
     }
     let credential = match credential::find(flags.api_key_file.as_deref(), env) {
         Ok(credential) => credential,
@@ -141,10 +141,10 @@ impl<'a> Layers<'a> {
         if let Some(name) = &flags.profile {
             profile = Some(Setting { value: name.clone(), source: Source::Flag("--profile".to_owned()) });
             profile_origin = Some(flag_origin("--profile", name));
-        } else if let Some(name) = env.get("POSTHASTE_PROFILE") {
+        } else if let Some(name) = env.get("IDEMPOST_PROFILE") {
             profile =
-                Some(Setting { value: name.to_owned(), source: Source::Env("POSTHASTE_PROFILE".to_owned()) });
-            profile_origin = Some(env_origin("POSTHASTE_PROFILE"));
+                Some(Setting { value: name.to_owned(), source: Source::Env("IDEMPOST_PROFILE".to_owned()) });
+            profile_origin = Some(env_origin("IDEMPOST_PROFILE"));
         } else if let Some((file, entry)) =
             file.as_ref().and_then(|file| Some((file, file.default_profile()?)))
         {
@@ -217,7 +217,7 @@ impl<'a> Layers<'a> {
             }
             None => format!("there is no profile `{name}`; existing profiles: {}", profiles.join(", ")),
         };
-        let hint = format!("posthaste --profile {name} config set base_url https://…");
+        let hint = format!("idempost --profile {name} config set base_url https://…");
         let hint = if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
             Some(hint)
         } else {
@@ -257,7 +257,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let mut env = env.to_vec();
-        env.push(("POSTHASTE_CONFIG_DIR", folder.path().to_str().unwrap()));
+        env.push(("IDEMPOST_CONFIG_DIR", folder.path().to_str().unwrap()));
         load(flags, &Env::of(&env))
     }
 
@@ -271,11 +271,11 @@ mod tests {
     #[test]
     fn flag_beats_environment_beats_profile_beats_defaults_beats_built_in() {
         let flags = Flags { values: vec![("retries", "9".to_owned())], ..Flags::default() };
-        let env = [("POSTHASTE_RETRIES", "8")];
+        let env = [("IDEMPOST_RETRIES", "8")];
         let pair = |value: &str, source: &str| (value.to_owned(), source.to_owned());
         assert_eq!(retries(&flags, &env, FILE), pair("9", "--retries"));
-        assert_eq!(retries(&Flags::default(), &env, FILE), pair("8", "POSTHASTE_RETRIES"));
-        assert_eq!(retries(&Flags::default(), &[("POSTHASTE_RETRIES", "")], FILE), pair("6", "c.toml:6"));
+        assert_eq!(retries(&Flags::default(), &env, FILE), pair("8", "IDEMPOST_RETRIES"));
+        assert_eq!(retries(&Flags::default(), &[("IDEMPOST_RETRIES", "")], FILE), pair("6", "c.toml:6"));
         let local = Flags { profile: Some("local".to_owned()), ..Flags::default() };
         assert_eq!(retries(&local, &[], FILE), pair("5", "c.toml:3"));
         assert_eq!(retries(&Flags::default(), &[], ""), pair("3", "built-in"));
@@ -284,10 +284,10 @@ mod tests {
     #[test]
     fn the_profile_is_chosen_by_flag_then_environment_then_file() {
         let flags = Flags { profile: Some("local".to_owned()), ..Flags::default() };
-        let settings = load_with(&flags, &[("POSTHASTE_PROFILE", "work")], FILE).unwrap();
+        let settings = load_with(&flags, &[("IDEMPOST_PROFILE", "work")], FILE).unwrap();
         assert_eq!(settings.base_url.unwrap().value.as_str(), "http://127.0.0.1:4010/");
-        let settings = load_with(&Flags::default(), &[("POSTHASTE_PROFILE", "local")], FILE).unwrap();
-        assert_eq!(settings.profile.unwrap().source, Source::Env("POSTHASTE_PROFILE".to_owned()));
+        let settings = load_with(&Flags::default(), &[("IDEMPOST_PROFILE", "local")], FILE).unwrap();
+        assert_eq!(settings.profile.unwrap().source, Source::Env("IDEMPOST_PROFILE".to_owned()));
         let settings = load_with(&Flags::default(), &[], FILE).unwrap();
         assert_eq!((settings.retries.value, settings.output.value), (6, Form::Tsv));
     }
@@ -301,15 +301,14 @@ mod tests {
 
     #[test]
     fn every_invalid_setting_is_reported_at_once_with_its_origin() {
-        let env =
-            [("POSTHASTE_TIMEOUT", "0"), ("POSTHASTE_NO_INPUT", "maybe"), ("POSTHASTE_FORCE_TTY", "wide")];
+        let env = [("IDEMPOST_TIMEOUT", "0"), ("IDEMPOST_NO_INPUT", "maybe"), ("IDEMPOST_FORCE_TTY", "wide")];
         let flags =
             Flags { values: vec![("base_url", "http://:hunter2@x.test".to_owned())], ..Flags::default() };
         let found = problems(load_with(&flags, &env, "[defaults]\noutput = \"xml\"\n").unwrap_err());
         assert_eq!(found.len(), 5, "{found:?}");
         assert!(matches!(&found[0].origin, Some(Origin::Flag { name, .. }) if name == "--base-url"));
         assert!(matches!(&found[1].origin, Some(Origin::Config { .. })));
-        assert_eq!(found[3].origin, Some(env_origin("POSTHASTE_NO_INPUT")));
+        assert_eq!(found[3].origin, Some(env_origin("IDEMPOST_NO_INPUT")));
         assert!(!found[0].problem.to_string().contains("hunter2"));
     }
 }

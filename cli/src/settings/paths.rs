@@ -10,11 +10,11 @@ use super::value::env_origin;
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 
 /// The program's folder inside a base directory.
-const FOLDER: &str = "posthaste";
+const FOLDER: &str = "idempost";
 
 /// An environment variable that contains a relative path instead of an absolute one.
 ///
-/// `XDG_*` variables with relative paths are ignored, as the XDG base directory specification requires. `HOME` and `POSTHASTE_CONFIG_DIR` are
+/// `XDG_*` variables with relative paths are ignored, as the XDG base directory specification requires. `HOME` and `IDEMPOST_CONFIG_DIR` are
 /// rejected: using them would select another file in every working directory, and ignoring them a folder that the user didn't choose.
 #[derive(Debug)]
 pub(crate) struct RelativePath {
@@ -36,22 +36,22 @@ impl From<RelativePath> for Fail {
     }
 }
 
-/// The folder of `config.toml`: `POSTHASTE_CONFIG_DIR`, `$XDG_CONFIG_HOME/posthaste`, `~/.config/posthaste`.
+/// The folder of `config.toml`: `IDEMPOST_CONFIG_DIR`, `$XDG_CONFIG_HOME/idempost`, `~/.config/idempost`.
 ///
 /// `None` if there is no home directory.
 pub(crate) fn config_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
-    if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
+    if let Some(folder) = absolute(env, "IDEMPOST_CONFIG_DIR")? {
         return Ok(Some(folder));
     }
     base(env, "XDG_CONFIG_HOME", ".config", |system| system.config_dir())
 }
 
-/// The folder for state such as cursors: `state` in `POSTHASTE_CONFIG_DIR`, else `$XDG_STATE_HOME/posthaste`,
-/// `~/.local/state/posthaste`.
+/// The folder for state such as cursors: `state` in `IDEMPOST_CONFIG_DIR`, else `$XDG_STATE_HOME/idempost`,
+/// `~/.local/state/idempost`.
 ///
 /// `None` if there is no home directory.
 pub(crate) fn state_dir(env: &Env) -> Result<Option<PathBuf>, RelativePath> {
-    if let Some(folder) = absolute(env, "POSTHASTE_CONFIG_DIR")? {
+    if let Some(folder) = absolute(env, "IDEMPOST_CONFIG_DIR")? {
         return Ok(Some(folder.join("state")));
     }
     base(env, "XDG_STATE_HOME", ".local/state", |system| {
@@ -130,21 +130,21 @@ mod tests {
 
     #[test]
     fn the_first_variable_that_is_set_determines_the_folder() {
-        let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
+        let all = [("IDEMPOST_CONFIG_DIR", "/a"), ("XDG_CONFIG_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(config_dir(&Env::of(&all)).unwrap(), Some("/a".into()));
-        assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
+        assert_eq!(config_dir(&Env::of(&all[1..])).unwrap(), Some("/b/idempost".into()));
         assert_eq!(
             config_dir(&Env::of(&[("XDG_CONFIG_HOME", "relative"), ("HOME", "/c")])).unwrap(),
-            Some("/c/.config/posthaste".into())
+            Some("/c/.config/idempost".into())
         );
     }
 
     #[test]
     fn state_is_stored_in_the_state_directory() {
-        let all = [("POSTHASTE_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
+        let all = [("IDEMPOST_CONFIG_DIR", "/a"), ("XDG_STATE_HOME", "/b"), ("HOME", "/c")];
         assert_eq!(state_dir(&Env::of(&all)).unwrap(), Some("/a/state".into()));
-        assert_eq!(state_dir(&Env::of(&all[1..])).unwrap(), Some("/b/posthaste".into()));
-        assert_eq!(state_dir(&Env::of(&all[2..])).unwrap(), Some("/c/.local/state/posthaste".into()));
+        assert_eq!(state_dir(&Env::of(&all[1..])).unwrap(), Some("/b/idempost".into()));
+        assert_eq!(state_dir(&Env::of(&all[2..])).unwrap(), Some("/c/.local/state/idempost".into()));
     }
 
     #[test]
@@ -152,9 +152,7 @@ mod tests {
         // E-11
         let message = |pairs: &[(&str, &str)]| config_dir(&Env::of(pairs)).unwrap_err().to_string();
         assert_eq!(message(&[("HOME", "here")]), "HOME must be an absolute path (found `here`)");
-        assert!(
-            message(&[("POSTHASTE_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("POSTHASTE_CONFIG_DIR")
-        );
+        assert!(message(&[("IDEMPOST_CONFIG_DIR", "here"), ("HOME", "/a")]).contains("IDEMPOST_CONFIG_DIR"));
         assert!(config_dir(&Env::of(&[("XDG_CONFIG_HOME", "/b"), ("HOME", "here")])).is_ok());
     }
 }

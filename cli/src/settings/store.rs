@@ -98,6 +98,6 @@ pub(crate) fn path(env: &Env) -> Result<PathBuf, Fail> {
     paths::config_file(env)?.ok_or_else(|| Fail::Local {
         message: "no home directory to store the configuration in".to_owned(),
         source: None,
-        hint: Some("set POSTHASTE_CONFIG_DIR".to_owned()),
+        hint: Some("set IDEMPOST_CONFIG_DIR".to_owned()),
     })
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn the_response_is_printed_unchanged() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste
+    let idempost = service.idempost();
+    let id = idempost
         .run(&[
             "api",
             "POST",
@@ -34,9 +34,9 @@ fn the_response_is_printed_unchanged() {
     );
     assert_eq!(service.core().requests()[0].headers["idempotency-key"], "order-17");
     let segment = format!("id={}", id.trim_end());
-    let record = posthaste.run(&["api", "get", "emails/{id}", "--path", &segment]).json();
+    let record = idempost.run(&["api", "get", "emails/{id}", "--path", &segment]).json();
     assert_eq!(record["subject"], "7");
-    let shown = posthaste.run(&["api", "GET", "/emails", "-Q", "limit=1", "-i"]).ok();
+    let shown = idempost.run(&["api", "GET", "/emails", "-Q", "limit=1", "-i"]).ok();
     let (head, body) = shown.split_once("\n\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\n") && head.contains("\nx-request-id: "), "{head}");
     assert_eq!(serde_json::from_str::<Value>(body).unwrap()["data"][0]["id"], id.trim_end());
@@ -51,11 +51,11 @@ fn all_pages_of_a_list_are_merged() {
             |i| json!({"from": "hi@acme.test", "to": "a@example.com", "subject": i.to_string(), "text": "x"}),
         )
         .collect();
-    let posthaste = service.posthaste();
-    posthaste.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
-    let all = posthaste.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
+    let idempost = service.idempost();
+    idempost.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &json!(batch).to_string()).ok();
+    let all = idempost.run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "--json"]).json();
     assert_eq!((all["data"].as_array().unwrap().len(), &all["has_more"]), (5, &json!(false)));
-    let subjects = posthaste
+    let subjects = idempost
         .run(&["api", "GET", "/emails", "--all", "-Q", "limit=2", "-o", "ndjson", "--jq", ".subject"])
         .ok();
     assert_eq!(subjects, "4\n3\n2\n1\n0\n");
@@ -63,7 +63,7 @@ fn all_pages_of_a_list_are_merged() {
 
 #[test]
 fn a_dry_run_shows_any_request() {
-    let shown = Posthaste::new()
+    let shown = Idempost::new()
         .run(&["api", "PATCH", "/templates/{id}", "--path", "id=a/b", "-F", "text=null", "-Q", "a=b c", "-n"])
         .json();
     let shown = &shown["dry_run"];
@@ -77,7 +77,7 @@ fn a_dry_run_shows_any_request() {
 fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let wrong = service
-        .posthaste()
+        .idempost()
         .run(&[
             "api",
             "FETCH",
@@ -101,7 +101,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         (&["api", "GET", "/emails/../domains"], "must not contain the segments"),
         (&["api", "GET", "//evil.test"], "PATH must be relative"),
     ] {
-        let stderr = service.posthaste().run(arguments).fails(2);
+        let stderr = service.idempost().run(arguments).fails(2);
         assert!(stderr.contains(expected), "{arguments:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);

@@ -3,31 +3,31 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn a_key_is_created_used_renamed_and_deleted() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let made = posthaste.run(&["api-keys", "create", "--name", "CI"]);
+    let idempost = service.idempost();
+    let made = idempost.run(&["api-keys", "create", "--name", "CI"]);
     assert!(made.stderr.contains("won't be shown again"), "{made:?}");
     let token = made.ok();
     let own =
-        Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_API_KEY", token.trim());
+        Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("IDEMPOST_API_KEY", token.trim());
     let listed = own.run(&["api-keys", "list", "--json"]).json();
     assert_eq!(listed["data"][0]["name"], "CI");
     assert!(!listed.to_string().contains(token.trim()));
     let id = listed["data"][0]["id"].as_str().unwrap();
-    posthaste.run(&["api-keys", "rename", id, "Build"]).ok();
-    assert_eq!(posthaste.run(&["api-keys", "list", "--columns", "name"]).ok(), "Build\n");
-    posthaste.run(&["api-keys", "delete", id]).ok();
+    idempost.run(&["api-keys", "rename", id, "Build"]).ok();
+    assert_eq!(idempost.run(&["api-keys", "list", "--columns", "name"]).ok(), "Build\n");
+    idempost.run(&["api-keys", "delete", id]).ok();
     own.run(&["api-keys", "list"]).fails(4);
 }
 
 #[test]
 fn a_key_is_written_only_to_a_private_file() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let create = [
         "api-keys",
         "create",
@@ -39,8 +39,8 @@ fn a_key_is_written_only_to_a_private_file() {
         "n.key",
         "--json",
     ];
-    let ran = posthaste.run(&create);
-    let path = posthaste.home().join("n.key");
+    let ran = idempost.run(&create);
+    let path = idempost.home().join("n.key");
     let token = std::fs::read_to_string(&path).unwrap();
     assert!(!ran.stdout.contains(token.trim()) && !ran.stderr.contains(token.trim()));
     assert_eq!(ran.json()["token"], json!(null));
@@ -51,13 +51,13 @@ fn a_key_is_written_only_to_a_private_file() {
     }
     assert_eq!(service.bodies()[0]["permission"], "sending_access");
     let asked = service.asked();
-    posthaste.run(&create).fails(1);
+    idempost.run(&create).fails(1);
     assert_eq!(
         (service.asked(), std::fs::read_to_string(&path).unwrap()),
         (asked, token),
         "an existing file isn't overwritten"
     );
-    let refused = posthaste.run(&[
+    let refused = idempost.run(&[
         "api-keys",
         "create",
         "--name",
@@ -68,16 +68,16 @@ fn a_key_is_written_only_to_a_private_file() {
         "n.key",
     ]);
     refused.fails(4);
-    assert!(!posthaste.home().join("x.key").exists(), "no key, no file");
+    assert!(!idempost.home().join("x.key").exists(), "no key, no file");
 }
 
 #[test]
 fn all_problems_are_reported_at_once() {
     let stderr =
-        Posthaste::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
+        Idempost::new().run(&["api-keys", "create", "--permission", "root", "--domain-id", ""]).fails(2);
     for expected in ["full_access or sending_access", "domain_id", "missing: NAME"] {
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
-    let stderr = Posthaste::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
+    let stderr = Idempost::new().run(&["api-keys", "create", "--name", "x", "--domain-id", "d"]).fails(2);
     assert!(stderr.contains("--permission sending_access"), "{stderr}");
 }

@@ -2,24 +2,24 @@
 
 use std::process::Stdio;
 
-use posthaste_drivers::rexpect::process::WaitStatus;
-use posthaste_drivers::rexpect::session::{PtySession, spawn_command};
+use idempost_drivers::rexpect::process::WaitStatus;
+use idempost_drivers::rexpect::session::{PtySession, spawn_command};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// The program, its home folder, and its terminal.
 pub(crate) struct Session {
     pub(crate) pty: PtySession,
-    _posthaste: Posthaste,
+    _idempost: Idempost,
 }
 
-pub(crate) fn run(posthaste: Posthaste, arguments: &[&str]) -> Session {
-    let posthaste = posthaste.env("TERM", "xterm");
-    let mut command = posthaste.command();
+pub(crate) fn run(idempost: Idempost, arguments: &[&str]) -> Session {
+    let idempost = idempost.env("TERM", "xterm");
+    let mut command = idempost.command();
     // The terminal serves as all three streams.
     command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    Session { pty: spawn_command(command, Some(10_000)).unwrap(), _posthaste: posthaste }
+    Session { pty: spawn_command(command, Some(10_000)).unwrap(), _idempost: idempost }
 }
 
 pub(crate) fn code(session: &Session) -> i32 {
@@ -30,11 +30,11 @@ pub(crate) fn code(session: &Session) -> i32 {
 }
 
 fn segment(service: &Service) -> String {
-    service.posthaste().run(&["segments", "create", "Readers"]).ok().trim().to_owned()
+    service.idempost().run(&["segments", "create", "Readers"]).ok().trim().to_owned()
 }
 
 fn exists(service: &Service, id: &str) -> bool {
-    service.posthaste().run(&["segments", "list"]).ok().contains(id)
+    service.idempost().run(&["segments", "list"]).ok().contains(id)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_deletion_is_confirmed_at_a_terminal() {
     let service = Service::start();
     let id = segment(&service);
     for (verb, answer, left, exit) in [("delete", "n", true, 130), ("rm", "y", false, 0)] {
-        let mut session = run(service.posthaste(), &["segments", verb, &id]);
+        let mut session = run(service.idempost(), &["segments", verb, &id]);
         session.pty.exp_string(&format!("Delete segment {id}? [y/N] ")).unwrap();
         assert!(exists(&service, &id));
         session.pty.send_line(answer).unwrap();
@@ -50,14 +50,14 @@ fn a_deletion_is_confirmed_at_a_terminal() {
         assert_eq!((code(&session), exists(&service, &id)), (exit, left), "{answer}");
     }
     let contact =
-        run(service.posthaste(), &["contacts", "rm", "ada@example.com"]).pty.exp_string("? [y/N] ").unwrap();
+        run(service.idempost(), &["contacts", "rm", "ada@example.com"]).pty.exp_string("? [y/N] ").unwrap();
     assert!(contact.starts_with("Delete contact ada"), "{contact}");
 }
 
 #[test]
 fn revoking_a_grant_is_confirmed_at_a_terminal() {
     let service = Service::start();
-    let mut session = run(service.posthaste(), &["auth", "grants", "revoke", "650e8400"]);
+    let mut session = run(service.idempost(), &["auth", "grants", "revoke", "650e8400"]);
     session.pty.exp_string("Revoke grant 650e8400? The application will lose access [y/N] ").unwrap();
     let asked = service.asked();
     session.pty.send_line("n").unwrap();
@@ -71,19 +71,19 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_does_not_prompt() {
     for flag in ["--yes", "--no-input", "--quiet", "--json", "CI"] {
         let id = segment(&service);
         let mut arguments = vec!["segments", "delete", &id];
-        let posthaste = if flag == "CI" {
-            service.posthaste().env("CI", "true")
+        let idempost = if flag == "CI" {
+            service.idempost().env("CI", "true")
         } else {
             arguments.push(flag);
-            service.posthaste()
+            service.idempost()
         };
-        let mut session = run(posthaste, &arguments);
+        let mut session = run(idempost, &arguments);
         let printed = session.pty.exp_eof().unwrap();
         assert!(!printed.contains("[y/N]"), "{flag}: {printed}");
         assert_eq!((code(&session), exists(&service, &id)), (0, false), "{flag}");
     }
     let id = segment(&service);
-    service.posthaste().run(&["segments", "rm", &id]).ok();
+    service.idempost().run(&["segments", "rm", &id]).ok();
     assert!(!exists(&service, &id));
 }
 
@@ -91,19 +91,19 @@ fn a_deletion_with_yes_no_input_quiet_json_or_in_ci_does_not_prompt() {
 fn only_a_long_table_at_a_terminal_is_paged() {
     let service = Service::start();
     for n in 0..30 {
-        service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();
+        service.idempost().run(&["segments", "create", &format!("Segment {n}")]).ok();
     }
-    let printed = |posthaste: Posthaste, arguments: &[&str]| {
-        let mut session = run(posthaste, arguments);
+    let printed = |idempost: Idempost, arguments: &[&str]| {
+        let mut session = run(idempost, arguments);
         let printed = session.pty.exp_eof().unwrap();
         assert_eq!(code(&session), 0, "{printed}");
         printed
     };
-    let with = |name: &str, command: &str| service.posthaste().env(name, command);
+    let with = |name: &str, command: &str| service.idempost().env(name, command);
     let list = ["segments", "list", "--all"];
     let paged = printed(with("PAGER", "sed s/^/paged:/"), &list);
     assert_eq!(paged.matches("paged:").count(), 31, "{paged}");
-    let first = with("PAGER", "false").env("POSTHASTE_PAGER", "sed s/^/first:/");
+    let first = with("PAGER", "false").env("IDEMPOST_PAGER", "sed s/^/first:/");
     assert!(printed(first, &list).contains("first:"));
     assert!(printed(with("PAGER", "no-such-pager"), &list).contains("Segment 29"), "printed without it");
     for direct in [&["segments", "list", "--limit", "3"][..], &["segments", "list", "--all", "--no-pager"]] {
@@ -120,10 +120,10 @@ fn only_a_long_table_at_a_terminal_is_paged() {
 fn ctrl_c_reaches_the_open_pager() {
     let service = Service::start();
     for n in 0..30 {
-        service.posthaste().run(&["segments", "create", &format!("Segment {n}")]).ok();
+        service.idempost().run(&["segments", "create", &format!("Segment {n}")]).ok();
     }
     let pager = "trap 'echo trapped' INT; echo open; cat > /dev/null; sleep 2; sleep 1; echo closed";
-    let mut session = run(service.posthaste().env("PAGER", pager), &["segments", "list", "--all"]);
+    let mut session = run(service.idempost().env("PAGER", pager), &["segments", "list", "--all"]);
     session.pty.exp_string("open").unwrap();
     std::thread::sleep(std::time::Duration::from_millis(500));
     session.pty.send_control('c').unwrap();
@@ -136,15 +136,15 @@ fn ctrl_c_reaches_the_open_pager() {
 #[test]
 fn json_is_colored_at_a_terminal() {
     let service = Service::start();
-    service.posthaste().run(&["segments", "create", "a \"quoted\": name"]).ok();
+    service.idempost().run(&["segments", "create", "a \"quoted\": name"]).ok();
     let list = ["segments", "list", "--json"];
-    let colored = run(service.posthaste(), &list).pty.exp_eof().unwrap();
+    let colored = run(service.idempost(), &list).pty.exp_eof().unwrap();
     assert!(colored.contains("\u{1b}[1m\u{1b}[34m\"name\"\u{1b}[0m: \u{1b}[32m\"a"), "{colored:?}");
     assert!(colored.contains("\u{1b}[33mfalse"), "{colored:?}");
     for plain in [
-        run(service.posthaste().env("NO_COLOR", "1"), &list).pty.exp_eof().unwrap(),
-        run(service.posthaste(), &[&list[..], &["--color", "never"]].concat()).pty.exp_eof().unwrap(),
-        service.posthaste().run(&list).ok(),
+        run(service.idempost().env("NO_COLOR", "1"), &list).pty.exp_eof().unwrap(),
+        run(service.idempost(), &[&list[..], &["--color", "never"]].concat()).pty.exp_eof().unwrap(),
+        service.idempost().run(&list).ok(),
     ] {
         assert!(!plain.contains('\u{1b}'), "{plain:?}");
         let value: serde_json::Value = serde_json::from_str(&plain).unwrap();
@@ -155,9 +155,9 @@ fn json_is_colored_at_a_terminal() {
 #[test]
 fn metrics_have_bars_at_a_terminal() {
     let service = Service::start();
-    service.posthaste().run(&crate::support::SEND).ok();
+    service.idempost().run(&crate::support::SEND).ok();
     let metrics = ["emails", "metrics", "--dimensions", "domain", "--metrics", "sent,open_rate"];
-    let mut session = run(service.posthaste(), &metrics);
+    let mut session = run(service.idempost(), &metrics);
     session.pty.exp_string("DOMAIN").unwrap();
     session.pty.exp_string("acme.test").unwrap();
     // The session reads bytes as Latin-1.
@@ -165,6 +165,6 @@ fn metrics_have_bars_at_a_terminal() {
     session.pty.exp_string(&block.repeat(24)).unwrap();
     session.pty.exp_eof().unwrap();
     assert_eq!(code(&session), 0);
-    let piped = service.posthaste().run(&metrics).ok();
+    let piped = service.idempost().run(&metrics).ok();
     assert_eq!(piped, "acme.test\t1\t0.0\n");
 }

@@ -11,9 +11,9 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use posthaste_conformance::person::Person;
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{OAuthClient, Settings, TokenEventKind};
+use idempost_conformance::person::Person;
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{OAuthClient, Settings, TokenEventKind};
 #[cfg(unix)]
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use url::Url;
 use crate::service::Service;
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Posthaste, Ran, SEND};
+use crate::support::{Idempost, Ran, SEND};
 
 /// Longer than any step takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -34,11 +34,11 @@ struct Login {
 }
 
 impl Login {
-    fn begin(posthaste: &Posthaste, arguments: &[&str]) -> Self {
-        let (opener, address) = (posthaste.home().join("opener"), posthaste.home().join("address"));
+    fn begin(idempost: &Idempost, arguments: &[&str]) -> Self {
+        let (opener, address) = (idempost.home().join("opener"), idempost.home().join("address"));
         let _ = std::fs::remove_file(&address);
         script(&opener, &format!("printf %s \"$1\" > '{0}.part' && mv '{0}.part' '{0}'", address.display()));
-        let mut command = posthaste.command();
+        let mut command = idempost.command();
         command.args(["auth", "login"]).args(arguments).env("BROWSER", &opener);
         let mut child = command.spawn().unwrap();
         let until = Instant::now() + TIMEOUT;
@@ -113,14 +113,14 @@ fn script(path: &PathBuf, text: &str) {
 }
 
 /// A program without credentials that stores logins in a file.
-fn without_credentials(service: &Service) -> Posthaste {
-    Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("POSTHASTE_CREDENTIAL_STORE", "file")
+fn without_credentials(service: &Service) -> Idempost {
+    Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("IDEMPOST_CREDENTIAL_STORE", "file")
 }
 
-pub(crate) fn logged_in(service: &Service, arguments: &[&str]) -> Posthaste {
-    let posthaste = without_credentials(service);
-    Login::begin(&posthaste, arguments).decided(&Person::of("sb_test"), true).ok();
-    posthaste
+pub(crate) fn logged_in(service: &Service, arguments: &[&str]) -> Idempost {
+    let idempost = without_credentials(service);
+    Login::begin(&idempost, arguments).decided(&Person::of("sb_test"), true).ok();
+    idempost
 }
 
 fn service() -> Service {
@@ -138,9 +138,9 @@ fn asked_for(service: &Service, path: &str) -> usize {
 fn a_login_is_created_used_shown_and_ended() {
     // AUTHZ-01
     let service = service();
-    let posthaste = without_credentials(&service);
-    assert!(posthaste.run(&["auth", "status"]).fails(4).contains("auth login"));
-    let login = Login::begin(&posthaste, &[]);
+    let idempost = without_credentials(&service);
+    assert!(idempost.run(&["auth", "status"]).fails(4).contains("auth login"));
+    let login = Login::begin(&idempost, &[]);
     assert_eq!(login.parameter("scope"), "emails:send", "least privilege by default");
     let ran = login.decided(&Person::of("sb_test"), true);
     assert!(
@@ -152,49 +152,49 @@ fn a_login_is_created_used_shown_and_ended() {
         assert!(message.contains(part), "{part}: {message}");
     }
 
-    posthaste.run(&SEND).ok();
+    idempost.run(&SEND).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1);
-    let message = posthaste.run(&["emails", "list"]).fails(4);
+    let message = idempost.run(&["emails", "list"]).fails(4);
     assert!(message.contains("--scope full_access"), "{message}");
 
-    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    let status = idempost.run(&["auth", "status", "--json"]).json();
     assert_eq!(
         (&status["kind"], &status["scope"], &status["store"], &status["state"], &status["generation"]),
         (&json!("login"), &json!("emails:send"), &json!("file"), &json!("logged_in"), &json!(1))
     );
-    let line = posthaste.run(&["auth", "status"]).ok();
+    let line = idempost.run(&["auth", "status"]).ok();
     assert!(line.starts_with("default  http://127.0.0.1:") && line.contains("expires in 1"), "{line}");
 
-    let token = posthaste.run(&["auth", "token"]).ok();
+    let token = idempost.run(&["auth", "token"]).ok();
     assert!(token.ends_with('\n') && token.trim().split('.').count() == 3, "a token and nothing else");
-    let other = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", service.base_url())
-        .env("POSTHASTE_ACCESS_TOKEN", token.trim());
+    let other = Idempost::new()
+        .env("IDEMPOST_BASE_URL", service.base_url())
+        .env("IDEMPOST_ACCESS_TOKEN", token.trim());
     other.run(&SEND).ok();
 
-    let message = posthaste.run(&["auth", "logout"]).ok();
+    let message = idempost.run(&["auth", "logout"]).ok();
     assert!(message.contains("access revoked"), "{message}");
     other.run(&SEND).fails(4);
-    posthaste.run(&["auth", "status"]).fails(4);
-    posthaste.run(&["auth", "token"]).fails(4);
-    assert!(posthaste.run(&["auth", "logout"]).stderr.contains("wasn't logged in"));
+    idempost.run(&["auth", "status"]).fails(4);
+    idempost.run(&["auth", "token"]).fails(4);
+    assert!(idempost.run(&["auth", "logout"]).stderr.contains("wasn't logged in"));
 }
 
 #[test]
 fn a_denied_login_is_reported_and_nothing_is_stored() {
     // C-02
     let service = service();
-    let posthaste = without_credentials(&service);
-    let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    let idempost = without_credentials(&service);
+    let message = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
     assert!(message.contains("access was denied in the browser; nothing was stored"), "{message}");
-    posthaste.run(&["auth", "status"]).fails(4);
+    idempost.run(&["auth", "status"]).fails(4);
 }
 
 #[test]
 fn each_authorization_error_has_its_own_message() {
     // AUTHZ-32, C-06, C-13, G-01
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     for (name, code, expected) in [
         ("invalid_request", 4, "the service rejected the login: invalid_request"),
         ("unauthorized_client", 4, "--client-id"),
@@ -203,7 +203,7 @@ fn each_authorization_error_has_its_own_message() {
         ("temporarily_unavailable", 7, "try again"),
     ] {
         let evil = "%1B%5D52%3Bc%3BZXZpbA%3D%3D%07%E2%80%AEwhy";
-        let message = Login::begin(&posthaste, &[])
+        let message = Login::begin(&idempost, &[])
             .back_with(&format!("error={name}&error_description={evil}"))
             .fails(code);
         assert!(message.contains(expected), "{name}: {message}");
@@ -216,7 +216,7 @@ fn each_authorization_error_has_its_own_message() {
 fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
     // TOK-03, C-14
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     let refusal = |status: u16, name: &str| Action::answer(status, json!({ "error": name }).to_string());
     for (action, code) in [
         (refusal(400, "invalid_grant"), 4),
@@ -230,11 +230,11 @@ fn an_authorization_code_is_sent_only_once_whatever_the_outcome() {
         let what = format!("{action:?}");
         let before = asked_for(&service, "/oauth/token");
         service.core().faults().add(Rule::new(action).on(Method::POST, "/oauth/token"));
-        let message = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).fails(code);
+        let message = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true).fails(code);
         assert!(message.contains("help: "), "{what}: {message}");
         assert!(asked_for(&service, "/oauth/token") - before <= 1, "{what}");
         assert_eq!(service.core().faults().pending(), 0, "{what}: not requested");
-        posthaste.run(&["auth", "status"]).fails(4);
+        idempost.run(&["auth", "status"]).fails(4);
     }
 }
 
@@ -246,16 +246,16 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
         ("emails:send full_access", "exceeds the requested one by: full_access"),
         ("other", "missing: emails:send"),
     ] {
-        let posthaste = without_credentials(&service);
+        let idempost = without_credentials(&service);
         let answer = json!({ "access_token": "a", "token_type": "Bearer", "expires_in": 900, "refresh_token": "r", "scope": scope });
         service
             .core()
             .faults()
             .add(Rule::new(Action::answer(200, answer.to_string())).on(Method::POST, "/oauth/token"));
-        let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
+        let ran = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true);
         assert!(ran.stderr.contains(expected), "{ran:?}");
         ran.ok();
-        assert_eq!(posthaste.run(&["auth", "status", "--json"]).json()["scope"], scope);
+        assert_eq!(idempost.run(&["auth", "status", "--json"]).json()["scope"], scope);
     }
 }
 
@@ -263,25 +263,25 @@ fn a_different_granted_scope_is_accepted_with_a_warning() {
 fn a_login_without_a_redirect_times_out_and_closes_the_port() {
     // C-11, C-12
     let service = service();
-    let posthaste = without_credentials(&service);
-    let login = Login::begin(&posthaste, &["--login-timeout", "1s"]);
+    let idempost = without_credentials(&service);
+    let login = Login::begin(&idempost, &["--login-timeout", "1s"]);
     let host = login.host();
     let message = login.end().fails(4);
     assert!(message.contains("timed out after 1 s") && message.contains("--client-id"), "{message}");
     assert!(message.contains("--login-timeout") && !message.contains(" left"), "{message}");
     assert!(TcpStream::connect(host).is_err());
-    assert!(!posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+    assert!(!idempost.home().join(".config/idempost/credentials/default.cred").exists());
 }
 
 #[test]
 fn the_request_timeout_does_not_end_a_login() {
     let service = service();
-    let posthaste =
-        without_credentials(&service).env("POSTHASTE_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
-    let login = Login::begin(&posthaste, &["--timeout", "1s"]);
+    let idempost =
+        without_credentials(&service).env("IDEMPOST_TIMEOUT", "1s").config("[defaults]\ntimeout = \"1s\"\n");
+    let login = Login::begin(&idempost, &["--timeout", "1s"]);
     std::thread::sleep(Duration::from_millis(1500));
     login.decided(&Person::of("sb_test"), true).ok();
-    let message = posthaste.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
+    let message = idempost.run(&["auth", "login", "--login-timeout", "soon"]).fails(2);
     assert!(message.contains("--login-timeout must be a duration"), "{message}");
 }
 
@@ -290,15 +290,15 @@ fn the_request_timeout_does_not_end_a_login() {
 fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
     // C-11
     let service = service();
-    let posthaste = without_credentials(&service);
-    let login = Login::begin(&posthaste, &[]);
+    let idempost = without_credentials(&service);
+    let login = Login::begin(&idempost, &[]);
     let host = login.host();
     let begun = Instant::now();
     signal(&login.child, Signal::INT);
     login.end().fails(130);
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert!(TcpStream::connect(host).is_err());
-    posthaste.run(&["auth", "status"]).fails(4);
+    idempost.run(&["auth", "status"]).fails(4);
 }
 
 #[cfg(unix)]
@@ -306,10 +306,10 @@ fn ctrl_c_ends_the_wait_at_once_and_nothing_is_stored() {
 fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     // F-04
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     let slow = Rule::new(Action::Delay(Duration::from_secs(1))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
-    let login = Login::begin(&posthaste, &[]);
+    let login = Login::begin(&idempost, &[]);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
     let until = Instant::now() + TIMEOUT;
@@ -319,24 +319,24 @@ fn ctrl_c_after_the_code_was_sent_waits_until_the_login_is_stored() {
     }
     signal(&login.child, Signal::INT);
     login.end().fails(130);
-    posthaste.run(&SEND).ok();
+    idempost.run(&SEND).ok();
 }
 
 #[test]
 fn the_store_is_tested_before_the_browser_opens() {
     // C-15
     let service = service();
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("BROWSER", "false");
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("BROWSER", "false");
     // Without a bus there is no keyring; and without a terminal the file store can't be confirmed.
-    let message = posthaste.run(&["auth", "login"]).fails(2);
+    let message = idempost.run(&["auth", "login"]).fails(2);
     assert!(message.contains("--store file"), "{message}");
-    let message = posthaste.run(&["auth", "login", "--store", "keyring"]).fails(1);
+    let message = idempost.run(&["auth", "login", "--store", "keyring"]).fails(1);
     assert!(message.contains("keyring"), "{message}");
     // A folder that can't be created.
-    let posthaste = without_credentials(&service);
-    std::fs::create_dir_all(posthaste.home().join(".config/posthaste")).unwrap();
-    std::fs::write(posthaste.home().join(".config/posthaste/credentials"), "in the way").unwrap();
-    posthaste.run(&["auth", "login", "--store", "file"]).fails(1);
+    let idempost = without_credentials(&service);
+    std::fs::create_dir_all(idempost.home().join(".config/idempost")).unwrap();
+    std::fs::write(idempost.home().join(".config/idempost/credentials"), "in the way").unwrap();
+    idempost.run(&["auth", "login", "--store", "file"]).fails(1);
     assert_eq!(service.asked(), 0);
 }
 
@@ -344,8 +344,8 @@ fn the_store_is_tested_before_the_browser_opens() {
 fn a_browser_that_does_not_open_does_not_prevent_the_login() {
     // C-09
     let service = service();
-    let posthaste = without_credentials(&service);
-    let hangs = posthaste.home().join("hangs");
+    let idempost = without_credentials(&service);
+    let hangs = idempost.home().join("hangs");
     script(&hangs, "exec sleep 30");
     for (browser, arguments) in [
         ("/nowhere/browser", &[][..]),
@@ -354,8 +354,8 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
         (hangs.to_str().unwrap(), &[]),
         ("true", &["--no-browser"]),
     ] {
-        let mut command = posthaste.command();
-        let log = posthaste.home().join("log");
+        let mut command = idempost.command();
+        let log = idempost.home().join("log");
         let stderr = std::fs::File::create(&log).unwrap();
         let mut child = command
             .args(["auth", "login", "--json"])
@@ -386,12 +386,12 @@ fn a_browser_that_does_not_open_does_not_prevent_the_login() {
 fn the_browser_inherits_no_file_of_the_login() {
     // F-06: an inherited lock would be held as long as the browser runs.
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     // A login that is being replaced, so that its files exist.
-    posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n").ok();
-    let (opener, open) = (posthaste.home().join("lists"), posthaste.home().join("open"));
+    idempost.run_with(&["auth", "login", "--with-token"], "sb_test\n").ok();
+    let (opener, open) = (idempost.home().join("lists"), idempost.home().join("open"));
     script(&opener, &format!("ls -l /proc/self/fd > '{0}.part' && mv '{0}.part' '{0}'", open.display()));
-    let mut command = posthaste.command();
+    let mut command = idempost.command();
     let mut child = command.args(["auth", "login"]).env("BROWSER", &opener).spawn().unwrap();
     let until = Instant::now() + TIMEOUT;
     while !open.exists() {
@@ -409,15 +409,15 @@ fn an_unknown_client_is_registered_once() {
     let service = Service::with(Settings { seed: Some(0), oauth_clients: Vec::new(), ..Settings::default() });
     service.core().listens_at(&service.base_url());
     let service = service.unjudged();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     let registered = || asked_for(&service, "/oauth/register");
-    Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), false).fails(4);
-    let id = posthaste.run(&["config", "get", "client_id"]).ok();
-    let again = Login::begin(&posthaste, &[]);
+    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), false).fails(4);
+    let id = idempost.run(&["config", "get", "client_id"]).ok();
+    let again = Login::begin(&idempost, &[]);
     assert_eq!(again.parameter("client_id"), id.trim());
     again.decided(&Person::of("sb_test"), true).ok();
     assert_eq!(registered(), 1);
-    let given = Login::begin(&posthaste, &["--client-id", "mine", "--login-timeout", "1s"]);
+    let given = Login::begin(&idempost, &["--client-id", "mine", "--login-timeout", "1s"]);
     assert_eq!(given.parameter("client_id"), "mine");
     given.end().fails(4);
 }
@@ -428,22 +428,22 @@ fn a_configured_client_id_is_used() {
     let service = Service::with(Settings { seed: Some(0), oauth_clients: clients, ..Settings::default() });
     service.core().listens_at(&service.base_url());
     let service = service.unjudged();
-    let posthaste =
+    let idempost =
         without_credentials(&service).config("[defaults]\nclient_id = \"mine\"\nscope = \"full_access\"\n");
-    let login = Login::begin(&posthaste, &[]);
+    let login = Login::begin(&idempost, &[]);
     assert_eq!(
         (login.parameter("client_id"), login.parameter("scope")),
         ("mine".to_owned(), "full_access".to_owned())
     );
     login.decided(&Person::of("sb_test"), true).ok();
-    posthaste.run(&["emails", "list"]).ok();
+    idempost.run(&["emails", "list"]).ok();
 }
 
 #[test]
 fn all_problems_with_the_flags_are_reported_at_once() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let message =
-        posthaste.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
+        idempost.run(&["auth", "login", "--store", "cloud", "--scope", "a\"b", "--client-id", ""]).fails(2);
     for expected in [
         "must be keyring or file",
         "a scope is a single word",
@@ -452,23 +452,23 @@ fn all_problems_with_the_flags_are_reported_at_once() {
     ] {
         assert!(message.contains(expected), "{expected}: {message}");
     }
-    let message = posthaste
+    let message = idempost
         .run(&["auth", "login", "--with-token", "--scope", "x", "--port", "1", "--no-browser"])
         .fails(2);
     for expected in ["--scope can't be used", "--port can't be used", "--no-browser can't be used"] {
         assert!(message.contains(expected), "{expected}: {message}");
     }
-    assert!(posthaste.run(&["--sandbox", "auth", "login"]).fails(2).contains("can't be used with --sandbox"));
+    assert!(idempost.run(&["--sandbox", "auth", "login"]).fails(2).contains("can't be used with --sandbox"));
 }
 
 #[test]
 fn no_secret_of_a_login_is_ever_printed() {
     // AUTH-08, C-16, G-08
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     let mut seen = String::new();
     let mut note = |ran: &Ran| seen = format!("{seen}{}{}", ran.stdout, ran.stderr);
-    let login = Login::begin(&posthaste, &["-vvv"]);
+    let login = Login::begin(&idempost, &["-vvv"]);
     let back = runtime().block_on(Person::of("sb_test").allows(login.page.as_str()));
     visit(&back);
     note(&login.end());
@@ -479,17 +479,17 @@ fn no_secret_of_a_login_is_ever_printed() {
         &["config", "list"],
         &["doctor", "--json"],
     ] {
-        note(&posthaste.run(&[command, &["-vvv"]].concat()));
+        note(&idempost.run(&[command, &["-vvv"]].concat()));
     }
     service.core().clock().advance(Duration::from_secs(901));
-    note(&posthaste.run(&[&SEND[..], &["-vvv"]].concat()));
+    note(&idempost.run(&[&SEND[..], &["-vvv"]].concat()));
     let code =
         Url::parse(&back).unwrap().query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
     let file =
-        std::fs::read_to_string(posthaste.home().join(".config/posthaste/credentials/default.cred")).unwrap();
+        std::fs::read_to_string(idempost.home().join(".config/idempost/credentials/default.cred")).unwrap();
     let kept: Value = serde_json::from_str(file.trim()).unwrap();
     let tokens = &kept["kept"]["tokens"];
-    note(&posthaste.run(&["auth", "logout", "-vvv"]));
+    note(&idempost.run(&["auth", "logout", "-vvv"]));
     for secret in [&code, tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap()]
     {
         assert!(secret.len() > 10 && !seen.contains(secret), "{secret}");

@@ -19,7 +19,7 @@ fn series() -> Value {
 
 fn created(service: &Service, more: &[&str]) -> String {
     let arguments = [&["automations", "create", "--definition", "-"], more].concat();
-    service.posthaste().run_with(&arguments, &series().to_string()).ok().trim().to_owned()
+    service.idempost().run_with(&arguments, &series().to_string()).ok().trim().to_owned()
 }
 
 fn day(service: &Service) {
@@ -31,31 +31,31 @@ fn an_automation_round_trips_through_its_definition() {
     // AUTO-01, AUTO-02
     let service = Service::start();
     let id = created(&service, &[]);
-    let shown = service.posthaste().run(&["automations", "get", &id]).ok();
+    let shown = service.idempost().run(&["automations", "get", &id]).ok();
     for part in ["Welcome", "STEP", "user.created", "FROM", "default"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("[{"), "steps and connections are tables: {shown}");
     let taken =
-        service.posthaste().run(&["automations", "get", &id, "--jq", "{name, steps, connections}"]).ok();
+        service.idempost().run(&["automations", "get", &id, "--jq", "{name, steps, connections}"]).ok();
     let arguments = ["automations", "create", "--definition", "-", "--name", "Again", "--status", "disabled"];
-    let again = service.posthaste().run_with(&arguments, &taken).ok();
-    let again = service.posthaste().run(&["automations", "get", again.trim(), "--json"]).json();
+    let again = service.idempost().run_with(&arguments, &taken).ok();
+    let again = service.idempost().run(&["automations", "get", again.trim(), "--json"]).json();
     assert_eq!((&again["name"], &again["status"]), (&json!("Again"), &json!("disabled")));
     assert_eq!(again["steps"], series()["steps"]);
 
     // AUTO-03, AUTO-06
     let enabled =
-        service.posthaste().run(&["automations", "ls", "--status", "enabled", "--limit", "5", "--json"]);
+        service.idempost().run(&["automations", "ls", "--status", "enabled", "--limit", "5", "--json"]);
     let enabled = enabled.json();
     assert_eq!((&enabled["data"][0]["id"], enabled["data"].as_array().unwrap().len()), (&json!(id), 1));
 
-    service.posthaste().run(&["automations", "update", &id, "--status", "disabled", "--name", "Other"]).ok();
-    let copy = service.posthaste().run(&["automations", "duplicate", &id]).ok();
-    let names = service.posthaste().run(&["automations", "list", "--jq", ".data[].name"]).ok();
+    service.idempost().run(&["automations", "update", &id, "--status", "disabled", "--name", "Other"]).ok();
+    let copy = service.idempost().run(&["automations", "duplicate", &id]).ok();
+    let names = service.idempost().run(&["automations", "list", "--jq", ".data[].name"]).ok();
     assert_eq!(names, "Other\nAgain\nOther\n");
-    service.posthaste().run(&["automations", "delete", copy.trim()]).ok();
-    service.posthaste().run(&["automations", "get", copy.trim()]).fails(5);
+    service.idempost().run(&["automations", "delete", copy.trim()]).ok();
+    service.idempost().run(&["automations", "get", copy.trim()]).fails(5);
 }
 
 #[test]
@@ -64,38 +64,31 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
     let service = Service::start();
     let id = created(&service, &[]);
     let send = ["events", "send", "user.created", "--email", "ada@example.com", "--payload", "name=Ada"];
-    let name = service.posthaste().run(&[&send[..], &["--payload-json", "seats=5"]].concat()).ok();
+    let name = service.idempost().run(&[&send[..], &["--payload-json", "seats=5"]].concat()).ok();
     assert_eq!(name, "user.created\n");
     assert_eq!(service.bodies().last().unwrap()["payload"], json!({"name": "Ada", "seats": 5}));
     let list = ["automations", "runs", &id, "--status", "running,failed", "--jq", ".data[].id"];
-    let run = service.posthaste().run(&list).ok().trim().to_owned();
+    let run = service.idempost().run(&list).ok().trim().to_owned();
     let query = service.core().requests().last().unwrap().query.clone();
     assert_eq!(query.as_deref(), Some("status=running%2Cfailed"));
 
-    let shown = service.posthaste().run(&["automations", "run", &id, &run]).ok();
+    let shown = service.idempost().run(&["automations", "run", &id, &run]).ok();
     for part in ["running", "waiting", "pending", "ERROR"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let waited = ["automations", "run", &id, &run, "--wait", "--wait-timeout", "1s"];
-    service.posthaste().run(&waited).fails(8);
+    service.idempost().run(&waited).fails(8);
     day(&service);
-    let ran = service.posthaste().run(&waited);
+    let ran = service.idempost().run(&waited);
     assert!(ran.stderr.contains("completed after"), "{ran:?}");
     assert!(ran.ok().contains("status        completed"));
 
-    service.posthaste().run(&send).ok();
-    service.posthaste().run(&["automations", "stop", &id]).ok();
-    let run = service.posthaste().run(&[
-        "automations",
-        "runs",
-        &id,
-        "--status",
-        "cancelled",
-        "--jq",
-        ".data[0].id",
-    ]);
+    service.idempost().run(&send).ok();
+    service.idempost().run(&["automations", "stop", &id]).ok();
+    let run =
+        service.idempost().run(&["automations", "runs", &id, "--status", "cancelled", "--jq", ".data[0].id"]);
     let run = run.ok().trim().to_owned();
-    let ran = service.posthaste().run(&["automations", "run", &id, &run, "--wait"]);
+    let ran = service.idempost().run(&["automations", "run", &id, &run, "--wait"]);
     assert!(ran.stderr.contains("the run didn't complete: cancelled"), "{ran:?}");
     assert!(ran.stdout.contains("skipped"), "a failed run is shown: {ran:?}");
     assert_eq!(ran.code, Some(3));
@@ -104,7 +97,7 @@ fn an_event_starts_a_run_that_can_be_awaited_and_stopped() {
 #[test]
 fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     let service = Service::start();
-    let file = service.posthaste().home().join("series.json");
+    let file = service.idempost().home().join("series.json");
     let text = r#"{
   "name": "",
   "steps": [
@@ -123,7 +116,7 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
     std::fs::write(&file, text).unwrap();
     let path = file.to_str().unwrap();
     let stderr =
-        service.posthaste().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
+        service.idempost().run(&["automations", "create", "--definition", path, "--status", "on"]).fails(2);
     for part in [
         "/name: `name` must not be empty",
         "/status: `status` must be `enabled` or `disabled`",
@@ -148,10 +141,10 @@ fn problems_with_a_definition_are_reported_at_their_place_in_the_file() {
         ("{\"name\": \"a\", \"name\": \"b\", \"steps\": [], \"connections\": []}", "this key is repeated"),
     ] {
         let arguments = ["automations", "create", "--definition", "-"];
-        let stderr = service.posthaste().run_with(&arguments, text).fails(2);
+        let stderr = service.idempost().run_with(&arguments, text).fails(2);
         assert!(stderr.to_lowercase().contains(&part.to_lowercase()), "{part}: {stderr}");
     }
-    service.posthaste().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
+    service.idempost().run(&["automations", "create", "--definition", "/nonexistent.json"]).fails(2);
     assert_eq!(service.asked(), 0);
 }
 
@@ -186,7 +179,7 @@ fn contradictory_flags_are_refused_before_anything_is_sent() {
             "is repeated",
         ),
     ] {
-        let stderr = service.posthaste().run(arguments).fails(2);
+        let stderr = service.idempost().run(arguments).fails(2);
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     assert_eq!(service.asked(), 0);
@@ -196,19 +189,19 @@ fn contradictory_flags_are_refused_before_anything_is_sent() {
 fn events_are_defined_changed_and_deleted_by_name() {
     let service = Service::start();
     let define = ["events", "create", "user created/é", "--field", "plan=string", "--field", "seats=number"];
-    let id = service.posthaste().run(&define).ok();
-    let get = |more: &[&str]| service.posthaste().run(&[&["events", "get", "user created/é"], more].concat());
+    let id = service.idempost().run(&define).ok();
+    let get = |more: &[&str]| service.idempost().run(&[&["events", "get", "user created/é"], more].concat());
     assert_eq!(get(&["--jq", ".id"]).ok(), id);
     assert_eq!(get(&["--json"]).json()["schema"], json!({"plan": "string", "seats": "number"}));
     let send = ["events", "send", "user created/é", "--email", "ada@example.com", "--payload", "seats=5"];
-    let refused = service.posthaste().run(&send).fails(3);
+    let refused = service.idempost().run(&send).fails(3);
     assert!(refused.contains("`payload.seats` must be a number"), "{refused}");
-    service.posthaste().run(&["events", "update", "user created/é", "--field", "plan=boolean"]).ok();
+    service.idempost().run(&["events", "update", "user created/é", "--field", "plan=boolean"]).ok();
     assert_eq!(get(&["--json"]).json()["schema"], json!({"plan": "boolean"}));
-    service.posthaste().run(&["events", "update", "user created/é", "--clear", "schema"]).ok();
-    service.posthaste().run(&send).ok();
-    assert!(service.posthaste().run(&["events", "list"]).ok().contains("user created/é"));
-    service.posthaste().run(&["events", "delete", "user created/é"]).ok();
+    service.idempost().run(&["events", "update", "user created/é", "--clear", "schema"]).ok();
+    service.idempost().run(&send).ok();
+    assert!(service.idempost().run(&["events", "list"]).ok().contains("user created/é"));
+    service.idempost().run(&["events", "delete", "user created/é"]).ok();
     get(&[]).fails(5);
 }
 
@@ -225,11 +218,11 @@ fn a_dry_run_sends_nothing() {
         &["events", "delete", "x", "-n"],
         &["events", "send", "x", "--email", "a@b.test", "-n"],
     ] {
-        let shown: Value = service.posthaste().run(arguments).json();
+        let shown: Value = service.idempost().run(arguments).json();
         assert!(shown["dry_run"]["path"].is_string(), "{arguments:?}: {shown}");
     }
     let made = service
-        .posthaste()
+        .idempost()
         .run_with(&["automations", "create", "--definition", "-", "-n"], &series().to_string());
     assert_eq!(made.json()["dry_run"]["body"]["steps"][1], series()["steps"][1]);
     assert_eq!(service.asked(), 0);

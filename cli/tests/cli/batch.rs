@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 fn email(i: usize) -> Value {
     json!({"from": "hi@acme.test", "to": [format!("u{i}@example.com")], "subject": "Hi", "text": i.to_string()})
@@ -22,9 +22,9 @@ fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
     // BATCH-01, BATCH-07, BATCH-08
     let service = Service::start();
     for text in [json!(emails(3)).to_string(), lines(&emails(3))] {
-        let ids = service.posthaste().run_with(&["emails", "batch", "-"], &text).ok();
+        let ids = service.idempost().run_with(&["emails", "batch", "-"], &text).ok();
         let of_subject = |id: &str| {
-            let record = service.posthaste().run(&["emails", "get", id, "--json"]).json();
+            let record = service.idempost().run(&["emails", "get", id, "--json"]).json();
             record["text"].clone()
         };
         assert_eq!(ids.lines().map(of_subject).collect::<Vec<_>>(), ["0", "1", "2"]);
@@ -36,28 +36,28 @@ fn an_array_and_lines_are_equivalent_and_the_ids_are_in_order() {
 fn a_batch_has_1_to_100_emails() {
     // BATCH-03, A-29
     let service = Service::start();
-    let posthaste = service.posthaste();
-    assert!(posthaste.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
+    let idempost = service.idempost();
+    assert!(idempost.run_with(&["emails", "batch", "-"], "[]").fails(2).contains("at least 1 email"));
     assert!(
-        posthaste
+        idempost
             .run_with(&["emails", "batch", "-"], &lines(&emails(101)))
             .fails(2)
             .contains("at most 100 emails")
     );
     assert_eq!(service.asked(), 0);
-    assert_eq!(posthaste.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
+    assert_eq!(idempost.run_with(&["emails", "batch", "-"], &lines(&emails(100))).ok().lines().count(), 100);
 }
 
 #[test]
 fn every_problem_in_every_email_is_reported_at_its_place() {
     // BATCH-05, BATCH-06, A-30
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let text = "[\n  {\"from\": \"hi@acme.test\", \"to\": \"a@example.com\", \"subject\": \"Hi\", \"text\": \"x\"},\n  \
         {\"from\": \"Acme a@acme.test\", \"to\": \"bob@example.com\", \"subject\": \"Hi\",\n   \
         \"tags\": [{\"name\": \"week 47\", \"value\": \"x\"}], \"scheduled_at\": \"in 1 hour\", \"attachments\": [], \
         \"to\": \"c@example.com\", \"txt\": \"x\"},\n  7]";
-    std::fs::write(posthaste.home().join("batch.json"), text).unwrap();
-    let error = posthaste.run(&["emails", "batch", "batch.json", "--json"]).error(2);
+    std::fs::write(idempost.home().join("batch.json"), text).unwrap();
+    let error = idempost.run(&["emails", "batch", "batch.json", "--json"]).error(2);
     let problems = error["problems"].as_array().unwrap();
     let mut reported: Vec<_> = problems
         .iter()
@@ -79,7 +79,7 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
     );
     let from = problems.iter().find(|found| found["path"] == "/1/from").unwrap();
     assert_eq!(from["origin"], json!({"file": "batch.json", "line": 3, "column": 12}));
-    let stderr = posthaste.run(&["emails", "batch", "batch.json"]).fails(2);
+    let stderr = idempost.run(&["emails", "batch", "batch.json"]).fails(2);
     assert!(
         stderr.starts_with("error: 8 problems in 2 of 3 emails; nothing was sent\n --> batch.json:"),
         "{stderr}"
@@ -89,25 +89,25 @@ fn every_problem_in_every_email_is_reported_at_its_place() {
 #[test]
 fn with_permissive_the_valid_emails_are_sent_and_the_exit_code_is_10() {
     let service = Service::start().unjudged();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let mut batch = emails(2);
     batch.insert(1, json!({"from": "hi@acme.test", "to": "b@example.com", "text": "no subject"}));
     let text = json!(batch).to_string();
-    let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive"], &text);
+    let ran = idempost.run_with(&["emails", "batch", "-", "--permissive"], &text);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(10), 2), "{ran:?}");
     assert!(ran.stderr.contains("error: 1 email rejected, 2 emails accepted\n  /1: "), "{ran:?}");
-    let ran = posthaste.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
+    let ran = idempost.run_with(&["emails", "batch", "-", "--permissive", "--json"], &text);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&document["errors"][0]["index"], ran.code), (&json!(1), Some(10)));
     let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(error["error"]["kind"], "partial");
-    let ran = posthaste.run_with(&["emails", "batch", "-"], &text);
+    let ran = idempost.run_with(&["emails", "batch", "-"], &text);
     assert_eq!(ran.code, Some(2), "without it, one invalid email fails the batch: {ran:?}");
 }
 
 #[test]
 fn a_dry_run_shows_the_batch() {
-    let shown = Posthaste::new()
+    let shown = Idempost::new()
         .run_with(&["emails", "batch", "-", "-n", "--idempotency-key", "k"], &lines(&emails(2)))
         .json();
     let shown = &shown["dry_run"];
@@ -117,7 +117,7 @@ fn a_dry_run_shows_the_batch() {
 
 #[test]
 fn a_malformed_line_is_reported_with_its_number() {
-    let error = Posthaste::new()
+    let error = Idempost::new()
         .run_with(&["emails", "batch", "-", "--json"], "{\"from\": \"a@x.test\"}\n{\"from\": }\n")
         .error(2);
     assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 2, "column": 10}));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_reference_server::{ClockStart, Settings};
 
 use crate::service::Service;
 
@@ -35,7 +35,7 @@ fn stage(recipients: &[&str]) -> (Service, String) {
 }
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim_end().to_owned()
+    service.idempost().run(arguments).ok().trim_end().to_owned()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn pages_continue_at_the_cursor_of_the_last_item() {
     let (service, id) = stage(&["a@x.test", "b@x.test", "c@x.test"]);
     let command = ["broadcasts", "recipients", id.as_str(), "--type", "sent", "--columns", "email,id"];
     let all = done(&service, &command);
-    let ran = service.posthaste().run(&[&command[..], &["--limit", "1"]].concat());
+    let ran = service.idempost().run(&[&command[..], &["--limit", "1"]].concat());
     assert_eq!(ran.stdout.trim_end(), all.lines().next().unwrap());
     let cursor = ran.stdout.trim_end().split('\t').nth(1).unwrap();
     assert!(ran.stderr.contains(&format!("--after {cursor}")), "{ran:?}");
@@ -77,10 +77,10 @@ fn pages_continue_at_the_cursor_of_the_last_item() {
 #[test]
 fn invalid_flags_are_reported_together() {
     let service = Service::start();
-    let stderr = service.posthaste().run(&["broadcasts", "recipients", "b"]).fails(2);
+    let stderr = service.idempost().run(&["broadcasts", "recipients", "b"]).fails(2);
     assert!(stderr.contains("--type"), "{stderr}");
     let wrong = ["broadcasts", "recipients", "b", "--type", "open", "--bounce-type", "hard"];
-    let stderr = service.posthaste().run(&wrong).fails(2);
+    let stderr = service.idempost().run(&wrong).fails(2);
     for part in ["--type must be", "--bounce-type must be", "--bounce-type needs --type bounced"] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }

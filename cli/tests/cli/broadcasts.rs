@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// A service with one segment.
 struct Stage {
@@ -38,11 +38,11 @@ impl Stage {
     }
 
     fn draft(&self) -> String {
-        self.service.posthaste().run(&self.create(&[])).ok().trim().to_owned()
+        self.service.idempost().run(&self.create(&[])).ok().trim().to_owned()
     }
 
     fn get(&self, id: &str) -> Value {
-        self.service.posthaste().run(&["broadcasts", "get", id, "--json"]).json()
+        self.service.idempost().run(&["broadcasts", "get", id, "--json"]).json()
     }
 
     fn mails(&self) -> usize {
@@ -67,7 +67,7 @@ fn made(service: &Service, path: &str, body: &Value) -> String {
 #[test]
 fn a_draft_prints_its_id_and_the_command_that_sends_it() {
     let stage = Stage::new();
-    let ran = stage.service.posthaste().run(&stage.create(&[
+    let ran = stage.service.idempost().run(&stage.create(&[
         "--html",
         "<p>Hi</p>",
         "--preview-text",
@@ -82,26 +82,26 @@ fn a_draft_prints_its_id_and_the_command_that_sends_it() {
     let id = ran.stdout.trim().to_owned();
     assert_eq!(
         (ran.code, ran.stderr),
-        (Some(0), format!("draft created · send it: posthaste broadcasts send {id}\n"))
+        (Some(0), format!("draft created · send it: idempost broadcasts send {id}\n"))
     );
     let record = stage.get(&id);
     assert_eq!((&record["status"], &record["name"]), (&json!("draft"), &json!("Week 47")));
     assert_eq!(record["reply_to"], json!(["a@x.test", "b@x.test"]));
     assert_eq!(stage.mails(), 0);
-    let listed = stage.service.posthaste().run(&["broadcasts", "ls"]).ok();
+    let listed = stage.service.idempost().run(&["broadcasts", "ls"]).ok();
     assert!(listed.contains("Week 47") && listed.contains("draft"), "{listed}");
 }
 
 #[test]
 fn all_problems_are_reported_at_once_by_flag() {
     //
-    let error = Posthaste::new().run(&["broadcasts", "create", "--json"]).error(2);
+    let error = Idempost::new().run(&["broadcasts", "create", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["--subject", "--html or --text", "--segment-id", "--from"]));
     let problems = error["problems"].as_array().unwrap();
     assert!(problems.iter().all(|problem| problem["code"] == "required"), "{error}");
     let paths: Vec<_> = problems.iter().map(|problem| problem["path"].as_str().unwrap()).collect();
     assert_eq!(paths, ["", "", "/segment_id", "/from"]);
-    let error = Posthaste::new()
+    let error = Idempost::new()
         .run(&[
             "broadcasts",
             "create",
@@ -126,11 +126,11 @@ fn all_problems_are_reported_at_once_by_flag() {
         .map(|problem| problem["origin"]["flag"].clone())
         .collect();
     assert_eq!(flags, ["--html-file", "--scheduled-at", "--wait", "--from"]);
-    let error = Posthaste::new()
+    let error = Idempost::new()
         .run(&["broadcasts", "update", "b", "--clear", "from", "--html", "x", "--clear", "html", "--json"])
         .error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 2);
-    let error = Posthaste::new().run(&["broadcasts", "update", "b", "--json"]).error(2);
+    let error = Idempost::new().run(&["broadcasts", "update", "b", "--json"]).error(2);
     assert_eq!(error["missing"], json!(["a field to change"]));
 }
 
@@ -140,13 +140,13 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
     let id = stage.draft();
     let before = stage.service.asked();
     for arguments in [vec!["broadcasts", "send", &id], stage.create(&["--send"])] {
-        let stderr = stage.service.posthaste().run(&arguments).fails(2);
+        let stderr = stage.service.idempost().run(&arguments).fails(2);
         assert!(stderr.contains("isn't interactive") && stderr.contains("--yes"), "{stderr}");
     }
     assert_eq!(stage.service.asked(), before, "nothing was sent");
-    let ran = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes"]);
+    let ran = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes"]);
     assert_eq!(ran.ok().trim(), id);
-    stage.service.posthaste().run(&stage.create(&["--send", "-y"])).ok();
+    stage.service.idempost().run(&stage.create(&["--send", "-y"])).ok();
     assert_eq!(stage.mails(), 2);
 }
 
@@ -154,7 +154,7 @@ fn sending_asks_for_confirmation_and_without_a_terminal_needs_yes() {
 fn a_scheduled_broadcast_is_sent_when_due_and_can_be_canceled() {
     let stage = Stage::new();
     let id = stage.draft();
-    let run = |arguments: &[&str]| stage.service.posthaste().run(arguments);
+    let run = |arguments: &[&str]| stage.service.idempost().run(arguments);
     run(&["broadcasts", "send", &id, "--scheduled-at", "in 1 hour", "--yes"]).ok();
     assert_eq!(stage.get(&id)["scheduled_at"], "2026-03-02 13:00:00.000000+00");
     assert_eq!(run(&["broadcasts", "cancel", &id]).ok().trim(), id);
@@ -177,15 +177,15 @@ fn a_scheduled_broadcast_is_sent_when_due_and_can_be_canceled() {
 #[test]
 fn a_wait_ends_when_the_broadcast_is_sent_and_reports_a_timeout() {
     let stage = Stage::new();
-    let ran = stage.service.posthaste().run(&stage.create(&["--send", "--yes", "--wait"]));
+    let ran = stage.service.idempost().run(&stage.create(&["--send", "--yes", "--wait"]));
     assert!(ran.stderr.contains("sent after 0 s"), "{ran:?}");
     let id = stage.draft();
     let arguments =
         ["broadcasts", "send", &id, "--scheduled-at", "in 1 hour", "--yes", "--wait", "--wait-timeout", "1s"];
-    let ran = stage.service.posthaste().run(&arguments);
+    let ran = stage.service.idempost().run(&arguments);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(8), id.as_str()));
     assert!(ran.stderr.contains("it is scheduled"), "{}", ran.stderr);
-    assert!(ran.stderr.contains(&format!("posthaste broadcasts get {id}")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("idempost broadcasts get {id}")), "{}", ran.stderr);
 }
 
 #[test]
@@ -197,20 +197,20 @@ fn a_failing_service_leaves_the_outcome_of_a_send_unknown_and_it_is_not_retried(
             stage.service.core().faults().add(Rule::new(action.clone()).on(Method::POST, path).always());
         }
         let before = stage.service.asked();
-        let error = stage.service.posthaste().run(&["broadcasts", "send", &id, "--yes", "--json"]).error(9);
+        let error = stage.service.idempost().run(&["broadcasts", "send", &id, "--yes", "--json"]).error(9);
         assert_eq!((&error["kind"], &error["outcome"]), (&json!("unknown"), &json!("unknown")));
         assert_eq!(error["retryable"], false);
-        let look = format!("the broadcast may have been sent; check: posthaste broadcasts get {id}");
+        let look = format!("the broadcast may have been sent; check: idempost broadcasts get {id}");
         assert_eq!(error["hint"], look);
         assert_eq!(stage.service.asked(), before + 1, "tried once");
-        let stderr = stage.service.posthaste().run(&stage.create(&["--send", "--yes"])).fails(9);
-        assert!(stderr.contains("check: posthaste broadcasts list"), "{stderr}");
+        let stderr = stage.service.idempost().run(&stage.create(&["--send", "--yes"])).fails(9);
+        assert!(stderr.contains("check: idempost broadcasts list"), "{stderr}");
     }
 }
 
 #[test]
 fn a_dry_run_shows_the_request_and_does_not_prompt() {
-    let shown = |arguments: &[&str]| Posthaste::new().run(arguments).json()["dry_run"].clone();
+    let shown = |arguments: &[&str]| Idempost::new().run(arguments).json()["dry_run"].clone();
     let send = shown(&["broadcasts", "send", "a/b", "-n"]);
     assert_eq!((&send["method"], &send["path"]), (&json!("POST"), &json!("/broadcasts/a%2Fb/send")));
     assert_eq!(send.get("body").filter(|body| !body.is_null()), None);
@@ -259,7 +259,7 @@ mod at_a_terminal {
         let stage = Stage::new();
         let id = stage.draft();
         let mut session =
-            run(stage.service.posthaste(), &["broadcasts", "send", &id, "--scheduled-at", "in 1 hour"]);
+            run(stage.service.idempost(), &["broadcasts", "send", &id, "--scheduled-at", "in 1 hour"]);
         let segment = &stage.segment;
         let question = format!(
             "Send \"Your week\" from news@acme.test to 1 contact of segment {segment}, in 1 hour? [y/N] "
@@ -276,21 +276,21 @@ mod at_a_terminal {
     fn any_answer_but_yes_means_no() {
         let stage = Stage::new();
         for answer in ["n", "", "yess"] {
-            let mut session = run(stage.service.posthaste(), &stage.create(&["--send"]));
+            let mut session = run(stage.service.idempost(), &stage.create(&["--send"]));
             session.pty.exp_string("[y/N] ").unwrap();
             session.pty.send_line(answer).unwrap();
             session.pty.exp_string("nothing was done").unwrap();
             assert_eq!(code(&session), 130, "{answer:?}");
         }
-        assert_eq!(stage.service.posthaste().run(&["broadcasts", "list"]).ok(), "");
+        assert_eq!(stage.service.idempost().run(&["broadcasts", "list"]).ok(), "");
     }
 
     #[test]
     fn with_a_sending_key_the_prompt_shows_only_the_id() {
         let stage = Stage::new();
         let id = stage.draft();
-        let posthaste = stage.service.posthaste().env("POSTHASTE_API_KEY", "sb_test_sending");
-        let mut session = run(posthaste, &["broadcasts", "send", &id]);
+        let idempost = stage.service.idempost().env("IDEMPOST_API_KEY", "sb_test_sending");
+        let mut session = run(idempost, &["broadcasts", "send", &id]);
         session.pty.exp_string(&format!("Send broadcast {id}? [y/N] ")).unwrap();
         session.pty.send_line("y").unwrap();
         session.pty.exp_string(&id).unwrap();
@@ -302,7 +302,7 @@ mod at_a_terminal {
     fn ctrl_c_at_the_prompt_sends_nothing() {
         let stage = Stage::new();
         let id = stage.draft();
-        let mut session = run(stage.service.posthaste(), &["broadcasts", "send", &id]);
+        let mut session = run(stage.service.idempost(), &["broadcasts", "send", &id]);
         session.pty.exp_string("[y/N] ").unwrap();
         session.pty.send_control('c').unwrap();
         assert_eq!(code(&session), 130);

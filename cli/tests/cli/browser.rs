@@ -6,25 +6,25 @@ use std::process::Output;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use posthaste_drivers::thirtyfour::prelude::*;
-use posthaste_drivers::{Browser, TIMEOUT};
-use posthaste_needs::needs;
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_drivers::thirtyfour::prelude::*;
+use idempost_drivers::{Browser, TIMEOUT};
+use idempost_needs::needs;
+use idempost_reference_server::{ReferenceServer, Settings};
 use tokio::time::sleep;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// Runs `auth login` until this browser shows the consent page.
-async fn ask_for_consent(posthaste: &Posthaste, browser: &Browser) -> JoinHandle<Output> {
-    let address = posthaste.home().join("address");
-    let opener = posthaste.home().join("opener");
+async fn ask_for_consent(idempost: &Idempost, browser: &Browser) -> JoinHandle<Output> {
+    let address = idempost.home().join("address");
+    let opener = idempost.home().join("opener");
     std::fs::write(
         &opener,
         format!("#!/bin/sh\nprintf %s \"$1\" > '{}.part' && mv '{0}.part' '{0}'\n", address.display()),
     )
     .unwrap();
     std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o700)).unwrap();
-    let mut command = posthaste.command();
+    let mut command = idempost.command();
     command.args(["auth", "login", "--store", "file"]).env("BROWSER", &opener);
     let process = std::thread::spawn(move || command.output().unwrap());
 
@@ -41,13 +41,13 @@ async fn ask_for_consent(posthaste: &Posthaste, browser: &Browser) -> JoinHandle
     driver.goto(std::fs::read_to_string(&address).unwrap()).await.unwrap();
     std::fs::remove_file(&address).unwrap();
     let heading = driver.find(By::Css("h1")).await.unwrap().text().await.unwrap();
-    assert_eq!(heading, "posthaste asks for access");
+    assert_eq!(heading, "idempost asks for access");
     process
 }
 
 /// Runs `auth login` with this browser; `decide` is the button that the person clicks.
-async fn log_in(posthaste: &Posthaste, browser: &Browser, decide: &str) -> Output {
-    let process = ask_for_consent(posthaste, browser).await;
+async fn log_in(idempost: &Idempost, browser: &Browser, decide: &str) -> Output {
+    let process = ask_for_consent(idempost, browser).await;
     let driver = browser.driver();
     driver.find(By::Css(format!("button[value={decide}]"))).await.unwrap().click().await.unwrap();
 
@@ -65,19 +65,19 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
     let browser = Browser::start().await;
     let server = ReferenceServer::over_http(Settings::default()).await;
     server.service().listens_at(&server.base_url());
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
 
-    let denied = log_in(&posthaste, &browser, "deny").await;
+    let denied = log_in(&idempost, &browser, "deny").await;
     let stderr = String::from_utf8_lossy(&denied.stderr).into_owned();
     assert_eq!(denied.status.code(), Some(4), "{stderr}");
     assert!(stderr.contains("declined") || stderr.contains("denied"), "{stderr}");
     assert_eq!(server.service().token_events(), []);
 
-    let allowed = log_in(&posthaste, &browser, "allow").await;
+    let allowed = log_in(&idempost, &browser, "allow").await;
     let stderr = String::from_utf8_lossy(&allowed.stderr).into_owned();
     assert_eq!(allowed.status.code(), Some(0), "{stderr}");
     assert_eq!(server.service().token_events().len(), 1);
-    let sent = posthaste.run(&[
+    let sent = idempost.run(&[
         "emails",
         "send",
         "--from",
@@ -95,16 +95,16 @@ async fn access_is_allowed_and_denied_in_a_real_browser() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "writes tests/reference-server/docs/consent.png"]
+#[ignore = "writes docs/assets/consent.png"]
 async fn the_screenshot_of_the_consent_page_is_regenerated() {
     let browser = Browser::start().await;
     browser.driver().set_window_rect(0, 0, 860, 760).await.unwrap();
     let server = ReferenceServer::over_http(Settings::default()).await;
     server.service().listens_at(&server.base_url());
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", server.base_url());
-    let process = ask_for_consent(&posthaste, &browser).await;
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", server.base_url());
+    let process = ask_for_consent(&idempost, &browser).await;
     let picture = browser.driver().screenshot_as_png().await.unwrap();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/assets");
     std::fs::write(folder.join("consent.png"), picture).unwrap();
     browser.driver().find(By::Css("button[value=deny]")).await.unwrap().click().await.unwrap();
     tokio::task::spawn_blocking(|| process.join().unwrap()).await.unwrap();

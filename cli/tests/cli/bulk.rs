@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::service::Service;
-use crate::support::{Posthaste, Ran};
+use crate::support::{Idempost, Ran};
 
 /// The message of all jobs.
 const MESSAGE: [&str; 6] = ["--from", "hi@acme.test", "--subject", "Hello {{{NAME|there}}}", "--text", "Hi"];
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// A service, and the program with a file of people.
 struct Bench {
     service: Service,
-    posthaste: Posthaste,
+    idempost: Idempost,
 }
 
 impl Bench {
@@ -31,24 +31,24 @@ impl Bench {
     }
 
     fn of(service: Service, people: usize) -> Self {
-        let bench = Self { posthaste: service.posthaste(), service };
+        let bench = Self { idempost: service.idempost(), service };
         bench.write("people.csv", csv(people));
         bench
     }
 
     /// Writes a file in the program's folder.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        std::fs::write(self.posthaste.home().join(name), content).unwrap();
+        std::fs::write(self.idempost.home().join(name), content).unwrap();
     }
 
     /// Runs `bulk` with these arguments.
     fn bulk(&self, arguments: &[&str]) -> Ran {
-        self.posthaste.run(&[&["bulk"], arguments].concat())
+        self.idempost.run(&[&["bulk"], arguments].concat())
     }
 
     /// Runs `bulk send people.csv --yes` with the message and these flags.
     fn send(&self, flags: &[&str]) -> Ran {
-        self.posthaste.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], flags].concat())
+        self.idempost.run(&[&["bulk", "send", "people.csv", "--yes"], &MESSAGE[..], flags].concat())
     }
 
     /// Starts the same without waiting for it.
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn sending(&self, flags: &[&str]) -> Command {
-        let mut command = self.posthaste.command();
+        let mut command = self.idempost.command();
         command.args(["bulk", "send", "people.csv", "--yes"]).args(MESSAGE).args(flags).stdin(Stdio::null());
         command
     }

@@ -3,12 +3,12 @@
 //! The commands are executed: the requests that arrive show which operations they use.
 
 use http::Method;
-use posthaste_conformance::contract::Contract;
-use posthaste_reference_server::Service as Core;
+use idempost_conformance::contract::Contract;
+use idempost_reference_server::Service as Core;
 use serde_json::Value;
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const ID: &str = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
 
@@ -199,7 +199,7 @@ const COMMANDS: &[(&str, &[&str], &str)] = &[
 
 const AUTOMATION: &str = r#"{"name":"Welcome","steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
 
-/// Operations without a command, each with its reason. They are available through `posthaste api`.
+/// Operations without a command, each with its reason. They are available through `idempost api`.
 const WITHOUT_COMMAND: &[(&str, &str)] = &[
     ("send_email_by_short_path", "an alias of POST /emails"),
     ("send_email_by_sending_path", "an alias of POST /emails"),
@@ -244,13 +244,13 @@ fn every_operation_has_a_command() {
 #[test]
 fn every_command_sends_its_operation() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let mut wrong = Vec::new();
     for (id, arguments, input) in COMMANDS {
         let before = service.asked();
         let arguments: Vec<_> =
             arguments.iter().copied().chain(["--yes", "--no-input", "--retries", "0"]).collect();
-        let ran = posthaste.run_with(&arguments, input);
+        let ran = idempost.run_with(&arguments, input);
         let requests = service.core().requests();
         let asked = |method: &Method, path: &str| Contract::get().operation_id(method, path) == Some(id);
         if !requests[before..].iter().any(|request| asked(&request.method, &request.path)) {
@@ -264,8 +264,8 @@ fn every_command_sends_its_operation() {
 
 #[test]
 fn every_command_shows_an_example() {
-    let posthaste = Posthaste::new();
-    let tree = posthaste.run(&["help", "--json"]).json();
+    let idempost = Idempost::new();
+    let tree = idempost.run(&["help", "--json"]).json();
     let mut commands = Vec::new();
     leaves(&tree, &mut commands);
     assert!(commands.len() > 20, "{commands:?}");
@@ -273,7 +273,7 @@ fn every_command_shows_an_example() {
         .into_iter()
         .filter(|command| {
             let path: Vec<_> = command.split(' ').skip(1).chain(["--help"]).collect();
-            let help = posthaste.run(&path).ok();
+            let help = idempost.run(&path).ok();
             let examples = help.split_once("Example").map_or("", |(_, examples)| examples);
             !examples.contains(command.as_str())
         })

@@ -2,54 +2,54 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use posthaste_needs::needs;
+use idempost_needs::needs;
 
 use crate::service::Service;
-use crate::support::{Posthaste, SEND};
+use crate::support::{Idempost, SEND};
 
 /// The program's answer to fish for the last word.
-fn complete(posthaste: Posthaste, words: &[&str]) -> (Posthaste, Vec<String>) {
-    let posthaste = posthaste.env("POSTHASTE_COMPLETE", "fish");
-    let ran = posthaste.run(&[&["--", "posthaste"], words].concat());
+fn complete(idempost: Idempost, words: &[&str]) -> (Idempost, Vec<String>) {
+    let idempost = idempost.env("IDEMPOST_COMPLETE", "fish");
+    let ran = idempost.run(&[&["--", "idempost"], words].concat());
     assert_eq!(ran.stderr, "");
     let lines = ran.ok().lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect();
-    (posthaste, lines)
+    (idempost, lines)
 }
 
 #[test]
 fn every_shell_has_a_script_and_three_have_a_completions_folder() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = Posthaste::new().run(&["completions", shell]).ok();
-        assert!(script.contains("POSTHASTE_COMPLETE"), "{shell}");
+        let script = Idempost::new().run(&["completions", shell]).ok();
+        assert!(script.contains("IDEMPOST_COMPLETE"), "{shell}");
     }
-    let posthaste = Posthaste::new().env("XDG_CONFIG_HOME", "/nowhere");
-    let installed = |shell: &str| posthaste.run(&["completions", shell, "--install"]);
+    let idempost = Idempost::new().env("XDG_CONFIG_HOME", "/nowhere");
+    let installed = |shell: &str| idempost.run(&["completions", shell, "--install"]);
     for (shell, file) in [
-        ("bash", ".local/share/bash-completion/completions/posthaste"),
-        ("zsh", ".local/share/zsh/site-functions/_posthaste"),
+        ("bash", ".local/share/bash-completion/completions/idempost"),
+        ("zsh", ".local/share/zsh/site-functions/_idempost"),
     ] {
-        let path = posthaste.home().join(file);
+        let path = idempost.home().join(file);
         assert_eq!(installed(shell).ok().trim(), path.to_str().unwrap());
-        assert!(std::fs::read_to_string(path).unwrap().contains("POSTHASTE_COMPLETE"));
+        assert!(std::fs::read_to_string(path).unwrap().contains("IDEMPOST_COMPLETE"));
     }
     installed("elvish").fails(1);
-    let posthaste = Posthaste::new();
-    posthaste.run(&["completions", "fish", "--install"]).ok();
-    assert!(posthaste.home().join(".config/fish/completions/posthaste.fish").exists());
-    let folder = posthaste.run(&["man", "--install"]).ok();
-    assert_eq!(folder.trim(), posthaste.home().join(".local/share/man/man1").to_str().unwrap());
-    assert!(posthaste.home().join(".local/share/man/man1/posthaste-emails-send.1").exists());
+    let idempost = Idempost::new();
+    idempost.run(&["completions", "fish", "--install"]).ok();
+    assert!(idempost.home().join(".config/fish/completions/idempost.fish").exists());
+    let folder = idempost.run(&["man", "--install"]).ok();
+    assert_eq!(folder.trim(), idempost.home().join(".local/share/man/man1").to_str().unwrap());
+    assert!(idempost.home().join(".local/share/man/man1/idempost-emails-send.1").exists());
 }
 
 #[test]
 fn flag_values_and_profiles_are_completed_without_a_service() {
-    let values = |words: &[&str]| complete(Posthaste::new(), words).1;
+    let values = |words: &[&str]| complete(Idempost::new(), words).1;
     assert_eq!(values(&["topics", "create", "--visibility", ""]), ["public", "private"]);
     assert_eq!(values(&["--output", "n"]), ["ndjson"]);
     assert_eq!(values(&["domains", "create", "--region", "us"]), ["us-east-1"]);
     assert!(values(&["webhooks", "create", "--event", "email."]).contains(&"email.bounced".to_owned()));
     assert_eq!(values(&["domains", "re"]), ["records"]);
-    let profiles = complete(Posthaste::new().config("[profiles.work]\n[profiles.home]\n"), &["-p", ""]).1;
+    let profiles = complete(Idempost::new().config("[profiles.work]\n[profiles.home]\n"), &["-p", ""]).1;
     assert!(["work", "home"].iter().all(|name| profiles.contains(&(*name).to_owned())), "{profiles:?}");
     assert_eq!(values(&["emails", "get", ""]).iter().filter(|value| !value.starts_with('-')).count(), 0);
 }
@@ -57,51 +57,51 @@ fn flag_values_and_profiles_are_completed_without_a_service() {
 #[test]
 fn ids_come_from_the_service_and_are_cached_privately() {
     let service = Service::start();
-    let id = service.posthaste().run(&SEND).ok().trim().to_owned();
+    let id = service.idempost().run(&SEND).ok().trim().to_owned();
     let before = service.asked();
-    let (posthaste, ids) = complete(service.posthaste(), &["emails", "get", &id[..4]]);
+    let (idempost, ids) = complete(service.idempost(), &["emails", "get", &id[..4]]);
     assert_eq!((ids, service.asked()), (vec![id.clone()], before + 1));
-    let (posthaste, again) = complete(posthaste, &["emails", "update", &id[..4]]);
+    let (idempost, again) = complete(idempost, &["emails", "update", &id[..4]]);
     assert_eq!((again, service.asked()), (vec![id], before + 1));
-    let folder = posthaste.home().join(".local/state/posthaste/completions");
+    let folder = idempost.home().join(".local/state/idempost/completions");
     let modes: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().metadata().unwrap().permissions().mode() & 0o777)
         .collect();
     assert_eq!(modes, [0o600]);
-    let segment = service.posthaste().run(&["segments", "create", "Readers"]).ok();
-    let (_, ids) = complete(service.posthaste(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
+    let segment = service.idempost().run(&["segments", "create", "Readers"]).ok();
+    let (_, ids) = complete(service.idempost(), &["broadcasts", "create", "--segment-id", &segment[..3]]);
     assert_eq!(ids, [segment.trim()]);
     let people = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(people.path(), "email\nada@example.com\n").unwrap();
     let path = people.path().to_str().unwrap();
-    let import = service.posthaste().run(&["contacts", "import", path, "--server"]).ok();
-    let (_, ids) = complete(service.posthaste(), &["contacts", "imports", "get", &import[..4]]);
+    let import = service.idempost().run(&["contacts", "import", path, "--server"]).ok();
+    let (_, ids) = complete(service.idempost(), &["contacts", "imports", "get", &import[..4]]);
     assert_eq!(ids, [import.trim()]);
 }
 
 #[test]
 fn an_unreachable_service_completes_nothing_and_prints_nothing() {
     let unreachable =
-        || Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "k");
+        || Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "k");
     assert!(complete(unreachable(), &["emails", "get", "a"]).1.is_empty());
     let stalled = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let begun = std::time::Instant::now();
     let address = format!("http://{}", stalled.local_addr().unwrap());
-    assert!(complete(unreachable().env("POSTHASTE_BASE_URL", address), &["emails", "get", "a"]).1.is_empty());
+    assert!(complete(unreachable().env("IDEMPOST_BASE_URL", address), &["emails", "get", "a"]).1.is_empty());
     assert!(begun.elapsed() < std::time::Duration::from_secs(10));
 }
 
 /// Runs a shell with the program's environment.
-fn in_shell(shell: &str, arguments: &[&str], posthaste: &Posthaste) -> String {
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste"));
+fn in_shell(shell: &str, arguments: &[&str], idempost: &Idempost) -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_idempost"));
     let path = std::env::var_os("PATH").unwrap();
     let folders = std::iter::once(program.parent().unwrap().to_owned()).chain(std::env::split_paths(&path));
     let ran = std::process::Command::new(shell)
         .args(arguments)
         .env_remove("XDG_DATA_HOME")
         .env_remove("XDG_CONFIG_HOME")
-        .env("HOME", posthaste.home())
+        .env("HOME", idempost.home())
         .env("PATH", std::env::join_paths(folders).unwrap())
         .output()
         .unwrap();
@@ -111,8 +111,8 @@ fn in_shell(shell: &str, arguments: &[&str], posthaste: &Posthaste) -> String {
 #[needs("zsh")]
 #[test]
 fn zsh_completes_from_the_first_tab() {
-    let posthaste = Posthaste::new();
-    posthaste.run(&["completions", "zsh", "--install"]).ok();
+    let idempost = Idempost::new();
+    idempost.run(&["completions", "zsh", "--install"]).ok();
     // A terminal inside zsh; the second Tab follows the first one's completion.
     let script = r#"
         zmodload zsh/zpty
@@ -120,41 +120,41 @@ fn zsh_completes_from_the_first_tab() {
         zpty -w shell "fpath=(~/.local/share/zsh/site-functions \$fpath); autoload -U compinit; compinit -u -D
             bindkey '^I' complete-word; echo rea''dy"
         zpty -r shell seen '*ready*'
-        zpty -w -n shell $'posthaste emai\t'
+        zpty -w -n shell $'idempost emai\t'
         zpty -r shell seen '*emails*'; print -r -- "$seen"
         zpty -w -n shell $'list --output nd\t'
         zpty -r shell seen '*ndjson*'; print -r -- "$seen"
         zpty -d shell
     "#;
-    let printed = in_shell("timeout", &["20", "zsh", "-f", "-c", script], &posthaste);
-    assert!(printed.contains("posthaste emails") && printed.contains("--output ndjson"), "{printed}");
+    let printed = in_shell("timeout", &["20", "zsh", "-f", "-c", script], &idempost);
+    assert!(printed.contains("idempost emails") && printed.contains("--output ndjson"), "{printed}");
 }
 
 #[needs("fish")]
 #[test]
 fn fish_completes_commands_and_values() {
-    let posthaste = Posthaste::new();
-    posthaste.run(&["completions", "fish", "--install"]).ok();
-    let complete = |line: &str| in_shell("fish", &["-c", &format!("complete -C '{line}'")], &posthaste);
-    assert!(complete("posthaste emai").starts_with("emails\t"));
-    assert_eq!(complete("posthaste auth login --store ").lines().collect::<Vec<_>>(), ["keyring", "file"]);
+    let idempost = Idempost::new();
+    idempost.run(&["completions", "fish", "--install"]).ok();
+    let complete = |line: &str| in_shell("fish", &["-c", &format!("complete -C '{line}'")], &idempost);
+    assert!(complete("idempost emai").starts_with("emails\t"));
+    assert_eq!(complete("idempost auth login --store ").lines().collect::<Vec<_>>(), ["keyring", "file"]);
 }
 
 #[test]
 fn bash_completes_commands_and_values() {
-    let posthaste = Posthaste::new();
-    posthaste.run(&["completions", "bash", "--install"]).ok();
+    let idempost = Idempost::new();
+    idempost.run(&["completions", "bash", "--install"]).ok();
     let complete = |line: &str| {
         let script = format!(
-            "compopt() {{ :; }}; . ~/.local/share/bash-completion/completions/posthaste; COMP_WORDS=({line} ''); \
-             COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); $(complete -p posthaste | sed 's/.*-F \\([^ ]*\\).*/\\1/') posthaste; \
+            "compopt() {{ :; }}; . ~/.local/share/bash-completion/completions/idempost; COMP_WORDS=({line} ''); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); $(complete -p idempost | sed 's/.*-F \\([^ ]*\\).*/\\1/') idempost; \
              printf '%s\\n' \"${{COMPREPLY[@]}}\""
         );
-        in_shell("bash", &["-c", &script], &posthaste)
+        in_shell("bash", &["-c", &script], &idempost)
     };
-    assert!(complete("posthaste sandbox").contains("serve"));
+    assert!(complete("idempost sandbox").contains("serve"));
     assert_eq!(
-        complete("posthaste sandbox export x --format").lines().collect::<Vec<_>>(),
+        complete("idempost sandbox export x --format").lines().collect::<Vec<_>>(),
         ["eml", "mbox", "json"]
     );
 }

@@ -2,84 +2,81 @@
 
 use serde_json::Value;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn a_setting_can_be_set_read_and_unset() {
-    let posthaste = Posthaste::new();
-    posthaste.run(&["config", "set", "retries", "5"]).ok();
-    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "5\n");
-    assert_eq!(std::fs::read_to_string(posthaste.config_file()).unwrap(), "[defaults]\nretries = 5\n");
-    posthaste.run(&["config", "unset", "retries"]).ok();
-    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "3\n");
+    let idempost = Idempost::new();
+    idempost.run(&["config", "set", "retries", "5"]).ok();
+    assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "5\n");
+    assert_eq!(std::fs::read_to_string(idempost.config_file()).unwrap(), "[defaults]\nretries = 5\n");
+    idempost.run(&["config", "unset", "retries"]).ok();
+    assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "3\n");
 }
 
 #[test]
 fn writing_preserves_comments_and_creates_the_named_profile() {
-    let posthaste = Posthaste::new().config("# ours\n[defaults] # all\noutput = \"tsv\" # short\n");
-    posthaste.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
-    posthaste.run(&["config", "set", "output", "json"]).ok();
-    posthaste.run(&["config", "set", "default_profile", "work", "-o", "human"]).ok();
-    let text = std::fs::read_to_string(posthaste.config_file()).unwrap();
+    let idempost = Idempost::new().config("# ours\n[defaults] # all\noutput = \"tsv\" # short\n");
+    idempost.run(&["--profile", "work", "config", "set", "base_url", "https://api.example.com"]).ok();
+    idempost.run(&["config", "set", "output", "json"]).ok();
+    idempost.run(&["config", "set", "default_profile", "work", "-o", "human"]).ok();
+    let text = std::fs::read_to_string(idempost.config_file()).unwrap();
     assert!(
         text.contains("# ours\n") && text.contains("[defaults] # all\noutput = \"json\" # short\n"),
         "{text}"
     );
-    assert_eq!(
-        posthaste.run(&["config", "get", "base_url", "-o", "human"]).ok(),
-        "https://api.example.com\n"
-    );
+    assert_eq!(idempost.run(&["config", "get", "base_url", "-o", "human"]).ok(), "https://api.example.com\n");
 }
 
 #[cfg(unix)]
 #[test]
 fn the_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
-    let posthaste = Posthaste::new();
-    posthaste.run(&["config", "set", "retries", "5"]).ok();
+    let idempost = Idempost::new();
+    idempost.run(&["config", "set", "retries", "5"]).ok();
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let file = posthaste.config_file();
+    let file = idempost.config_file();
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
 }
 
 #[test]
 fn every_setting_has_a_source() {
-    let posthaste = Posthaste::new()
+    let idempost = Idempost::new()
         .config("default_profile = \"work\"\n[profiles.work]\nretries = 7\ntimeout = \"9s\"\n")
-        .env("POSTHASTE_TIMEOUT", "20s")
-        .env("POSTHASTE_API_KEY", "sb_secret_value");
-    let list = posthaste.run(&["config", "list", "--color", "never", "--json"]).json();
+        .env("IDEMPOST_TIMEOUT", "20s")
+        .env("IDEMPOST_API_KEY", "sb_secret_value");
+    let list = idempost.run(&["config", "list", "--color", "never", "--json"]).json();
     let source = |name: &str| {
         let settings = list["settings"].as_array().unwrap();
         let setting = settings.iter().find(|setting| setting["name"] == name).unwrap();
         (setting["value"].as_str().unwrap().to_owned(), setting["source"].as_str().unwrap().to_owned())
     };
-    let file = posthaste.config_file().display().to_string();
+    let file = idempost.config_file().display().to_string();
     assert_eq!(source("color"), ("never".into(), "--color".into()));
-    assert_eq!(source("timeout"), ("20s".into(), "POSTHASTE_TIMEOUT".into()));
+    assert_eq!(source("timeout"), ("20s".into(), "IDEMPOST_TIMEOUT".into()));
     assert_eq!(source("retries"), ("7".into(), format!("{file}:3")));
     assert_eq!(source("progress"), ("auto".into(), "built-in".into()));
     assert_eq!(source("profile"), ("work".into(), format!("{file}:1")));
-    assert_eq!(source("credential"), ("(hidden)".into(), "POSTHASTE_API_KEY".into()));
+    assert_eq!(source("credential"), ("(hidden)".into(), "IDEMPOST_API_KEY".into()));
     assert!(!list.to_string().contains("secret_value"));
-    let text = posthaste.run(&["config", "list", "--origin"]).ok();
+    let text = idempost.run(&["config", "list", "--origin"]).ok();
     assert!(text.contains(&format!("retries\t7\t{file}:3\n")), "{text}");
 }
 
 #[test]
 fn an_unset_setting_is_not_found() {
-    assert!(Posthaste::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` isn't set"));
+    assert!(Idempost::new().run(&["config", "get", "base_url"]).fails(5).contains("`base_url` isn't set"));
 }
 
 #[test]
 fn a_secret_in_the_file_is_refused() {
-    let posthaste = Posthaste::new();
-    let stderr = posthaste.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
+    let idempost = Idempost::new();
+    let stderr = idempost.run(&["config", "set", "api_key", "sb_hidden"]).fails(2);
     assert!(stderr.contains("holds no secrets") && !stderr.contains("sb_hidden"), "{stderr}");
-    assert!(!posthaste.config_file().exists());
+    assert!(!idempost.config_file().exists());
 
-    let posthaste = posthaste.config("[profiles.x]\napi_key = \"sb_hidden\"\n");
-    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    let idempost = idempost.config("[profiles.x]\napi_key = \"sb_hidden\"\n");
+    let stderr = idempost.run(&["config", "list"]).fails(2);
     assert!(stderr.contains("config.toml:2:1") && stderr.contains("--api-key-file"), "{stderr}");
     assert!(!stderr.contains("sb_hidden"), "{stderr}");
 }
@@ -104,9 +101,9 @@ fn a_secret_is_masked_in_every_spelling_of_its_setting() {
         "profiles.x.refresh_token = [\"sb_hidden\", oops\n",
         "[defaults]\nbase_url = \"https://me:sb_hidden@x.test\"\n",
     ] {
-        let posthaste = Posthaste::new().config(text);
+        let idempost = Idempost::new().config(text);
         for arguments in [&["config", "list"][..], &["doctor", "--offline"], &["auth", "status", "--json"]] {
-            let ran = posthaste.run(arguments);
+            let ran = idempost.run(arguments);
             assert!(matches!(ran.code, Some(1 | 2)), "{text}: {ran:?}");
             assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("hidden"), "{text}: {ran:?}");
         }
@@ -115,46 +112,46 @@ fn a_secret_is_masked_in_every_spelling_of_its_setting() {
 
 #[test]
 fn a_misspelled_setting_is_refused_with_a_suggestion() {
-    let stderr = Posthaste::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
+    let stderr = Idempost::new().run(&["config", "set", "base-url", "https://x.test"]).fails(2);
     assert!(stderr.contains("did you mean `base_url`?"), "{stderr}");
 }
 
 #[test]
 fn an_invalid_value_is_not_written() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     for (key, value) in
         [("retries", "many"), ("timeout", "0"), ("output", "xml"), ("base_url", "http://api.example.com")]
     {
-        let stderr = posthaste.run(&["config", "set", key, value]).fails(2);
+        let stderr = idempost.run(&["config", "set", key, value]).fails(2);
         assert!(stderr.contains(&format!("{key} must")), "{stderr}");
     }
-    assert!(!posthaste.config_file().exists());
+    assert!(!idempost.config_file().exists());
 }
 
 #[test]
 fn a_syntax_error_has_a_caret_and_does_not_block_config_commands() {
     // G-06
-    let posthaste = Posthaste::new().config("[defaults]\nretries = \n");
-    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    let idempost = Idempost::new().config("[defaults]\nretries = \n");
+    let stderr = idempost.run(&["config", "list"]).fails(2);
     assert!(stderr.contains("config.toml:2:") && stderr.contains('^'), "{stderr}");
-    posthaste.run(&["config", "path"]).ok();
-    posthaste.run(&["help"]).ok();
-    let error = posthaste.run(&["config", "list", "--json"]).error(2);
+    idempost.run(&["config", "path"]).ok();
+    idempost.run(&["help"]).ok();
+    let error = idempost.run(&["config", "list", "--json"]).error(2);
     assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
     assert_eq!(error["problems"][0]["origin"]["line"], 2);
 }
 
 #[test]
 fn an_unknown_setting_is_a_warning_with_a_caret() {
-    let posthaste = Posthaste::new().config("[defaults]\noutptu = \"json\"\n");
-    let ran = posthaste.run(&["doctor", "--offline"]);
+    let idempost = Idempost::new().config("[defaults]\noutptu = \"json\"\n");
+    let ran = idempost.run(&["doctor", "--offline"]);
     assert!(
         ran.stderr.contains("warning")
             && ran.stderr.contains("^^^^^^")
             && ran.stderr.contains("did you mean `output`?"),
         "{ran:?}"
     );
-    let ran = posthaste.run(&["doctor", "--offline", "--json"]);
+    let ran = idempost.run(&["doctor", "--offline", "--json"]);
     let warning: Value = serde_json::from_str(ran.stderr.lines().next().unwrap()).unwrap();
     assert_eq!(warning["warning"]["hint"], "did you mean `output`?");
 }
@@ -162,18 +159,17 @@ fn an_unknown_setting_is_a_warning_with_a_caret() {
 #[test]
 fn all_invalid_settings_are_reported_at_once() {
     //
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_NO_INPUT", "perhaps")
-        .env("POSTHASTE_RETRIES", "-1")
-        .env("POSTHASTE_API_KEY", "sb_hid den");
+    let idempost = Idempost::new()
+        .env("IDEMPOST_NO_INPUT", "perhaps")
+        .env("IDEMPOST_RETRIES", "-1")
+        .env("IDEMPOST_API_KEY", "sb_hid den");
     let arguments =
         ["config", "list", "--timeout", "-5s", "--base-url", "https://user:hunter2@x.test", "--json"];
-    let error = posthaste.run(&arguments).error(2);
+    let error = idempost.run(&arguments).error(2);
     let origins: Vec<String> =
         error["problems"].as_array().unwrap().iter().map(|problem| problem["origin"].to_string()).collect();
     assert_eq!(origins.len(), 5, "{error}");
-    for origin in ["--timeout", "--base-url", "POSTHASTE_RETRIES", "POSTHASTE_NO_INPUT", "POSTHASTE_API_KEY"]
-    {
+    for origin in ["--timeout", "--base-url", "IDEMPOST_RETRIES", "IDEMPOST_NO_INPUT", "IDEMPOST_API_KEY"] {
         assert!(origins.iter().any(|known| known.contains(origin)), "{origin} in {error}");
     }
     assert!(!error.to_string().contains("hunter2") && !error.to_string().contains("hid den"), "{error}");
@@ -182,39 +178,39 @@ fn all_invalid_settings_are_reported_at_once() {
 #[test]
 fn an_empty_variable_is_unset() {
     //
-    let posthaste = Posthaste::new().env("POSTHASTE_RETRIES", "").env("POSTHASTE_OUTPUT", "");
-    assert_eq!(posthaste.run(&["config", "get", "retries"]).ok(), "3\n");
+    let idempost = Idempost::new().env("IDEMPOST_RETRIES", "").env("IDEMPOST_OUTPUT", "");
+    assert_eq!(idempost.run(&["config", "get", "retries"]).ok(), "3\n");
 }
 
 #[test]
 fn an_unknown_profile_is_an_error_and_not_a_default() {
-    let posthaste = Posthaste::new().config("[profiles.work]\nretries = 1\n");
-    let stderr = posthaste.run(&["--profile", "wrok", "config", "list"]).fails(2);
+    let idempost = Idempost::new().config("[profiles.work]\nretries = 1\n");
+    let stderr = idempost.run(&["--profile", "wrok", "config", "list"]).fails(2);
     assert!(stderr.contains("there is no profile `wrok`; did you mean `work`?"), "{stderr}");
 }
 
 #[test]
 fn the_key_can_come_from_a_file_or_standard_input() {
-    let posthaste = Posthaste::new();
-    let key = posthaste.home().join("key");
+    let idempost = Idempost::new();
+    let key = idempost.home().join("key");
     std::fs::write(&key, "sb_hidden\n").unwrap();
-    let list = posthaste.run(&["config", "list", "--api-key-file", key.to_str().unwrap(), "--json"]).ok();
+    let list = idempost.run(&["config", "list", "--api-key-file", key.to_str().unwrap(), "--json"]).ok();
     assert!(list.contains("(hidden)") && !list.contains("sb_hidden"), "{list}");
-    let list = posthaste.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
+    let list = idempost.run_with(&["config", "list", "--api-key-file", "-", "--origin"], "sb_hidden\n").ok();
     assert!(list.contains("credential\t(hidden)\tstandard input\n"), "{list}");
-    let stderr = posthaste.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
+    let stderr = idempost.run(&["config", "list", "--api-key-file", "nowhere"]).fails(2);
     assert!(stderr.contains("couldn't read the API key"), "{stderr}");
 }
 
 #[cfg(unix)]
 #[test]
 fn an_editor_command_may_have_flags_and_its_result_is_validated() {
-    let posthaste = Posthaste::new().env("EDITOR", "sed -i s/posthaste/outptu=1#/");
-    let ran = posthaste.run(&["config", "edit"]);
+    let idempost = Idempost::new().env("EDITOR", "sed -i s/idempost/outptu=1#/");
+    let ran = idempost.run(&["config", "edit"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(posthaste.config_file().exists());
-    let posthaste = Posthaste::new().env("VISUAL", "false");
-    assert!(posthaste.run(&["config", "edit"]).fails(1).contains("the editor `false` failed"));
-    let posthaste = Posthaste::new().env("VISUAL", "no-such-editor");
-    assert!(posthaste.run(&["config", "edit"]).fails(1).contains("set VISUAL or EDITOR"));
+    assert!(idempost.config_file().exists());
+    let idempost = Idempost::new().env("VISUAL", "false");
+    assert!(idempost.run(&["config", "edit"]).fails(1).contains("the editor `false` failed"));
+    let idempost = Idempost::new().env("VISUAL", "no-such-editor");
+    assert!(idempost.run(&["config", "edit"]).fails(1).contains("set VISUAL or EDITOR"));
 }

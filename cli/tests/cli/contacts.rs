@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
 
 fn made(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim().to_owned()
+    service.idempost().run(arguments).ok().trim().to_owned()
 }
 
 fn contact(service: &Service, email: &str) -> Value {
-    service.posthaste().run(&["contacts", "get", email, "--json"]).json()
+    service.idempost().run(&["contacts", "get", email, "--json"]).json()
 }
 
 fn emails(service: &Service, list: &[&str]) -> Vec<String> {
     let arguments: Vec<_> = list.iter().copied().chain(["--json"]).collect();
-    let page = service.posthaste().run(&arguments).json();
+    let page = service.idempost().run(&arguments).json();
     page["data"].as_array().unwrap().iter().map(|one| one["email"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -74,7 +74,7 @@ fn a_contact_is_created_shown_changed_and_deleted_by_address() {
     assert_eq!(found["properties"].as_object().unwrap().len(), 1);
     assert_eq!(emails(&service, &["contacts", "list", "--segment-id", &weekly]), [address]);
     assert_eq!(made(&service, &["contacts", "delete", address]), id);
-    service.posthaste().run(&["contacts", "get", address]).fails(5);
+    service.idempost().run(&["contacts", "get", address]).fails(5);
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn membership_is_visible_from_both_sides() {
     made(&service, &["contacts", "create", "ada@example.com"]);
     assert_eq!(made(&service, &["contacts", "add-to-segment", "ada@example.com", &weekly]), weekly);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), ["ada@example.com"]);
-    let segments = service.posthaste().run(&["contacts", "segments", "ada@example.com", "--json"]).json();
+    let segments = service.idempost().run(&["contacts", "segments", "ada@example.com", "--json"]).json();
     assert_eq!(segments["data"][0]["name"], "Weekly");
     assert_eq!(made(&service, &["segments", "rename", &weekly, "Monthly"]), weekly);
-    assert_eq!(service.posthaste().run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
+    assert_eq!(service.idempost().run(&["segments", "get", &weekly, "--json"]).json()["name"], "Monthly");
     made(&service, &["contacts", "remove-from-segment", "ada@example.com", &weekly]);
     assert_eq!(emails(&service, &["segments", "contacts", &weekly]), Vec::<String>::new());
     assert_eq!(made(&service, &["segments", "delete", &weekly]), weekly);
-    service.posthaste().run(&["segments", "get", &weekly]).fails(5);
+    service.idempost().run(&["segments", "get", &weekly]).fails(5);
 }
 
 #[test]
@@ -99,10 +99,10 @@ fn audiences_list_the_segments_and_warn_once() {
     // AUD-02, AUD-03, A-52
     let service = Service::start();
     made(&service, &["segments", "create", "Weekly"]);
-    let ran = service.posthaste().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
+    let ran = service.idempost().run(&["audiences", "list", "--limit", "1", "-o", "tsv"]);
     assert_eq!(ran.stderr.matches("deprecated").count(), 1, "{ran:?}");
-    assert_eq!(ran.ok(), service.posthaste().run(&["segments", "list", "-o", "tsv"]).ok());
-    let help = service.posthaste().run(&["audiences", "--help"]).ok();
+    assert_eq!(ran.ok(), service.idempost().run(&["segments", "list", "-o", "tsv"]).ok());
+    let help = service.idempost().run(&["audiences", "--help"]).ok();
     assert!(help.starts_with("Deprecated") && help.contains("Deprecated: list segments"), "{help}");
 }
 
@@ -121,14 +121,14 @@ fn all_problems_with_the_flags_are_reported_at_once_and_nothing_is_sent() {
         "--topic",
         "t1=perhaps",
     ];
-    let error = service.posthaste().run(&[&wrong[..], &["--json"]].concat()).error(2);
+    let error = service.idempost().run(&[&wrong[..], &["--json"]].concat()).error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 5, "{error}");
     let wrong = ["contacts", "update", "ada@example.com", "--clear", "email", "--json"];
-    assert_eq!(service.posthaste().run(&wrong).error(2)["problems"].as_array().unwrap().len(), 1);
-    let nothing = service.posthaste().run(&["contacts", "update", "ada@example.com"]).fails(2);
+    assert_eq!(service.idempost().run(&wrong).error(2)["problems"].as_array().unwrap().len(), 1);
+    let nothing = service.idempost().run(&["contacts", "update", "ada@example.com"]).fails(2);
     assert!(nothing.contains("a field to change"), "{nothing}");
-    service.posthaste().run(&["segments", "create", " "]).fails(2);
-    service.posthaste().run(&["contacts", "get", ".."]).fails(2);
+    service.idempost().run(&["segments", "create", " "]).fails(2);
+    service.idempost().run(&["contacts", "get", ".."]).fails(2);
     assert_eq!(service.asked(), 0);
 }
 
@@ -140,7 +140,7 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     let text = "\u{feff}email,first_name,last_name,unsubscribed,city,orders\r\n\
                 ada@example.com,Ada,\"L, \"\"A\"\"\",false,\"two\nlines\",3\r\n\
                 b+c/d#e@x.test,,,true,,\r\n";
-    let program = service.posthaste();
+    let program = service.idempost();
     std::fs::write(program.home().join("people.csv"), text).unwrap();
     // One row at a time, so that contacts are in the file's order.
     let import = ["contacts", "import", "people.csv", "--segment-id", &weekly, "--concurrency", "1"];
@@ -162,8 +162,8 @@ fn an_imported_file_round_trips_with_properties_and_segments() {
     // Into another account, through standard input.
     let other = Service::start();
     properties(&other);
-    other.posthaste().run_with(&["contacts", "import", "-"], &exported).ok();
-    let again = other.posthaste().run(&["contacts", "export"]).ok();
+    other.idempost().run_with(&["contacts", "import", "-"], &exported).ok();
+    let again = other.idempost().run(&["contacts", "export"]).ok();
     let mut lines: Vec<_> = again.matches("ada@example.com").chain(again.matches("b+c/d#e@x.test")).collect();
     lines.sort_unstable();
     assert_eq!(lines, ["ada@example.com", "b+c/d#e@x.test"]);
@@ -180,7 +180,7 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     let before = service.asked();
     let text =
         "email,orders,unsubscribed\nada@example.com,3,no\nnobody,x,perhaps\nADA@example.com,1,\nb@x.test\n";
-    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], text).fails(2);
+    let stderr = service.idempost().run_with(&["contacts", "import", "-"], text).fails(2);
     for expected in [
         "5 problems in standard input; nothing was sent",
         "standard input:3, column 1 (email)",
@@ -191,7 +191,7 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     ] {
         assert!(stderr.contains(expected), "{expected}\n{stderr}");
     }
-    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
+    let stderr = service.idempost().run_with(&["contacts", "import", "-"], "email,town\na@b.c,x\n").fails(2);
     assert!(
         stderr.contains("standard input:1, column 2: `town` is neither a field nor a contact property"),
         "{stderr}"
@@ -199,14 +199,11 @@ fn all_problems_with_a_file_are_reported_with_line_and_column_before_anything_is
     let posts = service.core().requests();
     assert!(posts[before..].iter().all(|request| request.method == Method::GET), "nothing was written");
 
-    let stderr = service.posthaste().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
+    let stderr = service.idempost().run_with(&["contacts", "import", "-"], "mail,mail\n").fails(2);
     assert!(stderr.contains("no column is `email`") && stderr.contains("another column"), "{stderr}");
-    service.posthaste().run_with(&["contacts", "import", "-"], "").fails(2);
-    service.posthaste().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
-    service
-        .posthaste()
-        .run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"])
-        .fails(2);
+    service.idempost().run_with(&["contacts", "import", "-"], "").fails(2);
+    service.idempost().run(&["contacts", "import", "no-such-file.csv"]).fails(2);
+    service.idempost().run(&["contacts", "import", ".", "--concurrency", "0", "--on-conflict", "x"]).fails(2);
 }
 
 #[test]
@@ -216,13 +213,13 @@ fn columns_are_mapped_or_skipped_and_a_dry_run_sends_nothing() {
     let text = "E-mail,Town,Notes\nada@example.com,London,x\n";
     let map = ["contacts", "import", "-", "--map", "E-mail=email", "--map", "Town=city", "--map", "Notes="];
     let before = service.asked();
-    let ran = service.posthaste().run_with(&[&map[..], &["--dry-run"]].concat(), text);
+    let ran = service.idempost().run_with(&[&map[..], &["--dry-run"]].concat(), text);
     assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
     assert_eq!(service.asked(), before);
-    service.posthaste().run_with(&map, text).ok();
+    service.idempost().run_with(&map, text).ok();
     assert_eq!(contact(&service, "ada@example.com")["properties"]["city"]["value"], "London");
     let wrong = ["contacts", "import", "-", "--map", "Mail=email", "--map", "x"];
-    let stderr = service.posthaste().run_with(&wrong, text).fails(2);
+    let stderr = service.idempost().run_with(&wrong, text).fails(2);
     assert!(stderr.contains("there is no column `Mail`"), "{stderr}");
 }
 
@@ -233,7 +230,7 @@ fn an_existing_contact_is_updated_skipped_or_rejected_as_requested() {
     made(&service, &["contacts", "create", "ada@example.com", "--first-name", "Old", "--last-name", "L"]);
     let import = |how: &str| {
         let arguments = ["contacts", "import", "-", "--on-conflict", how, "--json"];
-        let ran = service.posthaste().run_with(&arguments, text);
+        let ran = service.idempost().run_with(&arguments, text);
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
     let counted = |written: u64, skipped: u64, rejected: u64| json!({"object": "import", "rows": 2, "written": written, "skipped": skipped, "rejected": rejected});
@@ -250,7 +247,7 @@ fn a_rejected_row_is_written_to_a_file_with_its_reason_and_the_others_continue()
     let service = Service::start();
     let answer = Action::error(422, "validation_error", "Not this one.");
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").times(1));
-    let program = service.posthaste();
+    let program = service.idempost();
     let text = "email,first_name\nada@example.com,Ada\nbob@example.com,Bob\n";
     let arguments = ["contacts", "import", "-", "--concurrency", "1", "--failed", "rejected.csv"];
     let ran = program.run_with(&arguments, text);
@@ -273,12 +270,12 @@ fn an_interrupted_import_reports_its_progress_and_how_to_continue() {
     }
     service.core().faults().add(Rule::new(answer).on(Method::POST, "/contacts").after(7).times(1));
     let arguments = ["contacts", "import", "-", "--concurrency", "1"];
-    let stderr = service.posthaste().run_with(&arguments, &text).fails(4);
+    let stderr = service.idempost().run_with(&arguments, &text).fails(4);
     assert!(
         stderr.contains("7 of 20 rows are done") && stderr.contains("run the same command again"),
         "{stderr}"
     );
-    assert_eq!(service.posthaste().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
+    assert_eq!(service.idempost().run_with(&arguments, &text).ok(), "20 written, 0 skipped, 0 rejected\n");
     assert_eq!(emails(&service, &["contacts", "list"]).len(), 20);
 }
 
@@ -289,7 +286,7 @@ fn the_service_imports_a_file_from_one_request() {
     let weekly = made(&service, &["segments", "create", "Weekly"]);
     let news = made(&service, &["topics", "create", "--name", "News", "--default-subscription", "opt_in"]);
     made(&service, &["contacts", "create", "old@example.com", "--first-name", "Old"]);
-    let program = service.posthaste();
+    let program = service.idempost();
     let text = "E-mail,first_name,Orders,Notes\nold@example.com,New,3,x\nmüller@bücher.test,,,\nnobody,,,\n";
     std::fs::write(program.home().join("people.csv"), text).unwrap();
     let maps = ["--map", "E-mail=email", "--map", "Orders=orders", "--map", "Notes=", "--map", "first_name="];
@@ -326,7 +323,7 @@ fn the_service_imports_a_file_from_one_request() {
 fn invalid_flags_of_a_server_import_send_nothing() {
     let service = Service::start();
     let asked = |arguments: &[&str], text: &str, part: &str| {
-        let stderr = service.posthaste().run_with(arguments, text).fails(2);
+        let stderr = service.idempost().run_with(arguments, text).fails(2);
         assert!(stderr.contains(part), "{part}: {stderr}");
     };
     let import = |more: &[&'static str]| [&["contacts", "import", "-", "--server"], more].concat();
@@ -338,7 +335,7 @@ fn invalid_flags_of_a_server_import_send_nothing() {
     asked(&["contacts", "import", "-", "--wait"], "email\n", "--server");
     asked(&["contacts", "imports", "list", "--status", "done"], "", "in_progress");
     assert_eq!(service.asked(), 0);
-    let ran = service.posthaste().run_with(&import(&["--dry-run"]), "email\nada@example.com\n");
+    let ran = service.idempost().run_with(&import(&["--dry-run"]), "email\nada@example.com\n");
     assert!(ran.stderr.contains("1 rows, no problems found, nothing sent"), "{ran:?}");
     asked(&import(&["--dry-run"]), "email\nnobody\n", "standard input:2, column 1 (email)");
     assert_eq!(service.asked(), 0);

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{Settings, TokenEventKind};
 use jiff::Timestamp;
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{Settings, TokenEventKind};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// A command that needs a credential and has no side effects.
 const CALL: [&str; 2] = ["emails", "list"];
@@ -34,7 +34,7 @@ fn holder_of(lock: &Path) -> u32 {
 /// A service with one grant, and a home folder with its login in a file.
 struct Setup {
     service: Arc<Service>,
-    posthaste: Posthaste,
+    idempost: Idempost,
 }
 
 impl Setup {
@@ -42,8 +42,8 @@ impl Setup {
     fn fresh() -> Self {
         let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
         let service = Arc::new(Service::with(settings).unjudged());
-        let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
-        let setup = Self { service, posthaste };
+        let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
+        let setup = Self { service, idempost };
         setup.log_in();
         setup
     }
@@ -56,7 +56,7 @@ impl Setup {
     }
 
     fn log_in(&self) {
-        let issued = self.service.core().grant("posthaste-cli", "acme", "full_access");
+        let issued = self.service.core().grant("idempost-cli", "acme", "full_access");
         let base_url = self.service.base_url();
         std::fs::create_dir_all(self.folder()).unwrap();
         assert_private(&self.folder(), 0o700);
@@ -65,14 +65,14 @@ impl Setup {
                 "form": 1, "generation": 1, "origin": base_url,
                 "token_endpoint": format!("{base_url}/oauth/token"),
                 "revocation_endpoint": format!("{base_url}/oauth/revoke"),
-                "client_id": "posthaste-cli", "scope": issued.scope, "access_token": issued.access_token,
+                "client_id": "idempost-cli", "scope": issued.scope, "access_token": issued.access_token,
                 "obtained_at": Timestamp::now(), "expires_in": 900, "refresh_token": issued.refresh_token,
             },
         }));
     }
 
     fn folder(&self) -> PathBuf {
-        self.posthaste.home().join(".config/posthaste/credentials")
+        self.idempost.home().join(".config/idempost/credentials")
     }
 
     fn file(&self, ending: &str) -> PathBuf {
@@ -126,7 +126,7 @@ impl Setup {
     }
 
     fn command(&self) -> Command {
-        let mut command = self.posthaste.command();
+        let mut command = self.idempost.command();
         command.args(CALL);
         command
     }
@@ -137,7 +137,7 @@ impl Setup {
 
     #[track_caller]
     fn works(&self) {
-        self.posthaste.run(&CALL).ok();
+        self.idempost.run(&CALL).ok();
     }
 
     fn on_token(&self, action: Action) {

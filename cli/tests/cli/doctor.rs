@@ -1,11 +1,11 @@
 //! `doctor`: its checks and hints.
 
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 use crate::service::Service;
-use crate::support::{Posthaste, SEND};
+use crate::support::{Idempost, SEND};
 
 fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
     report["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
@@ -13,9 +13,9 @@ fn check<'a>(report: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn without_settings_it_names_what_to_set() {
-    let ran = Posthaste::new().run(&["doctor"]);
+    let ran = Idempost::new().run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    for named in ["posthaste config set base_url", "POSTHASTE_API_KEY"] {
+    for named in ["idempost config set base_url", "IDEMPOST_API_KEY"] {
         assert!(ran.stdout.contains(named), "{ran:?}");
     }
 }
@@ -23,7 +23,7 @@ fn without_settings_it_names_what_to_set() {
 #[test]
 fn with_its_own_sandbox_every_check_passes() {
     // B-28
-    let report = Posthaste::new().run(&["--sandbox", "doctor", "--json"]).json();
+    let report = Idempost::new().run(&["--sandbox", "doctor", "--json"]).json();
     assert!(report["checks"].as_array().unwrap().iter().all(|check| check["state"] == "ok"), "{report}");
     assert_eq!(check(&report, "clock")["state"], "ok");
 }
@@ -32,9 +32,9 @@ fn with_its_own_sandbox_every_check_passes() {
 fn it_distinguishes_a_rejected_key_from_a_sending_key() {
     let sandbox = Sandbox::start(&[]);
     let report = |key: &str| {
-        let posthaste =
-            Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url).env("POSTHASTE_API_KEY", key);
-        let ran = posthaste.run(&["doctor", "--json"]);
+        let idempost =
+            Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", key);
+        let ran = idempost.run(&["doctor", "--json"]);
         (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
     };
     let (code, refused) = report("someone-elses");
@@ -47,21 +47,21 @@ fn it_distinguishes_a_rejected_key_from_a_sending_key() {
 #[test]
 fn an_unreachable_service_is_reported_and_offline_sends_nothing() {
     // Nothing listens on port 9 of this machine.
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", "http://127.0.0.1:9")
-        .env("POSTHASTE_API_KEY", "sb_hidden_key");
-    let ran = posthaste.run(&["doctor"]);
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", "http://127.0.0.1:9")
+        .env("IDEMPOST_API_KEY", "sb_hidden_key");
+    let ran = idempost.run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("check the base URL"), "{ran:?}");
     assert!(!(ran.stdout + ran.stderr.as_str()).contains("hidden_key"));
-    posthaste.run(&["doctor", "--offline"]).ok();
+    idempost.run(&["doctor", "--offline"]).ok();
 }
 
 #[test]
 fn a_proxy_is_named_without_its_password() {
     // B-25
-    let posthaste = Posthaste::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
-    let ran = posthaste.run(&["doctor", "--offline"]);
+    let idempost = Idempost::new().env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128");
+    let ran = idempost.run(&["doctor", "--offline"]);
     assert!(ran.stdout.contains("HTTPS_PROXY set") && !ran.stdout.contains("hunter2"), "{ran:?}");
 }
 
@@ -69,9 +69,9 @@ fn a_proxy_is_named_without_its_password() {
 #[test]
 fn a_file_writable_by_others_is_a_warning() {
     use std::os::unix::fs::PermissionsExt as _;
-    let posthaste = Posthaste::new().config("[defaults]\nretries = 1\n");
-    std::fs::set_permissions(posthaste.config_file(), std::fs::Permissions::from_mode(0o666)).unwrap();
-    let ran = posthaste.run(&["doctor", "--offline"]);
+    let idempost = Idempost::new().config("[defaults]\nretries = 1\n");
+    std::fs::set_permissions(idempost.config_file(), std::fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = idempost.run(&["doctor", "--offline"]);
     assert!(ran.stdout.contains("mode 666") && ran.stdout.contains("chmod go-w"), "{ran:?}");
 }
 
@@ -80,26 +80,26 @@ fn a_file_writable_by_others_is_a_warning() {
 fn it_checks_the_stored_credentials_of_the_profile() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
-    posthaste.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
-    let report = |posthaste: &Posthaste| {
-        let ran = posthaste.run(&["doctor", "--offline", "--json"]);
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
+    idempost.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
+    let report = |idempost: &Idempost| {
+        let ran = idempost.run(&["doctor", "--offline", "--json"]);
         assert!(!(ran.stdout.clone() + ran.stderr.as_str()).contains("sb_kept"), "{ran:?}");
         serde_json::from_str::<Value>(&ran.stdout).unwrap()
     };
-    let well = report(&posthaste);
+    let well = report(&idempost);
     for name in ["credential", "store", "lock"] {
         assert_eq!(check(&well, name)["state"], "ok", "{well}");
     }
-    let elsewhere = report(&posthaste.env("POSTHASTE_BASE_URL", "http://127.0.0.1:10"));
+    let elsewhere = report(&idempost.env("IDEMPOST_BASE_URL", "http://127.0.0.1:10"));
     assert_eq!(check(&elsewhere, "origin")["state"], "error", "{elsewhere}");
 
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
-    posthaste.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
-    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
+    idempost.run_with(&["auth", "login", "--with-token", "--store", "file"], "sb_kept\n").ok();
+    let status = idempost.run(&["auth", "status", "--json"]).json();
     let file = std::path::PathBuf::from(status["path"].as_str().unwrap());
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let open = report(&posthaste);
+    let open = report(&idempost);
     let reported = open["checks"].as_array().unwrap().iter().any(|check| {
         check["state"] == "error" && check["message"].to_string().contains(&*file.to_string_lossy())
     });
@@ -108,13 +108,13 @@ fn it_checks_the_stored_credentials_of_the_profile() {
 
 #[test]
 fn every_invalid_setting_is_reported_with_its_source() {
-    let posthaste =
-        Posthaste::new().env("POSTHASTE_TIMEOUT", "2 parsecs").config("[defaults]\nretries = \"many\"\n");
-    let ran = posthaste.run(&["doctor", "--offline", "--json", "--color", "pink"]);
+    let idempost =
+        Idempost::new().env("IDEMPOST_TIMEOUT", "2 parsecs").config("[defaults]\nretries = \"many\"\n");
+    let ran = idempost.run(&["doctor", "--offline", "--json", "--color", "pink"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     for (name, place) in [
-        ("environment", "POSTHASTE_TIMEOUT: timeout must be"),
+        ("environment", "IDEMPOST_TIMEOUT: timeout must be"),
         ("config", "config.toml:2: retries must be"),
         ("command line", "--color: color must be"),
     ] {
@@ -135,7 +135,7 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
         for answer in [Action::answer(200, list), Action::error(403, "restricted_api_key", "no")] {
             service.core().faults().clear();
             service.core().faults().add(Rule::new(answer.header("date", &date)).always());
-            let ran = service.posthaste().run(&["doctor", "--json"]);
+            let ran = service.idempost().run(&["doctor", "--json"]);
             let report: Value = serde_json::from_str(&ran.stdout).unwrap();
             let clock = check(&report, "clock");
             let message = clock["message"].as_str().unwrap();
@@ -146,5 +146,5 @@ fn a_clock_that_differs_from_the_service_s_is_a_warning() {
     }
     // Nothing else changes: a send succeeds.
     service.core().faults().clear();
-    service.posthaste().run(&SEND).ok();
+    service.idempost().run(&SEND).ok();
 }

@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
@@ -22,7 +22,7 @@ fn hurry(service: &Service) {
 }
 
 fn created(service: &Service, arguments: &[&str]) -> String {
-    let out = service.posthaste().run(&[&["domains", "create"], arguments].concat()).ok();
+    let out = service.idempost().run(&[&["domains", "create"], arguments].concat()).ok();
     out.trim().to_owned()
 }
 
@@ -30,7 +30,7 @@ fn created(service: &Service, arguments: &[&str]) -> String {
 fn a_domain_is_registered_and_verified() {
     // DOM-01, DOM-33, DOM-35
     let service = Service::start();
-    let ran = service.posthaste().run(&[
+    let ran = service.idempost().run(&[
         "domains",
         "create",
         "--name",
@@ -53,22 +53,22 @@ fn a_domain_is_registered_and_verified() {
     ] {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
-    assert!(ran.stderr.contains(&format!("posthaste domains verify {id} --wait")), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("idempost domains verify {id} --wait")), "{ran:?}");
 
     hurry(&service);
-    let ran = service.posthaste().run(&["domains", "verify", &id, "--wait"]);
+    let ran = service.idempost().run(&["domains", "verify", &id, "--wait"]);
     assert_eq!(ran.stdout.trim(), id);
     assert!(ran.stderr.contains("verified after"), "{ran:?}");
-    let status = service.posthaste().run(&["domains", "get", &id, "--jq", ".status"]).ok();
+    let status = service.idempost().run(&["domains", "get", &id, "--jq", ".status"]).ok();
     assert_eq!(status, "verified\n");
-    let shown = service.posthaste().run(&["domains", "get", &id]).ok();
+    let shown = service.idempost().run(&["domains", "get", &id]).ok();
     assert!(shown.contains("name                acme.test") && shown.contains("VALUE"), "{shown}");
     assert!(!shown.contains("[{"), "the records are a table: {shown}");
-    let list = service.posthaste().run(&["domains", "ls", "--json"]).ok();
+    let list = service.idempost().run(&["domains", "ls", "--json"]).ok();
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!(id), 1));
-    service.posthaste().run(&["domains", "delete", &id]).ok();
-    service.posthaste().run(&["domains", "get", &id]).fails(5);
+    service.idempost().run(&["domains", "delete", &id]).ok();
+    service.idempost().run(&["domains", "get", &id]).fails(5);
 }
 
 #[test]
@@ -76,19 +76,19 @@ fn a_failed_verification_is_3_and_a_timeout_is_8() {
     let service = Service::start();
     hurry(&service);
     let verify = |service: &Service, id: &str, more: &[&str], code: i32| {
-        let ran = service.posthaste().run(&[&["domains", "verify", id, "--wait"], more].concat());
+        let ran = service.idempost().run(&[&["domains", "verify", id, "--wait"], more].concat());
         assert_eq!((ran.code, ran.stdout.trim()), (Some(code), id), "verification has started: {ran:?}");
         ran.stderr
     };
     let id = created(&service, &["--name", "fail.acme.test"]);
     let stderr = verify(&service, &id, &[], 3);
     assert!(stderr.contains("failed; not found: send.fail.acme.test MX"), "{stderr}");
-    assert!(stderr.contains(&format!("posthaste domains get {id}")), "{stderr}");
+    assert!(stderr.contains(&format!("idempost domains get {id}")), "{stderr}");
     let service = Service::start();
     let id = created(&service, &["--name", "slow.acme.test"]);
     let stderr = verify(&service, &id, &["--wait-timeout", "50ms"], 8);
     assert!(stderr.contains("it is pending"), "{stderr}");
-    service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
+    service.idempost().run(&["domains", "verify", UNKNOWN, "--wait"]).fails(5);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn every_flag_sets_its_field() {
         "--clear",
         "tracking-subdomain",
     ];
-    service.posthaste().run(&update).ok();
+    service.idempost().run(&update).ok();
     assert_eq!(
         service.bodies(),
         [
@@ -137,7 +137,7 @@ fn every_flag_sets_its_field() {
         ]
     );
     let columns = ["domains", "list", "--columns", "name,region,sending,receiving,open_tracking"];
-    let row = service.posthaste().run(&columns).ok();
+    let row = service.idempost().run(&columns).ok();
     assert_eq!(row, "acme.test\tsa-east-1\tenabled\tdisabled\tfalse\n");
 }
 
@@ -162,7 +162,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--receiving",
         "off",
     ];
-    let stderr = service.posthaste().run(&wrong).fails(2);
+    let stderr = service.idempost().run(&wrong).fails(2);
     for part in [
         "7 problems",
         "--name",
@@ -178,16 +178,16 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     ] {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
-    let stderr = service.posthaste().run(&["domains", "create"]).fails(2);
+    let stderr = service.idempost().run(&["domains", "create"]).fails(2);
     assert!(stderr.contains("missing: NAME"), "{stderr}");
-    let shown = |name: &[&str]| Posthaste::new().run(&[&["domains", "create", "-n"], name].concat()).json();
+    let shown = |name: &[&str]| Idempost::new().run(&[&["domains", "create", "-n"], name].concat()).json();
     assert_eq!(shown(&["acme.test"]), shown(&["--name", "acme.test"]));
-    Posthaste::new().run(&["domains", "create", "a.test", "--name", "b.test"]).fails(2);
+    Idempost::new().run(&["domains", "create", "a.test", "--name", "b.test"]).fails(2);
     for noun in ["segments", "api-keys"] {
-        let rename = |words: &[&str]| Posthaste::new().run(&[&[noun], words, &["-n"]].concat()).json();
+        let rename = |words: &[&str]| Idempost::new().run(&[&[noun], words, &["-n"]].concat()).json();
         assert_eq!(rename(&["rename", "x", "Name"]), rename(&["update", "x", "--name", "Name"]), "{noun}");
     }
-    let stderr = service.posthaste().run(&["domains", "update", UNKNOWN]).fails(2);
+    let stderr = service.idempost().run(&["domains", "update", UNKNOWN]).fails(2);
     assert!(stderr.contains("a field to change"), "{stderr}");
     let both = [
         "domains",
@@ -200,13 +200,13 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
         "--clear",
         "name",
     ];
-    let stderr = service.posthaste().run(&both).fails(2);
+    let stderr = service.idempost().run(&both).fails(2);
     assert!(stderr.contains("can't be used together") && stderr.contains("--clear must be"), "{stderr}");
     let stderr =
-        service.posthaste().run(&["domains", "verify", UNKNOWN, "--wait=failed", "--dry-run=xml"]).fails(2);
+        service.idempost().run(&["domains", "verify", UNKNOWN, "--wait=failed", "--dry-run=xml"]).fails(2);
     assert!(stderr.contains("--wait must be `verified`") && stderr.contains("json or curl"), "{stderr}");
     for id in ["", "..", "."] {
-        service.posthaste().run(&["domains", "get", id]).fails(2);
+        service.idempost().run(&["domains", "get", id]).fails(2);
     }
     assert_eq!(service.asked(), 0);
 }
@@ -215,7 +215,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
 fn a_duplicate_name_is_rejected_by_the_service() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test"]);
-    let stderr = service.posthaste().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
+    let stderr = service.idempost().run(&["domains", "create", "--name", "ACME.test"]).fails(3);
     assert!(stderr.contains("validation_error") && stderr.contains(&id), "{stderr}");
 }
 
@@ -223,7 +223,7 @@ fn a_duplicate_name_is_rejected_by_the_service() {
 fn records_are_printed_for_people_pipes_and_name_servers() {
     let service = Service::start();
     let id = created(&service, &["--name", "acme.test", "--receiving", "enabled"]);
-    let zone = service.posthaste().run(&["domains", "records", &id, "--format", "zone"]).ok();
+    let zone = service.idempost().run(&["domains", "records", &id, "--format", "zone"]).ok();
     assert!(zone.contains("send.acme.test.\tIN\tMX\t10 feedback.us-east-1.mail.example.\n"), "{zone}");
     assert!(
         zone.contains("send.acme.test.\tIN\tTXT\t\"v=spf1 include:spf.us-east-1.mail.example ~all\"\n"),
@@ -231,14 +231,14 @@ fn records_are_printed_for_people_pipes_and_name_servers() {
     );
     assert!(zone.contains("\nacme.test.\tIN\tMX\t10 inbound.us-east-1.mail.example.\n"), "{zone}");
     assert_eq!(zone.lines().count(), 6);
-    let piped = service.posthaste().run(&["domains", "records", &id, "--columns", "type,name"]).ok();
+    let piped = service.idempost().run(&["domains", "records", &id, "--columns", "type,name"]).ok();
     assert!(piped.starts_with("MX\tsend.acme.test\nTXT\tsend.acme.test\n"), "{piped}");
     let json =
-        service.posthaste().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
+        service.idempost().run(&["domains", "records", &id, "--json", "--jq", ".data[0].priority"]).ok();
     assert_eq!(json, "10\n");
-    service.posthaste().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
+    service.idempost().run(&["domains", "records", &id, "--format", "bind"]).fails(2);
     // At any terminal width, a truncated value couldn't be copied.
-    let narrow = service.posthaste().env("POSTHASTE_FORCE_TTY", "40").run(&["domains", "records", &id]).ok();
+    let narrow = service.idempost().env("IDEMPOST_FORCE_TTY", "40").run(&["domains", "records", &id]).ok();
     assert!(
         narrow.contains("v=spf1 include:spf.us-east-1.mail.example ~all ") && !narrow.contains('…'),
         "{narrow}"
@@ -249,7 +249,7 @@ fn records_are_printed_for_people_pipes_and_name_servers() {
 fn a_dry_run_shows_the_request_without_a_service() {
     let service = Service::start();
     let shown = |arguments: &[&str]| -> Value {
-        let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
+        let ran = service.idempost().run(&[arguments, &["--dry-run"]].concat()).ok();
         serde_json::from_str::<Value>(&ran).unwrap()["dry_run"].take()
     };
     let create = shown(&["domains", "create", "--name", "acme.test"]);
@@ -277,30 +277,30 @@ fn a_scheduled_email_is_rescheduled_or_canceled() {
     ];
     let scheduled = || {
         let send = [&send[..], &["--scheduled-at", "in 1 hour"]].concat();
-        service.posthaste().run(&send).ok().trim().to_owned()
+        service.idempost().run(&send).ok().trim().to_owned()
     };
     let (late, never) = (scheduled(), scheduled());
-    let ran = service.posthaste().run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
+    let ran = service.idempost().run(&["emails", "update", &late, "--scheduled-at", "in 2 hours"]).ok();
     assert_eq!(ran.trim(), late);
-    let ran = service.posthaste().run(&["emails", "cancel", &never, "--json"]).ok();
+    let ran = service.idempost().run(&["emails", "cancel", &never, "--json"]).ok();
     assert_eq!(serde_json::from_str::<Value>(&ran).unwrap(), json!({ "object": "email", "id": never }));
-    service.posthaste().run(&["emails", "cancel", &never]).ok();
+    service.idempost().run(&["emails", "cancel", &never]).ok();
     service.core().clock().advance(Duration::from_mins(90));
     assert!(service.core().mails("sb_test").is_empty());
     service.core().clock().advance(Duration::from_hours(1));
     assert_eq!(service.core().mails("sb_test")[0].email_id, late);
-    let stderr = service.posthaste().run(&["emails", "cancel", &late]).fails(3);
+    let stderr = service.idempost().run(&["emails", "cancel", &late]).fails(3);
     assert!(stderr.contains("Only a scheduled email can be canceled"), "{stderr}");
-    let stderr = service.posthaste().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
+    let stderr = service.idempost().run(&["emails", "get", &never, "--jq", ".last_event"]).ok();
     assert_eq!(stderr, "canceled\n");
-    service.posthaste().run(&["emails", "update", &late]).fails(2);
-    service.posthaste().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
-    service.posthaste().run(&["emails", "cancel", UNKNOWN]).fails(5);
+    service.idempost().run(&["emails", "update", &late]).fails(2);
+    service.idempost().run(&["emails", "update", &late, "--scheduled-at", " "]).fails(2);
+    service.idempost().run(&["emails", "cancel", UNKNOWN]).fails(5);
 }
 
 /// Registers and verifies a domain of another account.
 fn owned(service: &Service, name: &str) {
-    let owner = || service.posthaste().env("POSTHASTE_API_KEY", "sb_owner");
+    let owner = || service.idempost().env("IDEMPOST_API_KEY", "sb_owner");
     let id = owner().run(&["domains", "create", name]).ok();
     owner().run(&["domains", "verify", id.trim(), "--wait"]);
 }
@@ -310,17 +310,17 @@ fn a_domain_of_another_account_is_claimed() {
     let service = Service::start();
     hurry(&service);
     owned(&service, "acme.test");
-    let program = service.posthaste();
+    let program = service.idempost();
     let ran = program.run(&["domains", "claim", "create", "acme.test", "--tracking-subdomain", "links"]);
     let id = ran.stdout.trim().to_owned();
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), 1), "{ran:?}");
-    assert!(ran.stderr.contains("acme.test  TXT  posthaste-domain-verification="), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("posthaste domains claim verify {id} --wait")), "{ran:?}");
+    assert!(ran.stderr.contains("acme.test  TXT  idempost-domain-verification="), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("idempost domains claim verify {id} --wait")), "{ran:?}");
     assert_eq!(program.run(&["domains", "claim", "get", &id, "--jq", ".status"]).ok(), "pending\n");
     let ran = program.run(&["domains", "claim", "verify", &id, "--wait"]);
     assert_eq!((ran.code, ran.stdout.trim()), (Some(0), id.as_str()), "{ran:?}");
     assert!(ran.stderr.contains("completed after"), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("posthaste domains verify {id} --wait")), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("idempost domains verify {id} --wait")), "{ran:?}");
     let shown = program.run(&["domains", "claim", "get", &id, "--wait"]);
     assert!(shown.stdout.contains("completed"), "{shown:?}");
     program.run(&["domains", "verify", &id, "--wait"]).ok();
@@ -332,20 +332,20 @@ fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
     hurry(&service);
     let claim = |name: &str, more: &[&str]| {
         owned(&service, name);
-        service.posthaste().run(&[&["domains", "claim", "create", name], more].concat())
+        service.idempost().run(&[&["domains", "claim", "create", name], more].concat())
     };
     for (name, reason) in
         [("blocked.acme.test", "blocked: recent_owner_activity"), ("fail.acme.test", "TXT record")]
     {
         let id = claim(name, &[]).stdout.trim().to_owned();
-        let ran = service.posthaste().run(&["domains", "claim", "verify", &id, "--wait"]);
+        let ran = service.idempost().run(&["domains", "claim", "verify", &id, "--wait"]);
         assert_eq!((ran.code, ran.stdout.trim()), (Some(3), id.as_str()), "the check has started: {ran:?}");
         assert!(ran.stderr.contains(reason), "{ran:?}");
-        assert!(ran.stderr.contains(&format!("posthaste domains claim get {id}")), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("idempost domains claim get {id}")), "{ran:?}");
     }
     let ran = claim("acme.test", &["--wait", "--wait-timeout", "1s"]);
     assert!(ran.code == Some(8) && ran.stderr.contains("it is pending"), "{ran:?}");
-    service.posthaste().run(&["domains", "claim", "create", "free.test"]).fails(3);
+    service.idempost().run(&["domains", "claim", "create", "free.test"]).fails(3);
     let before = service.asked();
     for wrong in [
         &["domains", "claim", "create"][..],
@@ -353,10 +353,10 @@ fn a_blocked_or_failed_claim_is_3_with_the_reason_and_a_timeout_is_8() {
         &["domains", "claim", "create", "acme.test", "--tracking-subdomain", "send"],
         &["domains", "claim", "get", "x", "--wait=done"],
     ] {
-        service.posthaste().run(wrong).fails(2);
+        service.idempost().run(wrong).fails(2);
     }
     let dry =
         ["domains", "claim", "create", "acme.test", "--click-tracking", "--dry-run", "--jq", ".dry_run.body"];
-    assert_eq!(service.posthaste().run(&dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
+    assert_eq!(service.idempost().run(&dry).ok(), "{\"name\":\"acme.test\",\"click_tracking\":true}\n");
     assert_eq!(service.asked(), before);
 }

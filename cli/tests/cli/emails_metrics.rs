@@ -6,7 +6,7 @@ use crate::service::Service;
 use crate::support::SEND;
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim_end().to_owned()
+    service.idempost().run(arguments).ok().trim_end().to_owned()
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn totals_are_one_line_per_metric() {
     );
     assert_eq!(done(&service, &["emails", "metrics"]).lines().count(), 22);
     assert_eq!(done(&service, &["emails", "metrics", "--jq", ".totals.received"]), "2");
-    let document = service.posthaste().run(&["emails", "metrics", "--metrics", "sent", "--json"]).json();
+    let document = service.idempost().run(&["emails", "metrics", "--metrics", "sent", "--json"]).json();
     assert_eq!((&document["object"], &document["totals"]), (&json!("metrics"), &json!({ "sent": 2 })));
 }
 
@@ -28,9 +28,9 @@ fn totals_are_one_line_per_metric() {
 fn dimensions_are_rows() {
     let service = Service::start();
     done(&service, &SEND);
-    let today =
-        service.posthaste().run(&["emails", "metrics", "--json"]).json()["end_date"].as_str().unwrap()[..10]
-            .to_owned();
+    let today = service.idempost().run(&["emails", "metrics", "--json"]).json()["end_date"].as_str().unwrap()
+        [..10]
+        .to_owned();
     let metrics = |arguments: &[&str]| done(&service, &[&["emails", "metrics"], arguments].concat());
     assert_eq!(metrics(&["--dimensions", "domain", "--metrics", "received,sent"]), "acme.test\t1\t1");
     let by_day = metrics(&["--dimensions", "period", "--metrics", "sent", "-o", "tsv"]);
@@ -94,7 +94,7 @@ fn every_flag_is_a_parameter() {
 fn all_invalid_flags_are_reported_before_anything_is_sent() {
     let service = Service::start();
     let stderr = service
-        .posthaste()
+        .idempost()
         .run(&[
             "emails",
             "metrics",
@@ -112,14 +112,14 @@ fn all_invalid_flags_are_reported_before_anything_is_sent() {
         assert!(stderr.contains(part), "{part}: {stderr}");
     }
     assert_eq!(service.bodies().len(), 0);
-    let stderr = service.posthaste().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(3);
+    let stderr = service.idempost().run(&["emails", "metrics", "--timezone", "Mars/Olympus"]).fails(3);
     assert!(stderr.contains("timezone"), "{stderr}");
 }
 
 #[test]
 fn an_empty_range_is_not_an_error() {
     let service = Service::start();
-    let ran = service.posthaste().run(&["emails", "metrics", "--dimensions", "domain"]);
+    let ran = service.idempost().run(&["emails", "metrics", "--dimensions", "domain"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
     assert!(ran.stderr.contains("no emails in this range"), "{ran:?}");
 }

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::service::Service;
-use crate::support::{Posthaste, Ran};
+use crate::support::{Idempost, Ran};
 
 fn pipe(path: PathBuf) -> PathBuf {
     assert!(std::process::Command::new("mkfifo").arg("-m600").arg(&path).status().unwrap().success());
@@ -19,41 +19,41 @@ fn is_pipe(path: &Path) -> bool {
 }
 
 /// Runs a command that writes to `pipe`, and reads from the pipe.
-fn received(posthaste: &Posthaste, arguments: &[&str], pipe: &Path) -> (Ran, String) {
+fn received(idempost: &Idempost, arguments: &[&str], pipe: &Path) -> (Ran, String) {
     let path = pipe.to_owned();
     let (send, text) = std::sync::mpsc::channel();
     std::thread::spawn(move || send.send(std::fs::read_to_string(path).unwrap()));
-    let ran = posthaste.run(arguments);
+    let ran = idempost.run(arguments);
     (ran, text.recv_timeout(Duration::from_secs(10)).unwrap_or_default())
 }
 
 #[test]
 fn an_export_writes_to_a_pipe_and_replaces_only_regular_files() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
-    let pipe = pipe(posthaste.home().join("pipe"));
-    symlink(&pipe, posthaste.home().join("link")).unwrap();
+    let idempost = service.idempost();
+    idempost.run(&["contacts", "create", "ada@example.com"]).ok();
+    let pipe = pipe(idempost.home().join("pipe"));
+    symlink(&pipe, idempost.home().join("link")).unwrap();
     for name in ["pipe", "link"] {
-        let (ran, text) = received(&posthaste, &["contacts", "export", "--output-file", name], &pipe);
+        let (ran, text) = received(&idempost, &["contacts", "export", "--output-file", name], &pipe);
         ran.ok();
         assert!(text.contains("\nada@example.com,"), "{text:?}");
-        assert!(is_pipe(&pipe) && posthaste.home().join("link").is_symlink());
+        assert!(is_pipe(&pipe) && idempost.home().join("link").is_symlink());
     }
-    let file = posthaste.home().join("file.csv");
+    let file = idempost.home().join("file.csv");
     std::fs::write(&file, "old").unwrap();
-    symlink("file.csv", posthaste.home().join("file-link")).unwrap();
-    posthaste.run(&["contacts", "export", "--output-file", "file-link"]).ok();
-    assert!(posthaste.home().join("file-link").is_symlink());
+    symlink("file.csv", idempost.home().join("file-link")).unwrap();
+    idempost.run(&["contacts", "export", "--output-file", "file-link"]).ok();
+    assert!(idempost.home().join("file-link").is_symlink());
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("email,"));
 }
 
 #[test]
 fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let pipe = pipe(posthaste.home().join("pipe"));
-    let mut command = posthaste.command();
+    let idempost = service.idempost();
+    let pipe = pipe(idempost.home().join("pipe"));
+    let mut command = idempost.command();
     let child = command.args(["contacts", "export", "--output-file", "pipe"]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     crate::support::signal(&child, rustix::process::Signal::INT);
@@ -64,23 +64,23 @@ fn ctrl_c_ends_an_export_to_a_pipe_without_a_reader() {
 #[test]
 fn a_sandbox_export_writes_to_a_pipe_and_never_overwrites_a_file() {
     let sandbox = crate::sandbox::Sandbox::start(&[]);
-    let posthaste =
-        Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url).env("POSTHASTE_API_KEY", "sb_test");
-    posthaste.run(&crate::support::SEND).ok();
-    let pipe = pipe(posthaste.home().join("pipe"));
-    let (ran, text) = received(&posthaste, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url).env("IDEMPOST_API_KEY", "sb_test");
+    idempost.run(&crate::support::SEND).ok();
+    let pipe = pipe(idempost.home().join("pipe"));
+    let (ran, text) = received(&idempost, &["sandbox", "export", "pipe", "--format", "mbox"], &pipe);
     ran.ok();
     assert!(text.starts_with("From ") && is_pipe(&pipe), "{text:?}");
-    std::fs::write(posthaste.home().join("mails.mbox"), "mine").unwrap();
-    posthaste.run(&["sandbox", "export", "mails.mbox"]).fails(2);
+    std::fs::write(idempost.home().join("mails.mbox"), "mine").unwrap();
+    idempost.run(&["sandbox", "export", "mails.mbox"]).fails(2);
 }
 
 #[test]
 fn settings_are_read_from_a_pipe_which_is_never_replaced() {
-    let posthaste = Posthaste::new().config("");
-    let file = posthaste.config_file();
+    let idempost = Idempost::new().config("");
+    let file = idempost.config_file();
     std::fs::remove_file(&file).unwrap();
-    let pipe = pipe(posthaste.home().join("pipe"));
+    let pipe = pipe(idempost.home().join("pipe"));
     symlink(&pipe, &file).unwrap();
     let writer = pipe.clone();
     // The second write is for a reader that opens the pipe again.
@@ -90,33 +90,33 @@ fn settings_are_read_from_a_pipe_which_is_never_replaced() {
             std::thread::sleep(Duration::from_millis(300));
         }
     });
-    assert_eq!(posthaste.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
-    let stderr = posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    assert_eq!(idempost.run(&["config", "get", "retries", "--color", "never"]).stdout, "7\n");
+    let stderr = idempost.run(&["config", "set", "retries", "8"]).fails(1);
     assert!(stderr.contains("not a regular file"), "{stderr}");
     assert!(is_pipe(&pipe) && file.is_symlink());
 }
 
 #[test]
 fn an_endless_configuration_file_is_refused() {
-    let posthaste = Posthaste::new().config("");
-    let file = posthaste.config_file();
+    let idempost = Idempost::new().config("");
+    let file = idempost.config_file();
     std::fs::remove_file(&file).unwrap();
     symlink("/dev/zero", &file).unwrap();
-    let stderr = posthaste.run(&["config", "list"]).fails(2);
+    let stderr = idempost.run(&["config", "list"]).fails(2);
     assert!(stderr.contains("not a regular file or pipe"), "{stderr}");
-    posthaste.run(&["config", "set", "retries", "8"]).fails(1);
+    idempost.run(&["config", "set", "retries", "8"]).fails(1);
     assert!(file.is_symlink());
     std::fs::remove_file(&file).unwrap();
     std::fs::File::create(&file).unwrap().set_len(2 << 20).unwrap();
-    assert!(posthaste.run(&["config", "list"]).fails(2).contains("larger than 1 MiB"));
+    assert!(idempost.run(&["config", "list"]).fails(2).contains("larger than 1 MiB"));
 }
 
 #[test]
 fn a_cursor_that_is_a_pipe_is_refused_at_once() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let pipe = pipe(posthaste.home().join("pipe"));
-    let mut child = posthaste.command().args(["received", "watch", "--cursor", "pipe"]).spawn().unwrap();
+    let idempost = service.idempost();
+    let pipe = pipe(idempost.home().join("pipe"));
+    let mut child = idempost.command().args(["received", "watch", "--cursor", "pipe"]).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(10);
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {
@@ -132,8 +132,8 @@ fn a_cursor_that_is_a_pipe_is_refused_at_once() {
 /// Pipes `start` and then endless `more` into an import; returns its messages and the number of bytes read.
 fn endless(arguments: &[&str], start: &str, more: &str) -> (String, usize) {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let mut command = posthaste.command();
+    let idempost = service.idempost();
+    let mut command = idempost.command();
     let mut child =
         command.args(["contacts", "import", "-"]).args(arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -174,24 +174,24 @@ fn an_import_stops_when_the_file_is_too_large() {
     assert!(stderr.contains("2097152 bytes") && stderr.contains("--max-size"), "{stderr}");
     assert!(taken < 3 << 20, "{taken}");
 
-    let posthaste = Posthaste::new();
-    std::fs::File::create(posthaste.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
-    let stderr = posthaste.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
+    let idempost = Idempost::new();
+    std::fs::File::create(idempost.home().join("large.csv")).unwrap().set_len(2 << 30).unwrap();
+    let stderr = idempost.run(&["contacts", "import", "large.csv", "--dry-run"]).fails(2);
     assert!(stderr.contains("found 2147483648"), "{stderr}");
     let stderr =
-        posthaste.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
+        idempost.run(&["contacts", "import", "large.csv", "--dry-run", "--max-size", "3GiB"]).fails(2);
     assert!(stderr.contains("row 1 (line 1), column 1: a field may have"), "{stderr}");
     for wrong in ["0", "1PB", "-1", "many"] {
         let size = format!("--max-size={wrong}");
-        posthaste.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
+        idempost.run(&["contacts", "import", "large.csv", "--dry-run", &size]).fails(2);
     }
 }
 
 #[test]
 fn ctrl_c_ends_an_import_that_waits_for_its_file() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let mut command = posthaste.command();
+    let idempost = service.idempost();
+    let mut command = idempost.command();
     command.args(["contacts", "import", "-"]).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.as_mut().unwrap().write_all(b"email\n").unwrap();

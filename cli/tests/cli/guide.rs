@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{ReferenceServer, Settings};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use tokio::process::Command;
 
 /// The folders of the published crates.
-const CRATES: [&str; 4] = ["cli", "sdk", "sdk/bulk", "tests/reference-server"];
+const CRATES: [&str; 4] = ["cli", "sdk", "bulk", "tests/reference-server"];
 
 /// A command and its output: stdout, and stderr if the page shows it. A line with `…` stands for any lines.
 struct Step<'a> {
@@ -80,7 +80,7 @@ async fn run(name: &Path, page: &str) {
     let server = ReferenceServer::over_http(Settings::default()).await;
     let home = tempfile::tempdir().unwrap();
     let results = tempfile::tempdir().unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
     let file = |kind: &str, index: usize| results.path().join(format!("{index}.{kind}"));
     let mut script = Vec::new();
@@ -93,8 +93,8 @@ async fn run(name: &Path, page: &str) {
         .env_clear()
         .env("PATH", &path)
         .env("HOME", home.path())
-        .env("POSTHASTE_BASE_URL", server.base_url())
-        .env("POSTHASTE_API_KEY", server.api_key())
+        .env("IDEMPOST_BASE_URL", server.base_url())
+        .env("IDEMPOST_API_KEY", server.api_key())
         .current_dir(home.path())
         .stdin(Stdio::null())
         .status()
@@ -176,11 +176,11 @@ fn every_link_of_the_readme_and_the_guide_leads_somewhere() {
 
 #[test]
 fn the_guide_s_reference_has_every_command() {
-    let page = crate::support::Posthaste::new()
+    let page = crate::support::Idempost::new()
         .run(&["help", "--jq", include_str!("../../../docs/commands.jq")])
         .stdout;
     let mut commands = Vec::new();
-    let tree = crate::support::Posthaste::new().run(&["help", "--json"]).json();
+    let tree = crate::support::Idempost::new().run(&["help", "--json"]).json();
     crate::completeness::leaves(&tree, &mut commands);
     for command in commands {
         assert!(page.contains(&format!("\n### {command}\n")), "{command}");

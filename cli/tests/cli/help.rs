@@ -2,39 +2,39 @@
 
 use serde_json::Value;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn every_topic_prints_and_a_misspelled_one_gets_a_suggestion() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let topics =
         ["config", "environment", "exit-codes", "formatting", "input", "json-schema", "options", "search"];
     for topic in topics {
-        assert!(posthaste.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
+        assert!(idempost.run(&["help", topic]).ok().lines().count() > 3, "{topic}");
     }
-    let stderr = posthaste.run(&["help", "exit-code"]).fails(2);
+    let stderr = idempost.run(&["help", "exit-code"]).fails(2);
     assert!(stderr.contains("did you mean `exit-codes`?"), "{stderr}");
     for noun in ["segments", "contacts", "domains", "webhooks", "auth grants", "logs", "received"] {
         let noun: Vec<_> = noun.split(' ').collect();
-        posthaste.run(&[&noun[..], &["ls", "-h"]].concat()).ok();
-        let listed = posthaste.run(&[&noun[..], &["-h"]].concat()).ok();
+        idempost.run(&[&noun[..], &["ls", "-h"]].concat()).ok();
+        let listed = idempost.run(&[&noun[..], &["-h"]].concat()).ok();
         assert_eq!(listed.contains("delete"), listed.contains("rm]"), "{listed}");
     }
-    let overview = posthaste.run(&["help"]).ok();
+    let overview = idempost.run(&["help"]).ok();
     assert!(topics.iter().all(|topic| overview.contains(topic)), "{overview}");
 }
 
 #[test]
 fn a_noun_that_is_also_a_topic_shows_the_topic_and_its_commands_are_reachable() {
-    let posthaste = Posthaste::new();
-    assert!(posthaste.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
-    assert!(posthaste.run(&["help", "config", "set"]).ok().contains("Usage: posthaste config set"));
+    let idempost = Idempost::new();
+    assert!(idempost.run(&["help", "config"]).ok().contains("default_profile = \"work\""));
+    assert!(idempost.run(&["help", "config", "set"]).ok().contains("Usage: idempost config set"));
 }
 
 #[test]
 fn the_command_tree_is_available_as_json() {
-    let tree = Posthaste::new().run(&["help", "--json"]).json();
-    assert_eq!(tree["command"], "posthaste");
+    let tree = Idempost::new().run(&["help", "--json"]).json();
+    assert_eq!(tree["command"], "idempost");
     assert_eq!(tree["exit_codes"][9]["name"], "unknown");
     let options = tree["arguments"].as_array().unwrap();
     let base_url = options.iter().find(|option| option["name"] == "--base-url").unwrap();
@@ -58,60 +58,60 @@ fn no_flag_takes_a_credential() {
         command["commands"].as_array().unwrap().iter().for_each(|command| collect(command, found));
     }
     let mut found = Vec::new();
-    collect(&Posthaste::new().run(&["help", "--json"]).json(), &mut found);
+    collect(&Idempost::new().run(&["help", "--json"]).json(), &mut found);
     // The password of a sandbox, which can also come from its variable.
-    assert_eq!(found, ["posthaste sandbox serve --auth"]);
+    assert_eq!(found, ["idempost sandbox serve --auth"]);
 }
 
 #[test]
 fn the_short_help_fits_a_screen() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     for command in [&[][..], &["config"], &["config", "set"], &["sandbox", "serve"], &["doctor"]] {
-        let help = posthaste.run(&[command, &["-h"]].concat()).ok();
+        let help = idempost.run(&[command, &["-h"]].concat()).ok();
         assert!(help.lines().count() <= 40, "{command:?}\n{help}");
         assert!(!help.contains("--api-key-file"), "global options belong to `help options`\n{help}");
     }
-    assert!(posthaste.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));
+    assert!(idempost.run(&["help", "options"]).ok().contains("--api-key-file <PATH>"));
 }
 
 #[test]
 fn the_help_of_a_command_shows_its_own_flags_and_refers_to_the_global_ones() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     for command in
         [&["emails", "send"][..], &["emails"], &["config", "set"], &["webhooks", "listen"], &["doctor"]]
     {
         for flag in ["-h", "--help"] {
-            let help = posthaste.run(&[command, &[flag]].concat()).ok();
+            let help = idempost.run(&[command, &[flag]].concat()).ok();
             assert!(!help.contains("--base-url") && !help.contains("--jq <"), "{command:?}\n{help}");
-            assert_eq!(help.matches("posthaste help options").count(), 1, "{command:?}\n{help}");
+            assert_eq!(help.matches("idempost help options").count(), 1, "{command:?}\n{help}");
         }
     }
-    let overview = posthaste.run(&[]);
-    assert!(overview.stdout.contains("Usage: posthaste [OPTIONS] <COMMAND>"), "{overview:?}");
+    let overview = idempost.run(&[]);
+    assert!(overview.stdout.contains("Usage: idempost [OPTIONS] <COMMAND>"), "{overview:?}");
     assert_eq!((overview.code, overview.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
 fn every_flag_reported_as_missing_is_in_the_usage_line() {
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
     let mut commands = Vec::new();
-    crate::completeness::leaves(&posthaste.run(&["help", "--json"]).json(), &mut commands);
+    crate::completeness::leaves(&idempost.run(&["help", "--json"]).json(), &mut commands);
     let mut seen = 0;
     for command in commands {
         let path: Vec<_> = command.split(' ').skip(1).collect();
-        let mutates = posthaste.run(&[&path[..], &["-h"]].concat()).ok().contains("--dry-run");
+        let mutates = idempost.run(&[&path[..], &["-h"]].concat()).ok().contains("--dry-run");
         if !mutates && path != ["webhooks", "verify"] {
             continue;
         }
         let dry_run: &[&str] = if mutates { &["-n"] } else { &[] };
         let error = (0..3)
-            .map(|ids| posthaste.run(&[&path[..], &["x"][..].repeat(ids), dry_run, &["--json"]].concat()))
+            .map(|ids| idempost.run(&[&path[..], &["x"][..].repeat(ids), dry_run, &["--json"]].concat()))
             .filter(|ran| ran.code == Some(2))
             .find_map(|ran| {
                 let error: serde_json::Value = serde_json::from_str(ran.stderr.lines().last()?).ok()?;
                 error["error"]["missing"].as_array().cloned()
             });
-        let help = posthaste.run(&[&path[..], &["-h"]].concat()).ok();
+        let help = idempost.run(&[&path[..], &["-h"]].concat()).ok();
         let usage = help.lines().find(|line| line.starts_with("Usage: ")).unwrap();
         for missing in error.into_iter().flatten() {
             let missing = missing.as_str().unwrap();
@@ -127,16 +127,16 @@ fn every_flag_reported_as_missing_is_in_the_usage_line() {
 
 #[test]
 fn every_command_has_a_manual_page() {
-    let posthaste = Posthaste::new();
-    let page = posthaste.run(&["man", "sandbox", "serve"]).ok();
+    let idempost = Idempost::new();
+    let page = idempost.run(&["man", "sandbox", "serve"]).ok();
     assert!(page.contains(".TH") && page.contains("EXIT CODES") && page.contains("127.0.0.1"));
     assert!(
-        page.contains("posthaste\\fR(1)") && !page.contains("profile"),
+        page.contains("idempost\\fR(1)") && !page.contains("profile"),
         "global options are on the first page: {page}"
     );
-    assert!(posthaste.run(&["man"]).ok().contains("Profile from the configuration file"));
-    posthaste.run(&["man", "--install", "pages"]).ok();
-    for name in ["posthaste.1", "posthaste-config-set.1", "posthaste-sandbox-inbox-wait.1"] {
-        assert!(posthaste.home().join("pages").join(name).exists(), "{name}");
+    assert!(idempost.run(&["man"]).ok().contains("Profile from the configuration file"));
+    idempost.run(&["man", "--install", "pages"]).ok();
+    for name in ["idempost.1", "idempost-config-set.1", "idempost-sandbox-inbox-wait.1"] {
+        assert!(idempost.home().join("pages").join(name).exists(), "{name}");
     }
 }

@@ -8,13 +8,13 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::{Posthaste, Ran};
+use crate::support::{Idempost, Ran};
 
 /// Title, clipboard, cursor, C1, bidirectional, line separator, tag: one of each kind.
 const EVIL: &str = "a\u{1b}]0;owned\u{7}\u{1b}]52;c;YQ==\u{7}\u{1b}[2J\u{9b}31m\u{202e}b\u{2028}\u{e0041}\r";
 
 /// Responds to every request with the same response, on one connection after another.
-fn service(status: u16, headers: &'static str, body: &Value) -> (Posthaste, JoinHandle<()>) {
+fn service(status: u16, headers: &'static str, body: &Value) -> (Idempost, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let base_url = format!("http://{}", listener.local_addr().unwrap());
     let body = body.to_string();
@@ -40,12 +40,12 @@ fn service(status: u16, headers: &'static str, body: &Value) -> (Posthaste, Join
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
     });
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", base_url)
-        .env("POSTHASTE_API_KEY", "sb_x")
-        .env("POSTHASTE_FORCE_TTY", "100")
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", base_url)
+        .env("IDEMPOST_API_KEY", "sb_x")
+        .env("IDEMPOST_FORCE_TTY", "100")
         .env("NO_COLOR", "1");
-    (posthaste, thread)
+    (idempost, thread)
 }
 
 #[track_caller]
@@ -61,8 +61,8 @@ fn is_harmless(ran: &Ran) {
 fn an_error_message_cannot_control_the_terminal() {
     // G-01, G-02
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
-    let (posthaste, thread) = service(422, "", &error);
-    let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv"]);
+    let (idempost, thread) = service(422, "", &error);
+    let ran = idempost.run(&["emails", "list", "--retries", "0", "-vvv"]);
     thread.join().unwrap();
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stderr.contains("\\u{1b}]52;c;YQ=="), "{ran:?}");
@@ -74,8 +74,8 @@ fn json_on_standard_error_cannot_control_the_terminal_and_is_lossless() {
     // G-06
     let error = json!({ "statusCode": 422, "name": EVIL, "message": EVIL });
     for form in ["json", "ndjson"] {
-        let (posthaste, thread) = service(422, "", &error);
-        let ran = posthaste.run(&["emails", "list", "--retries", "0", "-vvv", "-o", form]);
+        let (idempost, thread) = service(422, "", &error);
+        let ran = idempost.run(&["emails", "list", "--retries", "0", "-vvv", "-o", form]);
         thread.join().unwrap();
         is_harmless(&ran);
         let last: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
@@ -87,7 +87,7 @@ fn json_on_standard_error_cannot_control_the_terminal_and_is_lossless() {
 fn an_invalid_command_line_cannot_control_the_terminal() {
     // G-01
     for arguments in [&["emails", EVIL][..], &["emails", "list", EVIL], &["--json", "emails", "list", EVIL]] {
-        let ran = Posthaste::new().env("POSTHASTE_FORCE_TTY", "100").run(arguments);
+        let ran = Idempost::new().env("IDEMPOST_FORCE_TTY", "100").run(arguments);
         assert_eq!(ran.code, Some(2));
         is_harmless(&Ran { stderr: ran.stderr.replace("\u{1b}[", ""), ..ran });
     }
@@ -99,8 +99,8 @@ fn exported_contacts_cannot_control_the_terminal() {
     let contact = json!({ "object": "contact", "id": "e169aa45-1ecf-4183-9955-b1499d5701d3", "email": EVIL, "first_name": EVIL,
         "last_name": null, "created_at": "2026-03-01T12:00:00Z", "unsubscribed": false, "properties": {} });
     let list = json!({ "object": "list", "data": [contact], "has_more": false });
-    let (posthaste, thread) = service(200, "", &list);
-    let ran = posthaste.run(&["contacts", "export", "--no-properties"]);
+    let (idempost, thread) = service(200, "", &list);
+    let ran = idempost.run(&["contacts", "export", "--no-properties"]);
     thread.join().unwrap();
     assert!(ran.stdout.contains("52;c;YQ=="), "{ran:?}");
     is_harmless(&ran);
@@ -110,7 +110,7 @@ fn exported_contacts_cannot_control_the_terminal() {
 fn a_key_of_a_megabyte_is_shortened_in_the_error() {
     let text = json!({ "x".repeat(1_000_000): 1 }).to_string();
     for form in ["human", "json"] {
-        let ran = Posthaste::new().run_with(&["emails", "send", "--input", "-", "-o", form], &text);
+        let ran = Idempost::new().run_with(&["emails", "send", "--input", "-", "-o", form], &text);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.len() < 20_000, "{} bytes", ran.stderr.len());
     }
@@ -118,9 +118,9 @@ fn a_key_of_a_megabyte_is_shortened_in_the_error() {
 
 #[test]
 fn a_failing_filter_does_not_quote_a_new_secret() {
-    let (posthaste, thread) =
+    let (idempost, thread) =
         service(201, "", &json!({ "id": "dacf4072-4119-4d88-932f-6202748ac7c8", "token": "sb_sentinel" }));
-    let ran = posthaste.run(&["api", "POST", "/api-keys", "--jq", ".token|keys"]);
+    let ran = idempost.run(&["api", "POST", "/api-keys", "--jq", ".token|keys"]);
     thread.join().unwrap();
     assert_eq!(ran.code, Some(1));
     assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
@@ -133,8 +133,8 @@ fn a_list_cannot_control_the_terminal_and_its_json_is_lossless() {
         "message_id": EVIL, "bcc": null, "cc": null, "reply_to": null, "scheduled_at": null });
     let list = json!({ "object": "list", "data": [email], "has_more": false });
     for form in ["human", "tsv", "json", "ndjson"] {
-        let (posthaste, thread) = service(200, "", &list);
-        let ran = posthaste.run(&["emails", "list", "-o", form]);
+        let (idempost, thread) = service(200, "", &list);
+        let ran = idempost.run(&["emails", "list", "-o", form]);
         thread.join().unwrap();
         is_harmless(&ran);
         let shown = ran.ok();
@@ -144,8 +144,8 @@ fn a_list_cannot_control_the_terminal_and_its_json_is_lossless() {
             _ => assert!(shown.contains("\\u{1b}]0;owned"), "{shown:?}"),
         }
     }
-    let (posthaste, thread) = service(200, "", &list);
-    let ran = posthaste.run(&["emails", "list", "--jq", ".data[0].subject"]);
+    let (idempost, thread) = service(200, "", &list);
+    let ran = idempost.run(&["emails", "list", "--jq", ".data[0].subject"]);
     thread.join().unwrap();
     is_harmless(&ran);
 }
@@ -155,9 +155,9 @@ fn a_pipe_gets_the_bytes_unchanged() {
     // G-05
     let list =
         json!({ "object": "list", "data": [{ "id": "x", "subject": "\u{9b}\u{202e}é" }], "has_more": false });
-    let (posthaste, thread) = service(200, "", &list);
+    let (idempost, thread) = service(200, "", &list);
     let ran =
-        posthaste.env("POSTHASTE_FORCE_TTY", "").run(&["api", "GET", "/emails", "--jq", ".data[0].subject"]);
+        idempost.env("IDEMPOST_FORCE_TTY", "").run(&["api", "GET", "/emails", "--jq", ".data[0].subject"]);
     thread.join().unwrap();
     assert_eq!(ran.ok(), "\u{9b}\u{202e}é\n");
 }
@@ -168,8 +168,8 @@ fn a_redirect_is_not_followed_and_the_key_is_not_sent_elsewhere() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let location = format!("location: http://{}/emails\r\n", elsewhere.local_addr().unwrap());
-    let (posthaste, thread) = service(307, Box::leak(location.into_boxed_str()), &json!({}));
-    let ran = posthaste.run(&["emails", "list", "--retries", "0"]);
+    let (idempost, thread) = service(307, Box::leak(location.into_boxed_str()), &json!({}));
+    let ran = idempost.run(&["emails", "list", "--retries", "0"]);
     thread.join().unwrap();
     assert!(ran.fails(3).contains("redirects aren't followed"));
     assert!(elsewhere.accept().is_err(), "the redirect was not followed");
@@ -204,10 +204,10 @@ fn no_command_prints_the_key() {
     ];
     for command in commands {
         for more in [&[][..], &["-vvv"], &["--json", "-vvv"]] {
-            let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", &sandbox.base_url);
+            let idempost = Idempost::new().env("IDEMPOST_BASE_URL", &sandbox.base_url);
             let arguments = [command, more, &["--api-key-file", file]].concat();
-            let by_file = posthaste.run(&arguments);
-            let by_env = posthaste.env("POSTHASTE_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
+            let by_file = idempost.run(&arguments);
+            let by_env = idempost.env("IDEMPOST_API_KEY", KEY).run(&arguments[..arguments.len() - 2]);
             for ran in [by_file, by_env] {
                 // A misplaced key is shown only to the person who typed it there.
                 let stderr = ran.stdout.clone() + ran.stderr.as_str();

@@ -15,9 +15,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Request;
-use posthaste_drivers::thirtyfour::prelude::*;
-use posthaste_drivers::{Browser, TIMEOUT};
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_drivers::thirtyfour::prelude::*;
+use idempost_drivers::{Browser, TIMEOUT};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -8,12 +8,12 @@ const INBOX: &str = "support@acme.test";
 
 fn done(service: &Service, arguments: &[&str]) -> String {
     let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).copied().collect();
-    service.posthaste().run(&arguments).ok().trim().to_owned()
+    service.idempost().run(&arguments).ok().trim().to_owned()
 }
 
 fn listed(service: &Service, arguments: &[&str]) -> Vec<Value> {
     let arguments: Vec<_> = ["inboxes"].iter().chain(arguments).chain(&["--json"]).copied().collect();
-    service.posthaste().run(&arguments).json()["data"].as_array().unwrap().clone()
+    service.idempost().run(&arguments).json()["data"].as_array().unwrap().clone()
 }
 
 fn id(value: &Value) -> String {
@@ -49,7 +49,7 @@ fn an_inbox_is_created_listed_changed_and_deleted() {
     let agent = done(&service, &["agent", INBOX]);
     assert!(agent.contains("concise_casual") && agent.contains("archive"), "{agent}");
     done(&service, &["delete", INBOX, "--yes"]);
-    service.posthaste().run(&["inboxes", "get", INBOX]).fails(5);
+    service.idempost().run(&["inboxes", "get", INBOX]).fails(5);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_reply_a_forward_and_a_draft_are_sent() {
     assert_eq!(listed(&service, &["drafts", INBOX])[0]["type"], "reply");
     done(&service, &["update-draft", INBOX, &draft, "--subject", "Own subject"]);
     done(&service, &["send-draft", INBOX, &draft]);
-    service.posthaste().run(&["inboxes", "send-draft", INBOX, &draft]).fails(3);
+    service.idempost().run(&["inboxes", "send-draft", INBOX, &draft]).fails(3);
     let subjects: Vec<_> = service.core().mails("sb_test").into_iter().map(|mail| mail.subject).collect();
     assert_eq!(subjects, ["Own subject", "Fwd: Question", "Re: Question"]);
     assert_eq!(listed(&service, &["emails", INBOX, &thread]).len(), 4);
@@ -99,7 +99,7 @@ fn files_are_attached_to_replies_forwards_and_drafts() {
     std::fs::write(invoice.path(), "Total: 7 €").unwrap();
     let attach = format!("{};name=Rechnung März.txt", invoice.path().display());
     let run = |arguments: &[&str]| {
-        let ran = service.posthaste().run_with(&[&["inboxes"], arguments].concat(), "a,b\n");
+        let ran = service.idempost().run_with(&[&["inboxes"], arguments].concat(), "a,b\n");
         ran.ok().trim().to_owned()
     };
     run(&["reply", INBOX, &thread, &email, "--text", "So.", "--attach", &attach, "--attach", "-;name=a.csv"]);
@@ -107,7 +107,7 @@ fn files_are_attached_to_replies_forwards_and_drafts() {
     let draft =
         run(&["create-draft", INBOX, "--to", "ada@example.com", "--text", "x", "--attach", "-;name=b.csv"]);
     let cleared = &["inboxes", "update-draft", INBOX, &draft, "--attach", &attach, "--clear", "attachments"];
-    service.posthaste().run(cleared).fails(2);
+    service.idempost().run(cleared).fails(2);
     run(&["update-draft", INBOX, &draft, "--attach", &attach]);
     run(&["send-draft", INBOX, &draft]);
     let mails = service.core().mails("sb_test");
@@ -118,7 +118,7 @@ fn files_are_attached_to_replies_forwards_and_drafts() {
         [vec!["Rechnung März.txt"], vec!["Rechnung März.txt"], vec!["Rechnung März.txt", "a.csv"]]
     );
     let shown = service
-        .posthaste()
+        .idempost()
         .run(&["inboxes", "create-draft", INBOX, "--text", "x", "--attach", &attach, "--dry-run"])
         .json();
     let file = &shown["dry_run"]["body"]["attachments"][0];
@@ -145,7 +145,7 @@ fn invalid_input_sends_nothing() {
         (labels, "1 to 10 labels"),
     ] {
         let arguments: Vec<_> = ["inboxes"].into_iter().chain(arguments).collect();
-        let shown = service.posthaste().run(&arguments).fails(2);
+        let shown = service.idempost().run(&arguments).fails(2);
         assert!(shown.contains(part), "{arguments:?}: {shown}");
     }
     assert_eq!(service.asked(), 0);
@@ -155,7 +155,7 @@ fn invalid_input_sends_nothing() {
 fn a_dry_run_shows_the_request() {
     let service = Service::start();
     let shown =
-        service.posthaste().run(&["inboxes", "reply", INBOX, "t1", "e1", "--text", "x", "--dry-run"]).json();
+        service.idempost().run(&["inboxes", "reply", INBOX, "t1", "e1", "--text", "x", "--dry-run"]).json();
     let request = &shown["dry_run"];
     assert_eq!(request["body"], json!({ "text": "x" }));
     assert_eq!(request["path"], "/inboxes/support%40acme.test/threads/t1/emails/e1/reply");
@@ -164,7 +164,7 @@ fn a_dry_run_shows_the_request() {
     for command in
         [&["forward", INBOX, "t1", "e1"][..], &["create-draft", INBOX], &["update-draft", INBOX, "d1"]]
     {
-        let shown = service.posthaste().run(&[&["inboxes"], command, &addresses].concat()).json();
+        let shown = service.idempost().run(&[&["inboxes"], command, &addresses].concat()).json();
         let body = &shown["dry_run"]["body"];
         assert_eq!(
             (&body["to"], &body["cc"]),
@@ -176,8 +176,8 @@ fn a_dry_run_shows_the_request() {
 
 #[test]
 fn without_beta_the_error_says_how_to_enable_it() {
-    let settings = posthaste_reference_server::Settings::default();
+    let settings = idempost_reference_server::Settings::default();
     let service = Service::with(settings);
-    let shown = service.posthaste().run(&["inboxes", "list"]).fails(5);
+    let shown = service.idempost().run(&["inboxes", "list"]).fails(5);
     assert!(shown.contains("is in beta") && shown.contains("--beta"), "{shown}");
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -56,8 +56,8 @@ fn a_signal_ends_every_command_that_reads_standard_input() {
     ];
     for arguments in commands {
         for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
-            let posthaste = service.posthaste();
-            let mut child = posthaste.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
+            let idempost = service.idempost();
+            let mut child = idempost.command().args(arguments).stdin(Stdio::piped()).spawn().unwrap();
             // The input has started, but not ended.
             child.stdin.as_mut().unwrap().write_all(b"{").unwrap();
             until_it_reads(&child, arguments);
@@ -78,8 +78,8 @@ fn newest_email(service: &Service) -> String {
 /// A send whose response doesn't arrive, ended by a signal.
 fn interrupted(service: &Service, flags: &[&str]) -> std::process::Output {
     let before = service.asked();
-    let posthaste = service.posthaste();
-    let child = posthaste.command().args(SEND).args(flags).spawn().unwrap();
+    let idempost = service.idempost();
+    let child = idempost.command().args(SEND).args(flags).spawn().unwrap();
     while service.asked() == before {
         std::thread::yield_now();
     }
@@ -112,8 +112,8 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
     // F-07
     let service = Service::start();
     let to_a_full_disk = |flags: &[&str]| {
-        let posthaste = service.posthaste();
-        let mut command = posthaste.command();
+        let idempost = service.idempost();
+        let mut command = idempost.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
         command.stdout(File::create("/dev/full").unwrap()).output().unwrap()
     };
@@ -126,8 +126,8 @@ fn an_accepted_send_that_cannot_be_printed_reports_its_id_and_key() {
         assert_eq!(output.status.code(), Some(1), "{stderr}");
         assert!(stderr.contains(&first) && stderr.contains("order-17"), "{stderr}");
     }
-    let posthaste = service.posthaste();
-    let filtered = posthaste.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
+    let idempost = service.idempost();
+    let filtered = idempost.command().args(SEND).args(["--json", "--jq", ".id|keys"]).output().unwrap();
     let newest = newest_email(&service);
     for (output, id) in [(filtered, newest), (to_a_full_disk(&["--json"]), first)] {
         let error = error_of(&output);
@@ -144,8 +144,8 @@ fn a_send_to_a_closed_pipe_reports_its_id_and_key() {
     for flags in [&[][..], &["-q"], &["--json"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let posthaste = service.posthaste();
-        let mut command = posthaste.command();
+        let idempost = service.idempost();
+        let mut command = idempost.command();
         command.args(SEND).args(["--idempotency-key", "order-17"]).args(flags);
         let output = command.stdout(writer).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -161,10 +161,10 @@ fn without_standard_streams_an_email_is_sent_once() {
     let service = Service::start();
     for redirections in ["2>&-", ">&-", ">&- 2>&-", "<&- >&- 2>&-"] {
         let before = service.core().mails("sb_test").len();
-        let posthaste = service.posthaste();
-        let mut command = posthaste.wrapped("sh");
+        let idempost = service.idempost();
+        let mut command = idempost.wrapped("sh");
         let script = format!("exec \"$0\" \"$@\" {redirections}");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_posthaste")]).args(SEND);
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_idempost")]).args(SEND);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{redirections}: {output:?}");
         assert_eq!(service.core().mails("sb_test").len(), before + 1, "{redirections}");
@@ -179,8 +179,8 @@ fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
                     {"from":"hi@acme.test","to":"not an address","subject":"Hi","text":"x"}]"#;
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let posthaste = service.posthaste();
-    let mut command = posthaste.command();
+    let idempost = service.idempost();
+    let mut command = idempost.command();
     command.args(["-q", "emails", "batch", "--permissive", "-"]).stdin(Stdio::piped()).stdout(writer);
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(batch.as_bytes()).unwrap();
@@ -199,11 +199,11 @@ fn a_batch_to_a_closed_pipe_still_reports_rejected_emails() {
 fn a_new_api_key_that_cannot_be_shown_is_revoked() {
     let service = Service::start();
     let create = |flags: &[&str], stdout: Stdio| {
-        let posthaste = service.posthaste();
-        let mut command = posthaste.command();
+        let idempost = service.idempost();
+        let mut command = idempost.command();
         command.args(["api-keys", "create", "--name", "Lost"]).args(flags).stdout(stdout).output().unwrap()
     };
-    let names = || service.posthaste().run(&["api-keys", "list", "--columns", "name"]).ok();
+    let names = || service.idempost().run(&["api-keys", "list", "--columns", "name"]).ok();
     let before = names();
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
@@ -224,16 +224,16 @@ fn a_new_api_key_that_cannot_be_shown_is_revoked() {
         .faults()
         .add(Rule::new(Action::answer(500, "broken")).on(Method::DELETE, "/api-keys/{id}").always());
     let ran = Ran::of(create(&[], File::create("/dev/full").unwrap().into()));
-    assert!(ran.stderr.contains("posthaste api-keys delete "), "{ran:?}");
+    assert!(ran.stderr.contains("idempost api-keys delete "), "{ran:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn help_that_cannot_be_written_is_an_error() {
     for flags in [&["--help"][..], &["--version"], &["emails", "send", "--help"]] {
-        let posthaste = crate::support::Posthaste::new();
+        let idempost = crate::support::Idempost::new();
         let output =
-            posthaste.command().args(flags).stdout(File::create("/dev/full").unwrap()).output().unwrap();
+            idempost.command().args(flags).stdout(File::create("/dev/full").unwrap()).output().unwrap();
         let ran = Ran::of(output);
         assert!(ran.stderr.contains("couldn't write to standard output"), "{ran:?}");
         assert_eq!(ran.code, Some(1));
@@ -243,7 +243,7 @@ fn help_that_cannot_be_written_is_an_error() {
 #[test]
 fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     // F-08
-    let posthaste = crate::support::Posthaste::new();
+    let idempost = crate::support::Idempost::new();
     for expression in [
         "def f: [f]; f",
         "def f: 1+f; f",
@@ -252,7 +252,7 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
         "[range(1000000000)]",
         "\"x\" * 10000000000",
     ] {
-        let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", expression]);
+        let ran = idempost.run(&["--sandbox", "emails", "list", "--jq", expression]);
         assert_eq!(ran.code, Some(1), "{expression} {ran:?}");
         assert!(
             ran.stderr.contains("the filter nests too deeply or needs too much memory"),
@@ -262,13 +262,13 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
     let nested =
         ["(".repeat(8_000) + "." + ")".repeat(8_000).as_str(), ".|".repeat(8_000) + ".", ".a".repeat(8_000)];
     for expression in nested {
-        let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", &expression]);
+        let ran = idempost.run(&["--sandbox", "emails", "list", "--jq", &expression]);
         assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
     }
-    let ran = posthaste.run(&["--sandbox", "emails", "list", "--jq", &".a".repeat(10_000)]);
+    let ran = idempost.run(&["--sandbox", "emails", "list", "--jq", &".a".repeat(10_000)]);
     assert!(ran.fails(2).contains("at most 16384 bytes (found 20000)"));
     let ran =
-        posthaste.run(&["--sandbox", "emails", "list", "--jq", "def twice: .,.; .object | twice, @base64"]);
+        idempost.run(&["--sandbox", "emails", "list", "--jq", "def twice: .,.; .object | twice, @base64"]);
     assert_eq!(ran.ok(), "list\nlist\nbGlzdA==\n");
 }
 
@@ -276,11 +276,11 @@ fn an_unbounded_filter_ends_with_an_error_and_not_with_the_program() {
 #[test]
 fn a_low_limit_of_open_files_is_raised_or_reported() {
     // F-08
-    let posthaste = crate::support::Posthaste::new();
-    let program = env!("CARGO_BIN_EXE_posthaste");
+    let idempost = crate::support::Idempost::new();
+    let program = env!("CARGO_BIN_EXE_idempost");
     for limit in [6, 8, 11, 12] {
-        posthaste.shell(&format!("ulimit -S -n {limit}; {program} --sandbox emails list")).ok();
-        let ran = posthaste.shell(&format!("ulimit -n {limit}; {program} --sandbox emails list"));
+        idempost.shell(&format!("ulimit -S -n {limit}; {program} --sandbox emails list")).ok();
+        let ran = idempost.shell(&format!("ulimit -n {limit}; {program} --sandbox emails list"));
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains("ulimit -n 64"), "{ran:?}");
     }
@@ -291,7 +291,7 @@ fn a_typed_api_key_is_not_echoed() {
     let service = Service::start();
     for flags in [&[][..], &["-q"]] {
         let login = [&["auth", "login", "--with-token", "--store", "file"], flags].concat();
-        let mut session = crate::at_a_terminal::run(service.posthaste(), &login);
+        let mut session = crate::at_a_terminal::run(service.idempost(), &login);
         session.pty.exp_string("API key (input is hidden): ").unwrap();
         session.pty.send_line("sb_sentinel").unwrap();
         let shown = session.pty.exp_eof().unwrap();
@@ -301,13 +301,13 @@ fn a_typed_api_key_is_not_echoed() {
 
 #[test]
 fn ctrl_c_at_the_terminal_reaches_the_sandboxed_command_once() {
-    use posthaste_drivers::rexpect::session::spawn_command;
-    let posthaste = crate::support::Posthaste::new();
+    use idempost_drivers::rexpect::session::spawn_command;
+    let idempost = crate::support::Idempost::new();
     // Standard input isn't a terminal, but the terminal still sends the Ctrl-C.
     let script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.05; done; sleep 0.3; echo caught $n";
-    std::fs::write(posthaste.home().join("count"), script).unwrap();
-    let program = env!("CARGO_BIN_EXE_posthaste");
-    let mut command = posthaste.wrapped("sh");
+    std::fs::write(idempost.home().join("count"), script).unwrap();
+    let program = env!("CARGO_BIN_EXE_idempost");
+    let mut command = idempost.wrapped("sh");
     command.args(["-c", &format!("exec {program} sandbox run -- sh count < /dev/null")]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut pty = spawn_command(command, Some(20_000)).unwrap();

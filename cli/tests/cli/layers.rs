@@ -26,5 +26,5 @@ const LAYERS: [&str; 17] = [
 #[test]
 fn no_file_imports_from_a_higher_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    posthaste_conformance::layers::check(&root, &LAYERS, &[], 500);
+    idempost_conformance::layers::check(&root, &LAYERS, &[], 500);
 }

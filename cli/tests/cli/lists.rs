@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// A service that has accepted `n` emails, numbered from the oldest.
 fn with_emails(n: usize) -> Service {
@@ -12,7 +12,7 @@ fn with_emails(n: usize) -> Service {
         .map(|i| json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": i.to_string(), "text": "x"}))
         .collect();
     for some in batch.chunks(100) {
-        service.posthaste().run_with(&["emails", "batch", "-"], &json!(some).to_string()).ok();
+        service.idempost().run_with(&["emails", "batch", "-"], &json!(some).to_string()).ok();
     }
     service
 }
@@ -35,11 +35,11 @@ fn queries(service: &Service, path: &str) -> Vec<Option<String>> {
 fn only_the_given_flags_are_sent() {
     // LIST-04, LIST-10
     let service = with_emails(3);
-    let posthaste = service.posthaste();
-    let page = posthaste.run(&["emails", "list", "--json"]).json();
+    let idempost = service.idempost();
+    let page = idempost.run(&["emails", "list", "--json"]).json();
     let id = page["data"][1]["id"].as_str().unwrap();
-    let newer = posthaste.run(&["emails", "list", "--json", "--before", id]).json();
-    let older = posthaste.run(&["emails", "list", "--json", "--after", id, "--limit", "1"]).json();
+    let newer = idempost.run(&["emails", "list", "--json", "--before", id]).json();
+    let older = idempost.run(&["emails", "list", "--json", "--after", id, "--limit", "1"]).json();
     assert_eq!((subjects(&newer), subjects(&older)), (vec![2], vec![0]));
     assert_eq!(
         queries(&service, "/emails"),
@@ -60,7 +60,7 @@ fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
         (&["--limit", "5", "--all"], "--limit and --all can't be used together"),
         (&["--columns", "sbject"], "did you mean `subject`?"),
     ] {
-        let stderr = service.posthaste().run(&[&["emails", "list"], flags].concat()).fails(2);
+        let stderr = service.idempost().run(&[&["emails", "list"], flags].concat()).fails(2);
         assert!(stderr.contains(expected), "{flags:?} {stderr}");
     }
     assert_eq!(service.asked(), 0);
@@ -70,28 +70,28 @@ fn an_invalid_part_of_a_list_is_refused_and_nothing_is_sent() {
 fn a_limit_above_one_page_fetches_and_merges_several() {
     // LIST-12, A-31
     let service = with_emails(230);
-    let posthaste = service.posthaste();
-    let some = posthaste.run(&["emails", "list", "--limit", "150", "--json"]).json();
+    let idempost = service.idempost();
+    let some = idempost.run(&["emails", "list", "--limit", "150", "--json"]).json();
     assert_eq!(subjects(&some), (80..230).rev().collect::<Vec<_>>());
     assert_eq!((&some["object"], &some["has_more"]), (&json!("list"), &json!(true)));
-    let all = posthaste.run(&["emails", "list", "--all", "--json"]).json();
+    let all = idempost.run(&["emails", "list", "--all", "--json"]).json();
     assert_eq!((subjects(&all).len(), &all["has_more"]), (230, &json!(false)));
-    let lines = posthaste.run(&["emails", "list", "--all", "-o", "ndjson", "--jq", ".subject"]).ok();
+    let lines = idempost.run(&["emails", "list", "--all", "-o", "ndjson", "--jq", ".subject"]).ok();
     assert_eq!(
         lines.lines().map(|line| line.parse().unwrap()).collect::<Vec<usize>>(),
         (0..230).rev().collect::<Vec<_>>()
     );
-    assert_eq!(posthaste.run(&["emails", "list", "--all", "--json", "--jq", ".data | length"]).ok(), "230\n");
+    assert_eq!(idempost.run(&["emails", "list", "--all", "--json", "--jq", ".data | length"]).ok(), "230\n");
     let oldest = all["data"][229]["id"].as_str().unwrap();
-    let newer = posthaste.run(&["emails", "list", "--all", "--before", oldest, "--json"]).json();
+    let newer = idempost.run(&["emails", "list", "--all", "--before", oldest, "--json"]).json();
     assert_eq!(subjects(&newer), (1..230).rev().collect::<Vec<_>>(), "newest first, in both directions");
 }
 
 #[test]
 fn a_terminal_shows_a_table_and_notes_what_it_omits() {
     let service = with_emails(3);
-    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
-    let ran = posthaste.run(&["emails", "list", "--limit", "2"]);
+    let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let ran = idempost.run(&["emails", "list", "--limit", "2"]);
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(rows.len(), 3, "{ran:?}");
     let headings: Vec<&str> = rows[0].split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -101,8 +101,8 @@ fn a_terminal_shows_a_table_and_notes_what_it_omits() {
             && ran.stderr.ends_with(" · all: --all\n"),
         "{ran:?}"
     );
-    assert_eq!(posthaste.run(&["emails", "list"]).stderr, "");
-    assert_eq!(posthaste.run(&["emails", "list", "--limit", "2", "--quiet"]).stderr, "");
+    assert_eq!(idempost.run(&["emails", "list"]).stderr, "");
+    assert_eq!(idempost.run(&["emails", "list", "--limit", "2", "--quiet"]).stderr, "");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_list_is_shown_at_every_width() {
     // G-07
     let service = with_emails(2);
     for width in ["1", "2", "20", "9999"] {
-        let terminal = service.posthaste().env("POSTHASTE_FORCE_TTY", width).env("NO_COLOR", "1");
+        let terminal = service.idempost().env("IDEMPOST_FORCE_TTY", width).env("NO_COLOR", "1");
         for arguments in [&["emails", "list"][..], &["logs", "list"], &["config", "list"], &["usage"]] {
             let shown = terminal.run(arguments).ok();
             assert!(!shown.is_empty() && !shown.contains('\u{1b}'), "{width} {arguments:?}: {shown:?}");
@@ -124,11 +124,11 @@ fn a_list_is_shown_at_every_width() {
 #[test]
 fn a_pipe_gets_complete_ids_and_no_heading() {
     let service = with_emails(2);
-    let rows = service.posthaste().run(&["emails", "list"]).ok();
+    let rows = service.idempost().run(&["emails", "list"]).ok();
     let cells: Vec<&str> = rows.lines().next().unwrap().split('\t').collect();
     assert_eq!((cells.len(), cells[0].len(), cells[1], cells[2]), (5, 36, "ada@example.com", "1"));
     assert!(cells[4].ends_with('Z'), "{cells:?}");
-    let rows = service.posthaste().run(&["emails", "list", "--columns", "subject,from"]).ok();
+    let rows = service.idempost().run(&["emails", "list", "--columns", "subject,from"]).ok();
     assert_eq!(rows, "1\thi@acme.test\n0\thi@acme.test\n");
 }
 
@@ -138,12 +138,12 @@ fn json_output_is_the_service_s_response() {
     let service = Service::start();
     let evil = "\u{85}\u{9b}2J\u{202e}é👩🏽‍🚀";
     let document = json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": evil, "text": "x"});
-    let id = service.posthaste().run_with(&["emails", "send", "--input", "-"], &document.to_string()).ok();
-    let record = service.posthaste().run(&["emails", "get", id.trim_end(), "--json"]).json();
+    let id = service.idempost().run_with(&["emails", "send", "--input", "-"], &document.to_string()).ok();
+    let record = service.idempost().run(&["emails", "get", id.trim_end(), "--json"]).json();
     assert_eq!(record["subject"], evil);
     let requests = service.core().requests();
     assert_eq!(record, serde_json::from_slice::<Value>(&requests.last().unwrap().answer_body).unwrap());
-    let terminal = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let terminal = service.idempost().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
     for arguments in
         [&["emails", "get", id.trim_end()][..], &["emails", "list"], &["emails", "list", "--json"]]
     {
@@ -156,10 +156,10 @@ fn json_output_is_the_service_s_response() {
 fn an_id_is_one_segment_of_the_path() {
     //
     let service = Service::start();
-    service.posthaste().run(&["emails", "get", "a/b?c#d"]).fails(3);
+    service.idempost().run(&["emails", "get", "a/b?c#d"]).fails(3);
     assert_eq!(service.core().requests()[0].path, "/emails/a%2Fb%3Fc%23d");
     for wrong in ["", ".", ".."] {
-        service.posthaste().run(&["emails", "get", wrong]).fails(2);
+        service.idempost().run(&["emails", "get", wrong]).fails(2);
     }
     assert_eq!(service.asked(), 1);
 }
@@ -168,11 +168,11 @@ fn an_id_is_one_segment_of_the_path() {
 fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
     // LIST-04
     let service = with_emails(1);
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     for _ in 0..3 {
-        posthaste.run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
+        idempost.run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
     }
-    let entries = posthaste
+    let entries = idempost
         .run(&["logs", "list", "--status", "4xx", "--method", "get", "--limit", "2", "--json"])
         .json();
     let entries = entries["data"].as_array().unwrap();
@@ -182,19 +182,19 @@ fn the_log_is_filtered_locally_over_as_many_pages_as_needed() {
         "{entries:?}"
     );
     let rows =
-        posthaste.run(&["logs", "list", "--method", "POST", "--columns", "endpoint,response_status"]).ok();
+        idempost.run(&["logs", "list", "--method", "POST", "--columns", "endpoint,response_status"]).ok();
     assert_eq!(rows, "/emails/batch\t200\n");
-    posthaste.run(&["logs", "list", "--status", "4x"]).fails(2);
+    idempost.run(&["logs", "list", "--status", "4x"]).fails(2);
 }
 
 #[test]
 fn nothing_is_sent_without_a_credential() {
     let service = Service::start();
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     for arguments in
         [&["emails", "list"][..], &["emails", "get", "x"], &["logs", "list"], &["api", "GET", "/emails"]]
     {
-        posthaste.run(arguments).fails(4);
+        idempost.run(arguments).fails(4);
     }
     assert_eq!(service.asked(), 0);
 }

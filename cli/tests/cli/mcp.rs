@@ -1,15 +1,15 @@
-//! `posthaste mcp`: the tools, what they may do, and the question before a change, as an application sees them.
+//! `idempost mcp`: the tools, what they may do, and the question before a change, as an application sees them.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
-/// An application that started `posthaste mcp`.
+/// An application that started `idempost mcp`.
 struct Application {
     process: Child,
     input: Option<ChildStdin>,
@@ -18,8 +18,8 @@ struct Application {
 }
 
 impl Application {
-    fn start(posthaste: &Posthaste, arguments: &[&str]) -> Self {
-        let mut command = posthaste.command();
+    fn start(idempost: &Idempost, arguments: &[&str]) -> Self {
+        let mut command = idempost.command();
         command.arg("mcp").args(arguments).stdin(Stdio::piped()).stderr(Stdio::inherit());
         let mut process = command.spawn().unwrap();
         let (input, output) = (process.stdin.take(), BufReader::new(process.stdout.take().unwrap()));
@@ -27,15 +27,15 @@ impl Application {
     }
 
     /// Starts and initializes a session of protocol 2025-06-18.
-    fn session(posthaste: &Posthaste, arguments: &[&str], capabilities: &Value) -> Self {
-        let mut application = Self::start(posthaste, arguments);
+    fn session(idempost: &Idempost, arguments: &[&str], capabilities: &Value) -> Self {
+        let mut application = Self::start(idempost, arguments);
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"},
         });
         let answer = application.request("initialize", &hello);
-        assert_eq!(answer["result"]["serverInfo"]["name"], "posthaste", "{answer}");
+        assert_eq!(answer["result"]["serverInfo"]["name"], "idempost", "{answer}");
         application.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         application
     }
@@ -80,12 +80,11 @@ fn names(tools: &[Value]) -> BTreeSet<&str> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-async fn with_service() -> (ReferenceServer, Posthaste) {
+async fn with_service() -> (ReferenceServer, Idempost) {
     let server = ReferenceServer::over_http(Settings::default()).await;
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", server.base_url())
-        .env("POSTHASTE_API_KEY", server.api_key());
-    (server, posthaste)
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", server.base_url()).env("IDEMPOST_API_KEY", server.api_key());
+    (server, idempost)
 }
 
 fn hello() -> Value {
@@ -94,8 +93,8 @@ fn hello() -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
-    let (server, posthaste) = with_service().await;
-    let mut application = Application::session(&posthaste, &[], &json!({}));
+    let (server, idempost) = with_service().await;
+    let mut application = Application::session(&idempost, &[], &json!({}));
     let tools = application.tools();
     assert!(tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true), "{tools:?}");
     let reading = names(&tools).into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
@@ -109,13 +108,13 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     application.finish();
 
-    let mut application = Application::session(&posthaste, &["--allow", "send"], &json!({}));
+    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
     let tools = application.tools();
     let sending = names(&tools);
     assert!(sending.contains("emails_send") && !sending.contains("contacts_delete"), "{sending:?}");
     application.finish();
 
-    let mut application = Application::session(&posthaste, &["--allow", "manage"], &json!({}));
+    let mut application = Application::session(&idempost, &["--allow", "manage"], &json!({}));
     let tools = application.tools();
     let all = names(&tools);
     assert!(all.contains("contacts_delete") && all.len() > 130, "{}", all.len());
@@ -144,8 +143,8 @@ async fn only_reading_tools_are_offered_unless_changes_are_allowed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_email_is_sent_once_and_its_result_is_json() {
     // EMAIL-09
-    let (server, posthaste) = with_service().await;
-    let mut application = Application::session(&posthaste, &["--allow", "send"], &json!({}));
+    let (server, idempost) = with_service().await;
+    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
     let mut preview = hello();
     preview["dry_run"] = true.into();
     let shown = application.call("emails_send", &preview);
@@ -169,8 +168,8 @@ async fn an_email_is_sent_once_and_its_result_is_json() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_arguments_are_explained_and_can_t_become_flags() {
-    let (server, posthaste) = with_service().await;
-    let mut application = Application::session(&posthaste, &["--allow", "send"], &json!({}));
+    let (server, idempost) = with_service().await;
+    let mut application = Application::session(&idempost, &["--allow", "send"], &json!({}));
     for (tool, arguments, rule) in [
         (
             "emails_send",
@@ -202,12 +201,12 @@ async fn wrong_arguments_are_explained_and_can_t_become_flags() {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_in_results_are_replaced() {
     // G-08
-    let (_server, posthaste) = with_service().await;
+    let (_server, idempost) = with_service().await;
     let made =
-        posthaste.run(&["webhooks", "create", "https://acme.test/hooks", "--event", "email.sent", "--json"]);
+        idempost.run(&["webhooks", "create", "https://acme.test/hooks", "--event", "email.sent", "--json"]);
     let made = made.json();
     let secret = made["signing_secret"].as_str().unwrap();
-    let mut application = Application::session(&posthaste, &[], &json!({}));
+    let mut application = Application::session(&idempost, &[], &json!({}));
     let shown = application.call("webhooks_get", &json!({"id": made["id"]}));
     assert_eq!(shown["structuredContent"]["signing_secret"], "[redacted]", "{shown}");
     assert!(!shown.to_string().contains(secret));
@@ -216,9 +215,9 @@ async fn secrets_in_results_are_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
-    let (server, posthaste) = with_service().await;
+    let (server, idempost) = with_service().await;
     let asks = json!({"elicitation": {}});
-    let mut application = Application::session(&posthaste, &["--allow", "manage"], &asks);
+    let mut application = Application::session(&idempost, &["--allow", "manage"], &asks);
     for (action, confirmed, sent) in
         [("decline", None, 0), ("cancel", None, 0), ("accept", Some(false), 0), ("accept", Some(true), 1)]
     {
@@ -226,10 +225,7 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
             application.request("tools/call", &json!({"name": "emails_send", "arguments": hello()}));
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let message = question["params"]["message"].as_str().unwrap();
-        assert!(
-            message.contains("posthaste emails send") && message.contains("ada@example.com"),
-            "{message}"
-        );
+        assert!(message.contains("idempost emails send") && message.contains("ada@example.com"), "{message}");
         assert_eq!(server.service().mails("sb_test").len(), 0, "nothing is sent before the answer");
         let content = confirmed.map(|confirm| json!({"confirm": confirm}));
         let result = json!({"action": action, "content": content});
@@ -253,11 +249,11 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
     application.finish();
 
     let mut application =
-        Application::session(&posthaste, &["--allow", "send", "--confirm", "always"], &json!({}));
+        Application::session(&idempost, &["--allow", "send", "--confirm", "always"], &json!({}));
     let refused = application.call("emails_send", &hello());
     assert!(text(&refused).contains("requires a confirmation"), "{refused}");
     application.finish();
-    let mut application = Application::session(&posthaste, &["--allow", "send", "--confirm", "never"], &asks);
+    let mut application = Application::session(&idempost, &["--allow", "send", "--confirm", "never"], &asks);
     assert_eq!(application.call("emails_send", &hello())["isError"], false);
     application.finish();
     assert_eq!(server.service().mails("sb_test").len(), 2);
@@ -265,8 +261,8 @@ async fn a_change_is_confirmed_by_the_user_where_the_application_can_ask() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_a_stateless_application_the_confirmed_call_is_the_one_that_runs() {
-    let (server, posthaste) = with_service().await;
-    let mut application = Application::start(&posthaste, &["--allow", "send"]);
+    let (server, idempost) = with_service().await;
+    let mut application = Application::start(&idempost, &["--allow", "send"]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -301,10 +297,10 @@ async fn with_a_stateless_application_the_confirmed_call_is_the_one_that_runs() 
 
 #[test]
 fn options_that_can_t_work_are_rejected() {
-    let posthaste = Posthaste::new();
-    let ran = posthaste.run(&["--sandbox", "mcp"]);
+    let idempost = Idempost::new();
+    let ran = idempost.run(&["--sandbox", "mcp"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("need a running one"), "{ran:?}");
-    let ran = posthaste.run(&["mcp", "--api-key-file", "-"]);
+    let ran = idempost.run(&["mcp", "--api-key-file", "-"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("standard input carries the protocol"), "{ran:?}");
 }

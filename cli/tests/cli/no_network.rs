@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Posthaste, SEND};
+use crate::support::{Idempost, SEND};
 
 /// A listener that counts its connections.
 fn counting() -> (String, Arc<AtomicUsize>) {
@@ -30,13 +30,13 @@ fn only_service_commands_open_connections_and_only_to_the_service() {
     // B-25
     let (service, asked) = counting();
     let (proxy, proxied) = counting();
-    let mut posthaste = Posthaste::new()
+    let mut idempost = Idempost::new()
         .config("")
-        .env("POSTHASTE_BASE_URL", format!("http://{service}"))
-        .env("POSTHASTE_API_KEY", "key")
-        .env("POSTHASTE_RETRIES", "0");
+        .env("IDEMPOST_BASE_URL", format!("http://{service}"))
+        .env("IDEMPOST_API_KEY", "key")
+        .env("IDEMPOST_RETRIES", "0");
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
-        posthaste = posthaste.env(name, format!("http://{proxy}"));
+        idempost = idempost.env(name, format!("http://{proxy}"));
     }
     let dry_run = [&SEND[..], &["--dry-run"]].concat();
     let sandbox = [&["--sandbox"], &SEND[..]].concat();
@@ -60,9 +60,9 @@ fn only_service_commands_open_connections_and_only_to_the_service() {
         &sandbox,
         &["sandbox", "run", "--", "true"],
     ] {
-        posthaste.run(local).ok();
+        idempost.run(local).ok();
         assert_eq!((asked.load(Ordering::SeqCst), proxied.load(Ordering::SeqCst)), (0, 0), "{local:?}");
     }
-    posthaste.run(&["emails", "list"]).fails(7);
+    idempost.run(&["emails", "list"]).fails(7);
     assert_eq!((asked.load(Ordering::SeqCst), proxied.load(Ordering::SeqCst)), (1, 0));
 }

@@ -1,13 +1,13 @@
 //! Every exit code, with its message for people and its JSON for programs.
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 #[cfg(unix)]
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 #[cfg(unix)]
 use crate::support::signal;
 
@@ -38,21 +38,21 @@ fn failing_at(service: &Service, action: Action, arguments: &[&str], code: i32) 
     service.core().faults().add(Rule::new(action).always());
     let mut arguments = arguments.to_vec();
     arguments.extend(["--retries", "0", "--json"]);
-    service.posthaste().run(&arguments).error(code)
+    service.idempost().run(&arguments).error(code)
 }
 
 #[test]
 fn success_is_0_also_for_an_empty_list() {
     let service = Service::start();
-    let ran = service.posthaste().run(&["emails", "list"]);
+    let ran = service.idempost().run(&["emails", "list"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", "no emails yet\n"));
-    service.posthaste().run(&SEND).ok();
+    service.idempost().run(&SEND).ok();
 }
 
 #[test]
 fn an_invalid_command_line_and_missing_settings_are_2() {
-    Posthaste::new().run(&["emails", "sned"]).fails(2);
-    let stderr = Posthaste::new().run(&["emails", "list"]).fails(2);
+    Idempost::new().run(&["emails", "sned"]).fails(2);
+    let stderr = Idempost::new().run(&["emails", "list"]).fails(2);
     assert!(stderr.contains("--base-url"), "{stderr}");
 }
 
@@ -81,17 +81,16 @@ fn a_rejection_is_3_by_its_error_name_first() {
 fn an_insufficient_credential_is_4() {
     let service = Service::start();
     let base_url = service.base_url();
-    let of = |key: &str| {
-        Posthaste::new().env("POSTHASTE_BASE_URL", base_url.as_str()).env("POSTHASTE_API_KEY", key)
-    };
-    for (posthaste, name) in [(of("wrong"), "invalid_api_key"), (of("sb_test_sending"), "restricted_api_key")]
+    let of =
+        |key: &str| Idempost::new().env("IDEMPOST_BASE_URL", base_url.as_str()).env("IDEMPOST_API_KEY", key);
+    for (idempost, name) in [(of("wrong"), "invalid_api_key"), (of("sb_test_sending"), "restricted_api_key")]
     {
-        let error = posthaste.run(&["emails", "list", "--json"]).error(4);
+        let error = idempost.run(&["emails", "list", "--json"]).error(4);
         assert_eq!((&error["kind"], &error["api"]["name"]), (&json!("auth"), &json!(name)));
     }
     let before = service.asked();
-    let error = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", base_url.as_str())
+    let error = Idempost::new()
+        .env("IDEMPOST_BASE_URL", base_url.as_str())
         .run(&["emails", "list", "--json"])
         .error(4);
     assert_eq!((&error["outcome"], service.asked()), (&json!("not_sent"), before));
@@ -100,10 +99,8 @@ fn an_insufficient_credential_is_4() {
 #[test]
 fn not_found_is_5() {
     let service = Service::start();
-    let error = service
-        .posthaste()
-        .run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--json"])
-        .error(5);
+    let error =
+        service.idempost().run(&["emails", "get", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--json"]).error(5);
     assert_eq!(error["api"]["name"], "not_found");
 }
 
@@ -120,11 +117,11 @@ fn rate_limiting_is_6_and_reports_the_delay() {
 #[test]
 fn an_unreachable_and_a_failing_service_are_7() {
     // B-01
-    let posthaste =
-        Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
-    let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
+    let error = idempost.run(&send(&["--retries", "0", "--json"])).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
-    let stderr = posthaste.run(&send(&["--retries", "0"])).fails(7);
+    let stderr = idempost.run(&send(&["--retries", "0"])).fails(7);
     assert!(stderr.contains("refused"), "{stderr}");
     // An idempotency key makes retrying safe.
     let error = failing(Action::error(503, "service_unavailable", "later"), &SEND, 7);
@@ -144,14 +141,14 @@ fn a_failing_service_without_an_idempotency_key_is_9() {
 fn a_wait_timeout_is_8_and_a_bounce_is_3() {
     let service = Service::start();
     let ran =
-        service.posthaste().run(&send(&["--scheduled-at", "in 1 hour", "--wait", "--wait-timeout", "50ms"]));
+        service.idempost().run(&send(&["--scheduled-at", "in 1 hour", "--wait", "--wait-timeout", "50ms"]));
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(8), 1), "the ID is still printed: {ran:?}");
     assert!(ran.stderr.contains("it is scheduled"), "{ran:?}");
     let mut bounced = SEND.to_vec();
     bounced[5] = "bounced@example.com";
     bounced[11] = "order-18";
     bounced.push("--wait");
-    let ran = service.posthaste().run(&bounced);
+    let ran = service.idempost().run(&bounced);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:?}");
     assert!(ran.stderr.contains("bounced"), "{ran:?}");
 }
@@ -162,10 +159,10 @@ fn a_lost_response_is_9_and_the_printed_key_makes_retrying_safe() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::DropAfter).on(Method::POST, "/emails"));
     let arguments = &SEND[..10];
-    let stderr = service.posthaste().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
+    let stderr = service.idempost().run(&[arguments, &["--retries", "0"]].concat()).fails(9);
     let key = stderr.split("--idempotency-key ").nth(1).unwrap().split('`').next().unwrap().to_owned();
     assert_eq!(service.core().mails("sb_test").len(), 1, "it was accepted");
-    service.posthaste().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
+    service.idempost().run(&[arguments, &["--idempotency-key", key.as_str()]].concat()).ok();
     assert_eq!(service.core().mails("sb_test").len(), 1, "and not sent twice");
 }
 
@@ -189,7 +186,7 @@ fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_bee
     service.core().faults().add(
         Rule::new(Action::error(403, "invalid_api_key", "revoked")).on(Method::POST, "/emails").always(),
     );
-    let error = service.posthaste().run(&send(&["--json"])).error(9);
+    let error = service.idempost().run(&send(&["--json"])).error(9);
     assert_eq!((&error["api"]["name"], &error["outcome"]), (&json!("invalid_api_key"), &json!("unknown")));
     assert_eq!(service.core().mails("sb_test").len(), 1);
 }
@@ -198,7 +195,7 @@ fn a_rejection_after_a_lost_response_is_9_because_the_first_attempt_may_have_bee
 fn a_transient_failure_is_retried_with_the_same_key() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::answer(503, "busy")).on(Method::POST, "/emails"));
-    let ran = service.posthaste().run(&SEND[..10]);
+    let ran = service.idempost().run(&SEND[..10]);
     assert!(ran.stderr.contains("; retrying in "), "{ran:?}");
     ran.ok();
     let keys: Vec<_> =
@@ -214,7 +211,7 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
     let service = Service::start();
     service.core().faults().add(Rule::new(Action::Delay(std::time::Duration::from_mins(1))).always());
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let child = service.posthaste().command().args(SEND).spawn().unwrap();
+        let child = service.idempost().command().args(SEND).spawn().unwrap();
         let before = service.asked();
         while service.asked() == before {
             std::thread::yield_now();
@@ -231,8 +228,8 @@ fn an_interrupted_send_reports_that_it_may_have_been_accepted() {
 fn verbose_traces_requests_without_the_key() {
     // G-08
     let service = Service::start();
-    let posthaste = service.posthaste().env("POSTHASTE_API_KEY", "sb_sentinel");
-    let sent = posthaste.run(&send(&["-v"]));
+    let idempost = service.idempost().env("IDEMPOST_API_KEY", "sb_sentinel");
+    let sent = idempost.run(&send(&["-v"]));
     assert!(sent.stderr.contains(&format!("> POST {}/emails\n< 200 OK in ", service.base_url())), "{sent:?}");
     for arguments in [
         &send(&["-vvv"])[..],
@@ -241,11 +238,11 @@ fn verbose_traces_requests_without_the_key() {
         &["logs", "list", "-vvv"],
         &["api", "GET", "/emails", "-vvv", "--json"],
     ] {
-        let ran = posthaste.run(arguments);
+        let ran = idempost.run(arguments);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
     }
-    let trace = posthaste.run(&send(&["-vvv"])).stderr;
+    let trace = idempost.run(&send(&["-vvv"])).stderr;
     assert!(
         trace.contains("> authorization: Bearer [redacted]")
             && trace.contains("\"subject\":\"Hi\"")
@@ -260,11 +257,11 @@ fn the_service_s_messages_cannot_control_the_terminal() {
     let service = Service::start();
     let evil = "\u{1b}]52;c;YQ==\u{7}\u{9b}2J\u{202e}\rbad";
     service.core().faults().add(Rule::new(Action::error(422, "validation_error", evil)).always());
-    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
-    let stderr = posthaste.run(&SEND).fails(3);
+    let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let stderr = idempost.run(&SEND).fails(3);
     assert!(stderr.contains("\\u{1b}]52;c;YQ==\\u{7}"), "{stderr:?}");
     assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
-    let error = posthaste.run(&send(&["--json"])).error(3);
+    let error = idempost.run(&send(&["--json"])).error(3);
     assert_eq!(error["api"]["body"]["message"], evil, "a program gets the message unchanged");
 }
 
@@ -275,11 +272,11 @@ fn a_proxy_from_the_environment_is_not_used_for_a_loopback_service() {
     trap.set_nonblocking(true).unwrap();
     let proxy = format!("http://{}", trap.local_addr().unwrap());
     let service = Service::start();
-    let mut posthaste = service.posthaste();
+    let mut idempost = service.idempost();
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
-        posthaste = posthaste.env(name, &proxy);
+        idempost = idempost.env(name, &proxy);
     }
-    posthaste.run(&SEND).ok();
+    idempost.run(&SEND).ok();
     assert_eq!(trap.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
@@ -315,16 +312,16 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
     ]
     .map(proxy);
     for (address, seen) in proxies.into_iter().chain([(refused, std::sync::Arc::default())]) {
-        let posthaste = Posthaste::new()
-            .env("POSTHASTE_BASE_URL", "https://service.invalid")
-            .env("POSTHASTE_API_KEY", "re_sentinel")
+        let idempost = Idempost::new()
+            .env("IDEMPOST_BASE_URL", "https://service.invalid")
+            .env("IDEMPOST_API_KEY", "re_sentinel")
             .env("HTTPS_PROXY", format!("http://me:sentinel@{address}"));
         for form in [&["--retries", "0"][..], &["--retries", "0", "-vvv"]] {
-            let ran = posthaste.run(&send(form));
+            let ran = idempost.run(&send(form));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(7), ""), "{ran:?}");
             assert!(!ran.stderr.contains("sentinel"), "{ran:?}");
         }
-        let error = posthaste.run(&send(&["--retries", "0", "--json"])).error(7);
+        let error = idempost.run(&send(&["--retries", "0", "--json"])).error(7);
         assert_eq!(error["outcome"], "not_sent", "{error}");
         assert!(!error.to_string().contains("sentinel"), "{error}");
         // The proxy gets the host, and neither the key nor the email.
@@ -332,7 +329,7 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
         assert!(address == refused || seen.starts_with("CONNECT service.invalid:443 "), "{seen}");
         assert!(!seen.contains("sentinel") && !seen.contains("ada@example.com"), "{seen}");
         drop(seen);
-        let direct = posthaste.env("NO_PROXY", "service.invalid");
+        let direct = idempost.env("NO_PROXY", "service.invalid");
         let ran = direct.run(&send(&["--retries", "0"]));
         assert!(ran.code == Some(7) && !ran.stderr.contains(&address.to_string()), "{ran:?}");
     }
@@ -341,10 +338,10 @@ fn a_proxy_that_fails_leaves_the_email_unsent_and_its_password_unshown() {
 #[test]
 fn an_unresolvable_host_is_7_and_nothing_was_sent() {
     // B-01: `.invalid` never resolves (RFC 6761).
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", "https://service.invalid")
-        .env("POSTHASTE_API_KEY", "re_x")
-        .env("POSTHASTE_RETRIES", "0");
-    let error = posthaste.run(&send(&["--json"])).error(7);
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", "https://service.invalid")
+        .env("IDEMPOST_API_KEY", "re_x")
+        .env("IDEMPOST_RETRIES", "0");
+    let error = idempost.run(&send(&["--json"])).error(7);
     assert_eq!((&error["outcome"], &error["retryable"]), (&json!("not_sent"), &json!(true)));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const MAIL: &str = r#"{"from":"hi@acme.test","to":"ada@example.com","subject":"Hello","text":"It works"}"#;
 
@@ -147,7 +147,7 @@ fn two_sandboxes_cannot_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     let first = Sandbox::start(&["--data", &data]);
-    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
     assert!(stderr.contains("another sandbox is using it") && stderr.contains(&data), "{stderr}");
     Line::to(&first.base_url).send().unwrap();
 }
@@ -158,13 +158,13 @@ fn an_unusable_folder_is_reported_with_a_hint() {
     let file = folder.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let under = file.join("data").display().to_string();
-    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &under]).fails(1);
     assert!(stderr.contains("choose a writable folder"), "{stderr}");
 
     std::fs::write(folder.path().join("sandbox.redb"), "This is a letter to my grandmother.".repeat(1_000))
         .unwrap();
     let data = folder.path().display().to_string();
-    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--data", &data]).fails(1);
     assert!(stderr.contains("damaged") && stderr.contains("move it away"), "{stderr}");
     let kept = std::fs::read_to_string(folder.path().join("sandbox.redb")).unwrap();
     assert!(kept.starts_with("This is a letter"));
@@ -178,10 +178,10 @@ fn on_a_full_disk_the_sandbox_warns_continues_and_catches_up() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     // By default the signal would kill a process at the limit; ignored, it becomes an error like a full disk.
-    let posthaste = Posthaste::new();
-    let mut command = posthaste.wrapped("sh");
-    command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, env!("CARGO_BIN_EXE_posthaste")]);
-    let mut sandbox = Sandbox::start_by(posthaste, command, &["--data", &data]);
+    let idempost = Idempost::new();
+    let mut command = idempost.wrapped("sh");
+    command.args(["-c", r#"trap '' XFSZ; exec "$0" "$@""#, env!("CARGO_BIN_EXE_idempost")]);
+    let mut sandbox = Sandbox::start_by(idempost, command, &["--data", &data]);
     let sandbox_id = Pid::from_raw(i32::try_from(sandbox.pid()).unwrap());
     let limit_file_size = |bytes| {
         prlimit(sandbox_id, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
@@ -207,10 +207,10 @@ fn resetting_a_persistent_sandbox_needs_confirmation() {
     let folder = tempfile::tempdir().unwrap();
     let sandbox = Sandbox::start(&["--data", &folder.path().display().to_string()]);
     Line::to(&sandbox.base_url).send().unwrap();
-    let posthaste = sandbox.client();
-    let stderr = posthaste.run(&["sandbox", "reset"]).fails(2);
+    let idempost = sandbox.client();
+    let stderr = idempost.run(&["sandbox", "reset"]).fails(2);
     assert!(stderr.contains("--yes"), "{stderr}");
-    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
-    posthaste.run(&["sandbox", "reset", "--yes"]).ok();
-    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");
+    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count(), 1);
+    idempost.run(&["sandbox", "reset", "--yes"]).ok();
+    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok(), "");
 }

@@ -17,70 +17,70 @@ const MAIL: &str = concat!(
 #[test]
 fn a_received_mail_is_read_and_its_attachments_are_saved_safely() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
+    let idempost = service.idempost();
+    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
     let id = id.trim();
     assert_eq!(
-        posthaste.run(&["received", "ls", "--columns", "id,subject"]).ok().trim(),
+        idempost.run(&["received", "ls", "--columns", "id,subject"]).ok().trim(),
         format!("{id}\tFiles")
     );
-    assert_eq!(posthaste.run(&["emails", "receiving", "list", "--columns", "id"]).ok().trim(), id);
-    let shown = posthaste.run(&["received", "get", id]).ok();
+    assert_eq!(idempost.run(&["emails", "receiving", "list", "--columns", "id"]).ok().trim(), id);
+    let shown = idempost.run(&["received", "get", id]).ok();
     assert!(shown.contains("Ada <ada@example.com>") && shown.contains("Here"), "{shown}");
-    let list = posthaste.run(&["received", "attachments", id, "--columns", "filename,size"]).ok();
+    let list = idempost.run(&["received", "attachments", id, "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "../../evil.txt\t3\n../../evil.txt\t3");
 
-    let folder = posthaste.home().join("saved/deep");
+    let folder = idempost.home().join("saved/deep");
     let name = folder.to_str().unwrap();
-    let saved = posthaste.run(&["received", "attachments", id, "--download", name]).ok();
+    let saved = idempost.run(&["received", "attachments", id, "--download", name]).ok();
     let paths: Vec<_> = saved.lines().collect();
     assert_eq!(paths, [format!("{name}/_._.._evil.txt"), format!("{name}/_._.._evil-2.txt")]);
     assert_eq!(
         fs::read_to_string(paths[0]).unwrap() + fs::read_to_string(paths[1]).unwrap().as_str(),
         "onetwo"
     );
-    let again = posthaste.run(&["received", "attachments", id, "--download", name, "--json"]).json();
+    let again = idempost.run(&["received", "attachments", id, "--download", name, "--json"]).json();
     assert_eq!(again["data"][0]["path"], format!("{name}/_._.._evil-3.txt"));
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 4);
-    posthaste.run(&["received", "get", "00000000-0000-4000-8000-000000000000"]).fails(5);
+    idempost.run(&["received", "get", "00000000-0000-4000-8000-000000000000"]).fails(5);
 }
 
 #[test]
 fn the_checks_of_the_sender_are_set_and_shown() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let checks = ["--spf", "pass", "--dkim", "gray", "--dmarc", "fail"];
     let receive: Vec<_> = ["sandbox", "receive", "-"].into_iter().chain(checks).collect();
-    let id = posthaste.run_with(&receive, MAIL).ok();
-    let shown = posthaste.run(&["received", "get", id.trim()]).ok();
+    let id = idempost.run_with(&receive, MAIL).ok();
+    let shown = idempost.run(&["received", "get", id.trim()]).ok();
     assert!(shown.contains("authentication  spf pass, dkim gray, dmarc fail\n"), "{shown}");
-    let json = posthaste.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
+    let json = idempost.run(&["received", "get", id.trim(), "--html-format", "cid", "--json"]).json();
     assert_eq!(json["authentication"], json!({"spf": "pass", "dkim": "gray", "dmarc": "fail"}));
     assert_eq!(json["html_format"], "cid");
-    let stderr = posthaste.run_with(&["sandbox", "receive", "-", "--spf", "good"], MAIL).fails(3);
+    let stderr = idempost.run_with(&["sandbox", "receive", "-", "--spf", "good"], MAIL).fails(3);
     assert!(stderr.contains("`spf` must be one of `pass`"), "{stderr}");
-    let stderr = posthaste.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(3);
+    let stderr = idempost.run(&["received", "get", id.trim(), "--html-format", "inline"]).fails(3);
     assert!(stderr.contains("`html_format` must be `data_uri` or `cid`"), "{stderr}");
 }
 
 #[test]
 fn a_mail_is_composed_from_flags() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let file = posthaste.home().join("log.txt");
+    let idempost = service.idempost();
+    let file = idempost.home().join("log.txt");
     fs::write(&file, "a log").unwrap();
     let flags =
         ["--from", "ada@example.com", "--to", "in@acme.test", "--subject", "Help", "--text", "It broke"];
     let mut arguments = vec!["sandbox", "receive"];
     arguments.extend(flags);
     arguments.extend(["--attach", file.to_str().unwrap()]);
-    let id = posthaste.run(&arguments).ok();
-    let email = posthaste.run(&["received", "get", id.trim(), "--json"]).json();
+    let id = idempost.run(&arguments).ok();
+    let email = idempost.run(&["received", "get", id.trim(), "--json"]).json();
     assert_eq!((&email["subject"], &email["received_for"]), (&json!("Help"), &json!(["in@acme.test"])));
     assert_eq!(email["attachments"][0]["filename"], "log.txt");
-    let stderr = posthaste.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
+    let stderr = idempost.run(&["sandbox", "receive", "--from", "ada@example.com"]).fails(2);
     assert!(stderr.contains("--to") && stderr.contains("--subject"), "{stderr}");
-    posthaste.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
+    idempost.run(&["sandbox", "receive", "/nowhere.eml"]).fails(2);
 }
 
 /// A mail with an image in its HTML and a file, both with hostile names.
@@ -97,8 +97,8 @@ const RICH: &str = concat!(
 #[test]
 fn a_received_mail_is_forwarded_once_per_key() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let idempost = service.idempost();
+    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let forward = [
         "received",
         "forward",
@@ -110,10 +110,10 @@ fn a_received_mail_is_forwarded_once_per_key() {
         "dan@example.com",
     ];
     let keyed: Vec<_> = forward.into_iter().chain(["--idempotency-key", "forward-1"]).collect();
-    let sent = posthaste.run(&keyed);
+    let sent = idempost.run(&keyed);
     assert!(sent.stderr.contains("accepted for 2 recipients"), "{}", sent.stderr);
-    assert_eq!(posthaste.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
-    let mail = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json();
+    assert_eq!(idempost.run(&keyed).ok(), sent.ok(), "the retry returns the first email");
+    let mail = idempost.run(&["sandbox", "inbox", "list", "--json"]).json();
     assert_eq!(mail["data"].as_array().unwrap().len(), 1);
     let mail = &mail["data"][0];
     assert_eq!(
@@ -128,7 +128,7 @@ fn a_received_mail_is_forwarded_once_per_key() {
         ])
     );
     let html =
-        posthaste.run(&["sandbox", "inbox", "get", mail["id"].as_str().unwrap(), "--json"]).json()["html"]
+        idempost.run(&["sandbox", "inbox", "get", mail["id"].as_str().unwrap(), "--json"]).json()["html"]
             .clone();
     assert_eq!(html.as_str().unwrap().trim_end(), "<img src=\"cid:logo@acme\">");
 }
@@ -136,40 +136,40 @@ fn a_received_mail_is_forwarded_once_per_key() {
 #[test]
 fn a_wrapped_forward_has_the_original_as_its_attachment() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let idempost = service.idempost();
+    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let flags = ["--from", "hi@acme.test", "--to", "abuse@example.com"];
     let forward: Vec<_> = ["received", "forward", id.trim()].into_iter().chain(flags).collect();
     let wrapped: Vec<_> = forward.iter().copied().chain(["--wrap", "--text", "See below."]).collect();
-    let plan = posthaste.run(&[wrapped.as_slice(), &["--dry-run"]].concat()).json();
+    let plan = idempost.run(&[wrapped.as_slice(), &["--dry-run"]].concat()).json();
     let body = &plan["dry_run"]["body"];
     assert_eq!((&body["subject"], &body["text"]), (&json!("Fwd: Grüße"), &json!("See below.")));
     assert_eq!(body["attachments"][0]["content"]["bytes"], RICH.len());
     assert_eq!(body["attachments"][0]["filename"], "forwarded_message.eml");
-    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok().trim(), "");
-    posthaste.run(&wrapped).ok();
-    let mail = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
+    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok().trim(), "");
+    idempost.run(&wrapped).ok();
+    let mail = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(mail["attachments"][0]["content_type"], "message/rfc822");
 
-    let stderr = posthaste.run(&[forward.as_slice(), &["--wrap"]].concat()).fails(2);
+    let stderr = idempost.run(&[forward.as_slice(), &["--wrap"]].concat()).fails(2);
     assert!(stderr.contains("--text or --html"), "{stderr}");
-    let stderr = posthaste.run(&[forward.as_slice(), &["--text", "x"]].concat()).fails(2);
+    let stderr = idempost.run(&[forward.as_slice(), &["--text", "x"]].concat()).fails(2);
     assert!(stderr.contains("--wrap"), "{stderr}");
-    let stderr = posthaste.run(&["received", "forward", id.trim(), "--cc", "nobody"]).fails(2);
+    let stderr = idempost.run(&["received", "forward", id.trim(), "--cc", "nobody"]).fails(2);
     assert!(stderr.contains("--to") && stderr.contains("--from") && stderr.contains("nobody"), "{stderr}");
     let none = "00000000-0000-4000-8000-000000000000";
-    posthaste.run(&["received", "forward", none, "--from", "hi@acme.test", "--to", "a@x.test"]).fails(5);
+    idempost.run(&["received", "forward", none, "--from", "hi@acme.test", "--to", "a@x.test"]).fails(5);
 }
 
 #[test]
 fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
+    let idempost = service.idempost();
+    let id = idempost.run_with(&["sandbox", "receive", "-", "--to", "support@acme.test"], RICH).ok();
     let reply = ["received", "reply", id.trim(), "--from", "Support <support@acme.test>", "--text", "On it."];
     let body = |more: &[&str]| {
         let arguments = [&reply, more, &["--dry-run"]].concat();
-        posthaste.run(&arguments).json()["dry_run"]["body"].clone()
+        idempost.run(&arguments).json()["dry_run"]["body"].clone()
     };
     let one = body(&[]);
     assert_eq!((&one["to"], &one["subject"]), (&json!(["desk@example.com"]), &json!("Re: Grüße")));
@@ -181,21 +181,21 @@ fn a_reply_stays_in_the_thread_and_goes_to_all_on_request() {
     let all = body(&["--reply-all", "--cc", "boss@acme.test", "--subject", "Done"]);
     assert_eq!(all["to"], json!(["desk@example.com", "Bob <bob@example.com>"]));
     assert_eq!((&all["cc"], &all["subject"]), (&json!(["c@example.com", "boss@acme.test"]), &json!("Done")));
-    posthaste.run(&[&reply[..], &["--reply-all"]].concat()).ok();
-    let source = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
+    idempost.run(&[&reply[..], &["--reply-all"]].concat()).ok();
+    let source = idempost.run(&["sandbox", "inbox", "list", "--json"]).json()["data"][0].clone();
     assert_eq!(
         (&source["to"], &source["cc"]),
         (&json!(["desk@example.com", "Bob <bob@example.com>"]), &json!(["c@example.com"]))
     );
-    let stderr = posthaste.run(&["received", "reply", id.trim(), "--from", "a@x.test"]).fails(2);
+    let stderr = idempost.run(&["received", "reply", id.trim(), "--from", "a@x.test"]).fails(2);
     assert!(stderr.contains("--text or --html"), "{stderr}");
 }
 
 #[test]
 fn attachments_of_a_sent_mail_are_listed_and_saved() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let file = posthaste.home().join("log.txt");
+    let idempost = service.idempost();
+    let file = idempost.home().join("log.txt");
     fs::write(&file, "a log").unwrap();
     let send = [
         "emails",
@@ -209,21 +209,21 @@ fn attachments_of_a_sent_mail_are_listed_and_saved() {
         "--text",
         "Hi",
     ];
-    let id = posthaste.run(&[&send[..], &["--attach", file.to_str().unwrap()]].concat()).ok();
-    let list = posthaste.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
+    let id = idempost.run(&[&send[..], &["--attach", file.to_str().unwrap()]].concat()).ok();
+    let list = idempost.run(&["emails", "attachments", id.trim(), "--columns", "filename,size"]).ok();
     assert_eq!(list.trim(), "log.txt\t5");
-    let folder = posthaste.home().join("sent");
+    let folder = idempost.home().join("sent");
     let saved =
-        posthaste.run(&["emails", "attachments", id.trim(), "--download", folder.to_str().unwrap()]).ok();
+        idempost.run(&["emails", "attachments", id.trim(), "--download", folder.to_str().unwrap()]).ok();
     assert_eq!(fs::read_to_string(saved.trim()).unwrap(), "a log");
-    posthaste.run(&["emails", "attachments", "00000000-0000-4000-8000-000000000000"]).fails(5);
+    idempost.run(&["emails", "attachments", "00000000-0000-4000-8000-000000000000"]).fails(5);
 }
 
 #[test]
 fn sent_and_received_mails_are_shared_by_links_that_expire() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let received = posthaste.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
+    let idempost = service.idempost();
+    let received = idempost.run_with(&["sandbox", "receive", "-", "--to", "in@acme.test"], MAIL).ok();
     let send = [
         "emails",
         "send",
@@ -236,19 +236,19 @@ fn sent_and_received_mails_are_shared_by_links_that_expire() {
         "--text",
         "Hi",
     ];
-    for id in [received, posthaste.run(&send).ok()] {
-        let url = posthaste.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
+    for id in [received, idempost.run(&send).ok()] {
+        let url = idempost.run(&["emails", "share", id.trim(), "--for", "1h 30m"]).ok();
         assert!(url.contains("/_/shared/"), "{url}");
-        let json = posthaste.run(&["emails", "share", id.trim(), "--json"]).json();
+        let json = idempost.run(&["emails", "share", id.trim(), "--json"]).json();
         assert_eq!(json["id"], id.trim());
     }
-    let plan = posthaste
+    let plan = idempost
         .run(&["emails", "share", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--for", "90m", "--dry-run"])
         .json();
     assert_eq!(plan["dry_run"]["body"], json!({"expires_in": "1h 30m"}));
     for wrong in ["49h", "0s", "soon", "-1h"] {
         let lifetime = format!("--for={wrong}");
-        let stderr = posthaste.run(&["emails", "share", "x", &lifetime]).fails(2);
+        let stderr = idempost.run(&["emails", "share", "x", &lifetime]).fails(2);
         assert!(stderr.contains("--for"), "{stderr}");
     }
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::Method;
-use posthaste_reference_server::Service as Core;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::Service as Core;
+use idempost_reference_server::faults::{Action, Rule};
 #[cfg(unix)]
 use rustix::process::Signal;
 
 use crate::service::Service;
 #[cfg(unix)]
 use crate::support::signal;
-use crate::support::{Posthaste, Ran};
+use crate::support::{Idempost, Ran};
 
 const WATCH: [&str; 6] = ["received", "watch", "--columns", "subject", "--interval", "20ms"];
 
@@ -31,8 +31,8 @@ fn subjects(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|n| format!("no {n}")).collect()
 }
 
-fn look(posthaste: &Posthaste, flags: &[&str]) -> Ran {
-    posthaste.run(&[&WATCH[..], &["--once"], flags].concat())
+fn look(idempost: &Idempost, flags: &[&str]) -> Ran {
+    idempost.run(&[&WATCH[..], &["--once"], flags].concat())
 }
 
 fn printed(ran: Ran) -> Vec<String> {
@@ -47,8 +47,8 @@ struct Watching {
 }
 
 impl Watching {
-    fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
-        let mut child = posthaste.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
+    fn start(idempost: &Idempost, flags: &[&str]) -> Self {
+        let mut child = idempost.command().args([&WATCH[..], flags].concat()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let first = stderr.next().unwrap().unwrap();
@@ -83,49 +83,49 @@ impl Drop for Watching {
 #[test]
 fn each_email_is_printed_once_oldest_first_over_several_watches() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..3);
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "a first watch starts with new emails");
+    assert_eq!(printed(look(&idempost, &[])), [""; 0], "a first watch starts with new emails");
     arrive(service.core(), 3..5);
-    assert_eq!(printed(look(&posthaste, &[])), subjects(3..5));
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
-    assert_eq!(printed(look(&posthaste, &["--from-start"])), subjects(0..5));
+    assert_eq!(printed(look(&idempost, &[])), subjects(3..5));
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &["--from-start"])), subjects(0..5));
     arrive(service.core(), 5..7);
-    assert_eq!(printed(look(&posthaste, &["--from-now"])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &["--from-now"])), [""; 0]);
     arrive(service.core(), 7..10);
-    assert_eq!(printed(look(&posthaste, &["--limit", "1"])), subjects(7..8));
-    assert_eq!(printed(look(&posthaste, &["--limit", "2"])), subjects(8..10));
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &["--limit", "1"])), subjects(7..8));
+    assert_eq!(printed(look(&idempost, &["--limit", "2"])), subjects(8..10));
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
 }
 
 #[test]
 fn an_initially_empty_mailbox_does_not_lose_its_first_email() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    look(&posthaste, &[]).ok();
+    let idempost = service.idempost();
+    look(&idempost, &[]).ok();
     arrive(service.core(), 0..250);
-    assert_eq!(printed(look(&posthaste, &[])), subjects(0..250));
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &[])), subjects(0..250));
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
 }
 
 #[test]
 fn a_backlog_of_thousands_is_printed_once_and_completely() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..1);
-    look(&posthaste, &["--from-now"]).ok();
+    look(&idempost, &["--from-now"]).ok();
     arrive(service.core(), 1..3_001);
     let asked = service.asked();
-    assert_eq!(printed(look(&posthaste, &[])), subjects(1..3_001));
+    assert_eq!(printed(look(&idempost, &[])), subjects(1..3_001));
     assert_eq!(service.asked() - asked, 30, "a page has a hundred");
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
 }
 
 #[test]
 fn emails_that_arrive_during_paging_are_appended() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    look(&posthaste, &[]).ok();
+    let idempost = service.idempost();
+    look(&idempost, &[]).ok();
     arrive(service.core(), 0..250);
     let (core, count) = (Arc::downgrade(service.core()), AtomicUsize::new(250));
     service.core().on_request(move |request| {
@@ -135,9 +135,9 @@ fn emails_that_arrive_during_paging_are_appended() {
             arrive(&core.upgrade().unwrap(), so_many..so_many + 30);
         }
     });
-    let mut all = printed(look(&posthaste, &[]));
+    let mut all = printed(look(&idempost, &[]));
     for _ in 0..40 {
-        all.extend(printed(look(&posthaste, &[])));
+        all.extend(printed(look(&idempost, &[])));
     }
     assert_eq!(all, subjects(0..1_000));
 }
@@ -146,10 +146,10 @@ fn emails_that_arrive_during_paging_are_appended() {
 #[test]
 fn a_watch_stopped_by_a_signal_exits_with_0_and_is_resumed() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let mut next = 0;
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut watching = Watching::start(&posthaste, if next == 0 { &["--from-start"] } else { &[] });
+        let mut watching = Watching::start(&idempost, if next == 0 { &["--from-start"] } else { &[] });
         for _ in 0..3 {
             arrive(service.core(), next..next + 2);
             assert_eq!([watching.line(), watching.line()].as_slice(), subjects(next..next + 2), "{which:?}");
@@ -157,7 +157,7 @@ fn a_watch_stopped_by_a_signal_exits_with_0_and_is_resumed() {
         }
         assert_eq!(watching.end(which), (Some(0), vec![]), "{which:?}");
         arrive(service.core(), next..next + 1);
-        assert_eq!(printed(look(&posthaste, &[])), subjects(next..next + 1), "{which:?}");
+        assert_eq!(printed(look(&idempost, &[])), subjects(next..next + 1), "{which:?}");
         next += 1;
     }
 }
@@ -166,8 +166,8 @@ fn a_watch_stopped_by_a_signal_exits_with_0_and_is_resumed() {
 #[test]
 fn after_a_kill_during_a_backlog_no_email_is_missing() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    look(&posthaste, &[]).ok();
+    let idempost = service.idempost();
+    look(&idempost, &[]).ok();
     arrive(service.core(), 0..2_000);
     // Whole emails exceed the pipe's capacity, so the kill interrupts the watch.
     let whole = ["-o", "ndjson"];
@@ -177,7 +177,7 @@ fn after_a_kill_during_a_backlog_no_email_is_missing() {
     };
     let mut seen = Vec::new();
     for lines in [1, 137, 99, 3, 512] {
-        let mut watching = Watching::start(&posthaste, &whole);
+        let mut watching = Watching::start(&idempost, &whole);
         let mut printed: Vec<_> = (0..lines).map(|_| watching.line()).collect();
         let (code, rest) = watching.end(Signal::KILL);
         assert_eq!(code, None);
@@ -185,7 +185,7 @@ fn after_a_kill_during_a_backlog_no_email_is_missing() {
         assert!(printed.len() < 1_000, "it should have been killed earlier");
         seen.push(printed.into_iter().map(subject).collect());
     }
-    seen.push(printed(look(&posthaste, &whole)).into_iter().map(subject).collect::<Vec<_>>());
+    seen.push(printed(look(&idempost, &whole)).into_iter().map(subject).collect::<Vec<_>>());
     let mut next = 0;
     for run in &seen {
         let first: usize = run[0].strip_prefix("no ").unwrap().parse().unwrap();
@@ -195,13 +195,13 @@ fn after_a_kill_during_a_backlog_no_email_is_missing() {
     }
     let all: BTreeSet<_> = seen.iter().flatten().cloned().collect();
     assert_eq!(all.len(), 2_000);
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
 }
 
 #[test]
 fn an_outage_is_survived_and_emails_from_it_are_printed() {
     let service = Service::start();
-    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
+    let idempost = service.idempost().env("IDEMPOST_RETRIES", "0");
     arrive(service.core(), 0..1);
     for action in [
         Action::answer(503, "busy"),
@@ -210,7 +210,7 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
         Action::Truncate(3),
         Action::TooMany { retry_after: Some("1".to_owned()) },
     ] {
-        let mut watching = Watching::start(&posthaste, &["--from-start"]);
+        let mut watching = Watching::start(&idempost, &["--from-start"]);
         assert_eq!(watching.line(), "no 0");
         let before = service.core().faults().pending();
         service.core().faults().add(Rule::new(action.clone()).on(Method::GET, "/emails/receiving"));
@@ -228,80 +228,79 @@ fn an_outage_is_survived_and_emails_from_it_are_printed() {
 #[test]
 fn a_permanent_failure_ends_the_watch_with_its_exit_code() {
     let service = Service::start().unjudged();
-    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
+    let idempost = service.idempost().env("IDEMPOST_RETRIES", "0");
     let refusals =
         [(401, "invalid_access_token", 4), (403, "invalid_api_key", 4), (451, "validation_error", 3)];
     for (status, name, code) in refusals {
         let rule = Rule::new(Action::error(status, name, "no")).on(Method::GET, "/emails/receiving");
         service.core().faults().add(rule.after(1));
-        let ended = posthaste.run(&[&WATCH[..], &["--from-start"]].concat());
+        let ended = idempost.run(&[&WATCH[..], &["--from-start"]].concat());
         assert_eq!(ended.code, Some(code), "{ended:?}");
     }
     service.core().faults().add(Rule::new(Action::answer(503, "busy")));
-    look(&posthaste, &[]).fails(7);
-    let keyless = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    look(&idempost, &[]).fails(7);
+    let keyless = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     keyless.run(&["received", "watch"]).fails(4);
-    keyless.env("POSTHASTE_API_KEY", "xx_unknown").run(&["received", "watch", "-q"]).fails(4);
+    keyless.env("IDEMPOST_API_KEY", "xx_unknown").run(&["received", "watch", "-q"]).fails(4);
 }
 
 #[test]
 fn two_watches_cannot_share_a_cursor() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let mut first = Watching::start(&posthaste, &["--from-start"]);
+    let idempost = service.idempost();
+    let mut first = Watching::start(&idempost, &["--from-start"]);
     arrive(service.core(), 0..1);
     assert_eq!(first.line(), "no 0");
-    let stderr = posthaste.run(&WATCH).fails(1);
+    let stderr = idempost.run(&WATCH).fails(1);
     let holder = format!("process {}", first.child.id());
     assert!(stderr.contains(&holder) && stderr.contains("--cursor FILE"), "{stderr}");
     let own = ["--cursor", "own.json", "--from-start"];
-    assert_eq!(printed(look(&posthaste, &own)), subjects(0..1));
+    assert_eq!(printed(look(&idempost, &own)), subjects(0..1));
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         for file in ["own.json", "own.json.lock"] {
-            let mode = posthaste.home().join(file).metadata().unwrap().permissions().mode();
+            let mode = idempost.home().join(file).metadata().unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{file}");
         }
     }
     drop(first);
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0], "the lock was released with its holder");
+    assert_eq!(printed(look(&idempost, &[])), [""; 0], "the lock was released with its holder");
 }
 
 #[test]
 fn each_profile_and_each_service_has_its_own_cursor() {
     let (one, other) = (Service::start(), Service::start());
-    let posthaste =
-        Posthaste::new().env("POSTHASTE_API_KEY", "sb_test").config("[profiles.work]\n[profiles.home]\n");
+    let idempost =
+        Idempost::new().env("IDEMPOST_API_KEY", "sb_test").config("[profiles.work]\n[profiles.home]\n");
     arrive(one.core(), 0..2);
     arrive(other.core(), 0..3);
     let look = |service: &Service, profile: &str| {
         let flags = ["--profile", profile, "--base-url", &service.base_url(), "--from-start"];
-        printed(look(&posthaste, &flags)).len()
+        printed(look(&idempost, &flags)).len()
     };
     assert_eq!((look(&one, "work"), look(&other, "work"), look(&one, "home")), (2, 3, 2));
-    let files: Vec<_> =
-        posthaste.home().join(".local/state/posthaste/received").read_dir().unwrap().collect();
+    let files: Vec<_> = idempost.home().join(".local/state/idempost/received").read_dir().unwrap().collect();
     assert_eq!(files.len(), 6, "three cursors with a lock each");
     let wrong = ["--cursor", "c.json", "--base-url"];
-    posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&one.base_url()]].concat()).ok();
-    let stderr = posthaste.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
+    idempost.run(&[&WATCH[..], &["--once"], &wrong, &[&one.base_url()]].concat()).ok();
+    let stderr = idempost.run(&[&WATCH[..], &["--once"], &wrong, &[&other.base_url()]].concat()).fails(2);
     assert!(stderr.contains("this cursor belongs to"), "{stderr}");
 }
 
 #[test]
 fn emails_deleted_by_the_service_do_not_make_others_lost() {
     let service = Service::start().unjudged();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..5);
-    assert_eq!(printed(look(&posthaste, &["--from-start"])), subjects(0..5));
+    assert_eq!(printed(look(&idempost, &["--from-start"])), subjects(0..5));
     service.core().reset();
-    assert_eq!(printed(look(&posthaste, &[])), [""; 0]);
+    assert_eq!(printed(look(&idempost, &[])), [""; 0]);
     arrive(service.core(), 5..155);
-    let ran = look(&posthaste, &[]);
+    let ran = look(&idempost, &[]);
     assert!(ran.stderr.contains("no longer has the last printed emails"), "{ran:?}");
     assert_eq!(printed(ran), subjects(5..155));
-    let ran = look(&posthaste, &[]);
+    let ran = look(&idempost, &[]);
     assert!(!ran.stderr.contains("forgotten"), "{ran:?}");
     assert_eq!(printed(ran), [""; 0]);
 }
@@ -309,56 +308,56 @@ fn emails_deleted_by_the_service_do_not_make_others_lost() {
 #[test]
 fn an_unreadable_cursor_is_reported_and_not_overwritten() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..1);
-    std::fs::write(posthaste.home().join("c.json"), "{").unwrap();
-    let stderr = look(&posthaste, &["--cursor", "c.json"]).fails(1);
+    std::fs::write(idempost.home().join("c.json"), "{").unwrap();
+    let stderr = look(&idempost, &["--cursor", "c.json"]).fails(1);
     assert!(stderr.contains("couldn't read the cursor") && stderr.contains("--from-now"), "{stderr}");
-    assert_eq!(std::fs::read_to_string(posthaste.home().join("c.json")).unwrap(), "{");
-    assert_eq!(printed(look(&posthaste, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
-    assert_eq!(printed(look(&posthaste, &["--cursor", "c.json"])), [""; 0]);
+    assert_eq!(std::fs::read_to_string(idempost.home().join("c.json")).unwrap(), "{");
+    assert_eq!(printed(look(&idempost, &["--cursor", "c.json", "--from-start"])), subjects(0..1));
+    assert_eq!(printed(look(&idempost, &["--cursor", "c.json"])), [""; 0]);
 }
 
 #[test]
 fn a_line_lost_in_a_closed_pipe_is_printed_again() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..300);
-    let mut child = posthaste.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
+    let mut child = idempost.command().args([&WATCH[..], &["--from-start"]].concat()).spawn().unwrap();
     // The reader exits at once.
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(printed(look(&posthaste, &[])), subjects(0..300));
+    assert_eq!(printed(look(&idempost, &[])), subjects(0..300));
 }
 
 #[test]
 fn emails_are_printed_as_json_lines() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     arrive(service.core(), 0..2);
-    let lines = printed(posthaste.run(&["received", "watch", "--from-start", "--once", "-o", "ndjson"]));
+    let lines = printed(idempost.run(&["received", "watch", "--from-start", "--once", "-o", "ndjson"]));
     let rows: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(
         (rows.len(), &rows[1]["subject"], &rows[1]["to"]),
         (2, &"no 1".into(), &serde_json::json!(["in@acme.test"]))
     );
     let filtered =
-        posthaste.run(&["received", "watch", "--from-start", "--once", "--json", "--jq", ".subject"]);
+        idempost.run(&["received", "watch", "--from-start", "--once", "--json", "--jq", ".subject"]);
     assert_eq!(printed(filtered), subjects(0..2));
-    assert_eq!(printed(posthaste.run(&["--sandbox", "received", "watch", "--once"])), [""; 0]);
+    assert_eq!(printed(idempost.run(&["--sandbox", "received", "watch", "--once"])), [""; 0]);
 }
 
 #[test]
 fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
     // G-01
     let service = Service::start();
-    let posthaste = service.posthaste().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let idempost = service.idempost().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
     let mail = "From: ada@example.com\r\nTo: in@acme.test\r\n\
         Subject: =?utf-8?Q?a=1B]52;c;ZXZpbA=3D=3D=07=0Aforged=0D=E2=80=AEb=C2=9B2J?=\r\n\r\nHello\r\n";
     service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();
     let watch = ["received", "watch", "--from-start", "--once"];
     for flags in [&[][..], &["--columns", "subject"], &["-o", "tsv"], &["--json"], &["-o", "ndjson"]] {
-        let shown = posthaste.run(&[&watch[..], flags].concat()).ok();
+        let shown = idempost.run(&[&watch[..], flags].concat()).ok();
         assert!(shown.contains("forged"), "{shown}");
         assert!(!shown.contains(['\u{1b}', '\u{7}', '\r', '\u{9b}', '\u{202e}']), "{flags:?} {shown:?}");
         assert!(!shown.lines().any(|line| line.starts_with("forged")), "{flags:?} {shown:?}");
@@ -368,7 +367,7 @@ fn an_untrusted_email_cannot_control_the_terminal_or_forge_a_line() {
 #[test]
 fn all_problems_with_the_command_line_are_reported() {
     let wrong = ["--from-now", "--from-start", "--interval", "0s", "--limit", "-1"];
-    let stderr = Posthaste::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
+    let stderr = Idempost::new().run(&[&["received", "watch"], &wrong[..]].concat()).fails(2);
     for part in ["can't be used together", "--interval must be a duration", "--limit must be a whole number"]
     {
         assert!(stderr.contains(part), "{stderr}");
@@ -379,20 +378,20 @@ fn all_problems_with_the_command_line_are_reported() {
 #[test]
 fn exec_runs_for_every_email_and_a_failed_email_is_retried_by_the_next_watch() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    look(&posthaste, &[]).ok();
+    let idempost = service.idempost();
+    look(&idempost, &[]).ok();
     arrive(service.core(), 0..3);
-    let log = posthaste.home().join("log");
+    let log = idempost.home().join("log");
     let exec = r#"read -r email; case "$email" in *'"no 1"'*) echo out; [ -e fixed ] || exit 3;; esac
-        case "$email" in *'"text"'*"$POSTHASTE_EMAIL_ID"*|*"$POSTHASTE_EMAIL_ID"*'"text"'*) echo "$POSTHASTE_EMAIL_ID" >> log;; esac"#;
-    let ran = look(&posthaste, &["--exec", exec]);
+        case "$email" in *'"text"'*"$IDEMPOST_EMAIL_ID"*|*"$IDEMPOST_EMAIL_ID"*'"text"'*) echo "$IDEMPOST_EMAIL_ID" >> log;; esac"#;
+    let ran = look(&idempost, &["--exec", exec]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "no 0\n"));
     assert!(
         ran.stderr.contains("exit status: 3") && ran.stderr.contains("starts with this email"),
         "{ran:?}"
     );
-    std::fs::write(posthaste.home().join("fixed"), "").unwrap();
-    let ran = look(&posthaste, &["--exec", exec]);
+    std::fs::write(idempost.home().join("fixed"), "").unwrap();
+    let ran = look(&idempost, &["--exec", exec]);
     assert!(ran.stderr.contains("out"), "the command's output goes to standard error: {ran:?}");
     assert_eq!(printed(ran), subjects(1..3));
     assert_eq!(std::fs::read_to_string(log).unwrap().lines().count(), 3);
@@ -402,11 +401,11 @@ fn exec_runs_for_every_email_and_a_failed_email_is_retried_by_the_next_watch() {
 #[test]
 fn a_signal_ends_the_exec_command_and_its_email_is_retried() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    look(&posthaste, &[]).ok();
+    let idempost = service.idempost();
+    look(&idempost, &[]).ok();
     arrive(service.core(), 0..1);
-    let watching = Watching::start(&posthaste, &["--exec", "echo $$ > pid; sleep 60; true"]);
-    let file = posthaste.home().join("pid");
+    let watching = Watching::start(&idempost, &["--exec", "echo $$ > pid; sleep 60; true"]);
+    let file = idempost.home().join("pid");
     let pid = loop {
         match std::fs::read_to_string(&file).unwrap_or_default().trim().parse::<i32>() {
             Ok(pid) => break rustix::process::Pid::from_raw(pid).unwrap(),
@@ -419,5 +418,5 @@ fn a_signal_ends_the_exec_command_and_its_email_is_retried() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     assert!(begun.elapsed().as_secs() < 5, "the command is still running");
-    assert_eq!(printed(look(&posthaste, &["--exec", "cat > /dev/null"])), subjects(0..1));
+    assert_eq!(printed(look(&idempost, &["--exec", "cat > /dev/null"])), subjects(0..1));
 }

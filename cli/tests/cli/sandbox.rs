@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use serde_json::json;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 #[cfg(unix)]
 use crate::support::signal;
 
@@ -18,19 +18,19 @@ pub(crate) struct Sandbox {
     pub(crate) base_url: String,
     pub(crate) lines: Vec<String>,
     child: Child,
-    posthaste: Posthaste,
+    idempost: Idempost,
     _stdout: BufReader<ChildStdout>,
 }
 
 impl Sandbox {
     pub(crate) fn start(flags: &[&str]) -> Self {
-        let posthaste = Posthaste::new();
-        let command = posthaste.command();
-        Self::start_by(posthaste, command, flags)
+        let idempost = Idempost::new();
+        let command = idempost.command();
+        Self::start_by(idempost, command, flags)
     }
 
     /// Starts it with this command, which is the program or replaces itself by it.
-    pub(crate) fn start_by(posthaste: Posthaste, mut command: Command, flags: &[&str]) -> Self {
+    pub(crate) fn start_by(idempost: Idempost, mut command: Command, flags: &[&str]) -> Self {
         let mut child = command.args(["sandbox", "serve", "--port", "0"]).args(flags).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut lines = Vec::new();
@@ -39,14 +39,14 @@ impl Sandbox {
             assert!(stdout.read_line(&mut line).unwrap() > 0, "exited after {lines:?}");
             lines.push(line.trim_end().to_owned());
         }
-        let (_, after) = lines.last().unwrap().split_once("POSTHASTE_BASE_URL=").unwrap();
+        let (_, after) = lines.last().unwrap().split_once("IDEMPOST_BASE_URL=").unwrap();
         let base_url = after.split_whitespace().next().unwrap().to_owned();
-        Self { base_url, lines, child, posthaste, _stdout: stdout }
+        Self { base_url, lines, child, idempost, _stdout: stdout }
     }
 
     /// The program, configured as the sandbox's output says.
-    pub(crate) fn client(&self) -> Posthaste {
-        Posthaste::new().env("POSTHASTE_BASE_URL", &self.base_url).env("POSTHASTE_API_KEY", "sb_local")
+    pub(crate) fn client(&self) -> Idempost {
+        Idempost::new().env("IDEMPOST_BASE_URL", &self.base_url).env("IDEMPOST_API_KEY", "sb_local")
     }
 
     /// The value after a name in the output.
@@ -88,7 +88,7 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = &self.posthaste;
+        let _ = &self.idempost;
     }
 }
 
@@ -109,9 +109,9 @@ fn the_output_of_serve_can_be_pasted_into_a_shell() {
     let sandbox = Sandbox::start(&[]);
     let (export, comments) = sandbox.lines.split_last().unwrap();
     assert!(comments.len() > 3 && comments.iter().all(|line| line.starts_with("# ")), "{comments:?}");
-    let login = format!("posthaste --base-url {} auth login", sandbox.base_url);
+    let login = format!("idempost --base-url {} auth login", sandbox.base_url);
     assert_eq!(sandbox.printed("log in"), Some(login.as_str()));
-    assert_eq!(*export, format!("export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY=sb_local", sandbox.base_url));
+    assert_eq!(*export, format!("export IDEMPOST_BASE_URL={} IDEMPOST_API_KEY=sb_local", sandbox.base_url));
     sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
     sandbox.client().run(&["doctor"]).ok();
 }
@@ -120,22 +120,22 @@ fn the_output_of_serve_can_be_pasted_into_a_shell() {
 #[test]
 fn the_commands_suggested_by_serve_work() {
     let sandbox = Sandbox::start(&[]);
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_posthaste")).parent().unwrap();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_idempost")).parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let suggested: Vec<_> = sandbox.lines.iter().filter_map(|line| line.strip_prefix("# try ")).collect();
     assert!(suggested.len() > 1, "{:?}", sandbox.lines);
     let script = format!("set -e\n{}\n{}\n", sandbox.lines.last().unwrap(), suggested.join("\n"));
-    let ran = Posthaste::new().env("PATH", path).shell(&script);
+    let ran = Idempost::new().env("PATH", path).shell(&script);
     assert!(ran.ok().contains("Subject:  Hello"), "the last command shows the email of the first");
 }
 
 #[test]
 fn a_sandbox_stops_with_the_program_that_holds_its_standard_input() {
-    let posthaste = Posthaste::new();
-    let mut command = posthaste.command();
+    let idempost = Idempost::new();
+    let mut command = idempost.command();
     let (input, writer) = std::io::pipe().unwrap();
     command.stdin(input);
-    let mut sandbox = Sandbox::start_by(posthaste, command, &["--until-eof"]);
+    let mut sandbox = Sandbox::start_by(idempost, command, &["--until-eof"]);
     sandbox.client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
     drop(writer);
     assert_eq!(sandbox.wait(), Some(0));
@@ -155,25 +155,25 @@ fn a_stopped_sandbox_exits_with_0() {
 fn a_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", &port]).fails(1);
     assert!(stderr.contains(&port) && stderr.contains("--port 0"), "{stderr}");
 }
 
 #[test]
 fn waiting_for_a_missing_sandbox_times_out() {
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9");
-    let stderr = posthaste.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
-    assert!(stderr.contains("after 200 ms") && stderr.contains("posthaste sandbox serve"), "{stderr}");
-    let error = posthaste.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
-    assert_eq!(error["hint"], "start one: posthaste sandbox serve, or posthaste sandbox run -- COMMAND");
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9");
+    let stderr = idempost.run(&["sandbox", "wait", "--timeout", "200ms"]).fails(8);
+    assert!(stderr.contains("after 200 ms") && stderr.contains("idempost sandbox serve"), "{stderr}");
+    let error = idempost.run(&["sandbox", "inbox", "list", "--json", "--retries", "0"]).error(7);
+    assert_eq!(error["hint"], "start one: idempost sandbox serve, or idempost sandbox run -- COMMAND");
 }
 
 #[test]
 fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
-    let posthaste = Posthaste::new().env("POSTHASTE_API_KEY", "re_hidden");
+    let idempost = Idempost::new().env("IDEMPOST_API_KEY", "re_hidden");
     for command in [&["reset"][..], &["inbox", "list"], &["wait"]] {
         let arguments = [&["--base-url", "https://api.example.com", "sandbox"], command].concat();
-        let stderr = posthaste.run(&arguments).fails(2);
+        let stderr = idempost.run(&arguments).fails(2);
         assert!(stderr.contains("isn't a loopback address"), "{stderr}");
     }
 }
@@ -181,30 +181,30 @@ fn the_key_of_a_real_service_is_never_sent_to_sandbox_routes() {
 #[cfg(unix)]
 #[test]
 fn run_gives_the_command_a_sandbox_and_exits_with_its_code() {
-    let posthaste = Posthaste::new();
-    let ran = posthaste.run(&[
+    let idempost = Idempost::new();
+    let ran = idempost.run(&[
         "sandbox",
         "run",
         "--",
         "sh",
         "-c",
-        "echo $POSTHASTE_BASE_URL $POSTHASTE_API_KEY; exit 7",
+        "echo $IDEMPOST_BASE_URL $IDEMPOST_API_KEY; exit 7",
     ]);
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert!(ran.stdout.starts_with("http://127.0.0.1:") && ran.stdout.ends_with(" sb_local\n"), "{ran:?}");
-    let program = env!("CARGO_BIN_EXE_posthaste");
-    posthaste.run(&["sandbox", "run", "--", program, "doctor"]).ok();
-    assert_eq!(posthaste.run(&["sandbox", "run", "--", "sh", "-c", "kill -9 $$"]).code, Some(137));
+    let program = env!("CARGO_BIN_EXE_idempost");
+    idempost.run(&["sandbox", "run", "--", program, "doctor"]).ok();
+    assert_eq!(idempost.run(&["sandbox", "run", "--", "sh", "-c", "kill -9 $$"]).code, Some(137));
 }
 
 #[cfg(unix)]
 #[test]
 fn run_configures_resend_clients_for_the_sandbox() {
-    let script = "echo $RESEND_BASE_URL $RESEND_API_URL $POSTHASTE_BASE_URL $RESEND_API_KEY";
+    let script = "echo $RESEND_BASE_URL $RESEND_API_URL $IDEMPOST_BASE_URL $RESEND_API_KEY";
     let run = |flags: &[&str]| {
-        let posthaste =
-            Posthaste::new().env("RESEND_API_KEY", "re_live").env("RESEND_BASE_URL", "https://live.test");
-        posthaste.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat())
+        let idempost =
+            Idempost::new().env("RESEND_API_KEY", "re_live").env("RESEND_BASE_URL", "https://live.test");
+        idempost.run(&[&["sandbox", "run"], flags, &["--", "sh", "-c", script]].concat())
     };
     let printed = run(&[]).ok();
     let words: Vec<_> = printed.split_whitespace().collect();
@@ -225,18 +225,18 @@ fn run_configures_resend_clients_for_the_sandbox() {
 
 #[test]
 fn a_command_that_cannot_be_started_has_the_shell_s_exit_code() {
-    let stderr = Posthaste::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
+    let stderr = Idempost::new().run(&["sandbox", "run", "--", "no-such-program", "--flag"]).fails(127);
     assert!(stderr.contains("couldn't start `no-such-program`"), "{stderr}");
-    let posthaste = Posthaste::new();
-    posthaste.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
+    let idempost = Idempost::new();
+    idempost.run(&["sandbox", "run", "--", "/", "--flag"]).fails(126);
 }
 
 #[cfg(unix)]
 #[test]
 fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let script = "trap 'echo stopped; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child = posthaste.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = idempost.command().args(["sandbox", "run", "--", "sh", "-c", script]).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(stdout.next().unwrap().unwrap(), "ready");
     signal(&child, Signal::TERM);
@@ -245,7 +245,7 @@ fn a_signal_is_forwarded_to_the_command_which_is_awaited() {
 }
 
 /// Sends one email to the sandbox; returns its ID.
-pub(crate) fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) -> String {
+pub(crate) fn send(idempost: &Idempost, to: &str, subject: &str, more: &[&str]) -> String {
     let arguments = [
         &[
             "emails",
@@ -261,19 +261,19 @@ pub(crate) fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]
         ],
         more,
     ];
-    posthaste.run(&arguments.concat()).ok().trim_end().to_owned()
+    idempost.run(&arguments.concat()).ok().trim_end().to_owned()
 }
 
 #[test]
 fn the_inbox_lists_the_newest_first_and_every_filter_works() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    send(&posthaste, "ada@example.com", "Welcome", &["--tag", "kind=first"]);
-    let second = send(&posthaste, "bob@example.com", "Invoice", &[]);
+    let idempost = sandbox.client();
+    send(&idempost, "ada@example.com", "Welcome", &["--tag", "kind=first"]);
+    let second = send(&idempost, "bob@example.com", "Invoice", &[]);
 
     let subjects = |filter: &[&str]| {
         let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], filter].concat();
-        posthaste.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
+        idempost.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(subjects(&[]), ["Invoice", "Welcome"]);
     for filter in [
@@ -287,57 +287,57 @@ fn the_inbox_lists_the_newest_first_and_every_filter_works() {
     assert_eq!(subjects(&["--to", "nobody"]), [""; 0]);
     assert_eq!(subjects(&["--limit", "1"]), ["Invoice"]);
 
-    let latest = posthaste.run(&["sandbox", "inbox", "latest", "--json"]).json();
-    let raw = posthaste.run(&["sandbox", "inbox", "latest", "--raw"]).ok();
+    let latest = idempost.run(&["sandbox", "inbox", "latest", "--json"]).json();
+    let raw = idempost.run(&["sandbox", "inbox", "latest", "--raw"]).ok();
     assert!(raw.contains("\r\nSubject: ") && raw.contains("\r\n\r\n"), "{raw}");
     assert_eq!((&latest["email_id"], &latest["subject"]), (&second.into(), &"Invoice".into()));
     let id = latest["id"].as_str().unwrap();
-    let shown = posthaste.run(&["sandbox", "inbox", "get", id]).ok();
+    let shown = idempost.run(&["sandbox", "inbox", "get", id]).ok();
     assert!(shown.contains("From:     Acme <hi@acme.test>\nTo:       bob@example.com\n"), "{shown}");
     assert!(!shown.contains('\u{9b}') && shown.contains("Hello\n\\u{9b}2J"), "{shown:?}");
 
-    let other = sandbox.client().env("POSTHASTE_API_KEY", "sb_other");
+    let other = sandbox.client().env("IDEMPOST_API_KEY", "sb_other");
     assert_eq!(other.run(&["sandbox", "inbox", "list"]).ok(), "", "every key is a separate account");
     assert!(other.run(&["sandbox", "inbox", "latest"]).fails(5).contains("no captured email matches"));
 
-    posthaste.run(&["sandbox", "reset"]).ok();
-    assert_eq!(posthaste.run(&["sandbox", "inbox", "list"]).ok(), "");
+    idempost.run(&["sandbox", "reset"]).ok();
+    assert_eq!(idempost.run(&["sandbox", "inbox", "list"]).ok(), "");
 }
 
 #[test]
 fn unsent_emails_are_listed_by_their_state() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    send(&posthaste, "ada@example.com", "Left", &[]);
-    let later = send(&posthaste, "ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
-    send(&posthaste, "failed@example.com", "Failed", &[]);
+    let idempost = sandbox.client();
+    send(&idempost, "ada@example.com", "Left", &[]);
+    let later = send(&idempost, "ada@example.com", "Later", &["--scheduled-at", "in 1 hour"]);
+    send(&idempost, "failed@example.com", "Failed", &[]);
     let list = |flags: &[&str]| {
         let arguments = [&["sandbox", "inbox", "list", "--columns", "subject,state,reason"], flags].concat();
-        posthaste.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
+        idempost.run(&arguments).ok().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(list(&["--state", "unsent"]), ["Failed\tfailed\t", "Later\tscheduled\t"]);
     assert_eq!(list(&["--state", "scheduled", "--to", "ADA"]), ["Later\tscheduled\t"]);
     assert!(list(&["--state", "canceled"]).is_empty());
-    let listed = posthaste.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
+    let listed = idempost.run(&["sandbox", "inbox", "list", "--state", "scheduled", "--json"]).json();
     assert_eq!(listed["data"][0]["id"], later.as_str());
-    let subjects = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    let subjects = idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(subjects, "Left\n", "by default, sent emails");
-    let stderr = posthaste.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
+    let stderr = idempost.run(&["sandbox", "inbox", "list", "--state", "late"]).fails(2);
     assert!(stderr.contains("unsent") && stderr.contains("canceled"), "{stderr}");
 }
 
 #[test]
 fn waiting_for_an_email_ends_when_it_arrives() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let wait =
         ["sandbox", "inbox", "wait", "--subject", "Late", "--timeout", "20s", "--json", "--jq", ".subject"];
-    let waiting = posthaste.command().args(wait).spawn().unwrap();
-    send(&posthaste, "ada@example.com", "Too early", &[]);
-    send(&posthaste, "ada@example.com", "Late", &[]);
+    let waiting = idempost.command().args(wait).spawn().unwrap();
+    send(&idempost, "ada@example.com", "Too early", &[]);
+    send(&idempost, "ada@example.com", "Late", &[]);
     let output = waiting.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"Late\n"[..]));
-    let error = posthaste
+    let error = idempost
         .run(&["sandbox", "inbox", "wait", "--to", "nobody", "--timeout", "100ms", "--json"])
         .error(8);
     assert_eq!(error["kind"], "pending");
@@ -346,18 +346,18 @@ fn waiting_for_an_email_ends_when_it_arrives() {
 #[test]
 fn one_search_language_selects_emails_to_list_show_await_and_export() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    send(&posthaste, "ada@example.com", "Your code", &["--tag", "kind=login"]);
-    send(&posthaste, "bob@example.com", "Code of conduct", &[]);
+    let idempost = sandbox.client();
+    send(&idempost, "ada@example.com", "Your code", &["--tag", "kind=login"]);
+    send(&idempost, "bob@example.com", "Code of conduct", &[]);
     let search = ["--query", "subject:\"your code\" -to:bob after:1h", "--tag", "kind"];
     for command in ["latest", "wait"] {
         let arguments = [&["sandbox", "inbox", command, "--jq", ".subject", "--json"], &search[..]].concat();
-        assert_eq!(posthaste.run(&arguments).ok(), "Your code\n", "{command}");
+        assert_eq!(idempost.run(&arguments).ok(), "Your code\n", "{command}");
     }
     let arguments = [&["sandbox", "inbox", "list", "--columns", "subject"], &search[..]].concat();
-    assert_eq!(posthaste.run(&arguments).ok(), "Your code\n");
+    assert_eq!(idempost.run(&arguments).ok(), "Your code\n");
     let exported =
-        posthaste.run(&[&["sandbox", "export", "-", "--format", "json"], &search[..]].concat()).ok();
+        idempost.run(&[&["sandbox", "export", "-", "--format", "json"], &search[..]].concat()).ok();
     let exported: serde_json::Value = serde_json::from_str(&exported).unwrap();
     assert_eq!((exported.as_array().unwrap().len(), &exported[0]["subject"]), (1, &"Your code".into()));
     for command in [
@@ -367,7 +367,7 @@ fn one_search_language_selects_emails_to_list_show_await_and_export() {
         &["export", "-", "--format", "json"],
     ] {
         let arguments = [&["sandbox"], command, &["--query", "from:acme before:yesterdayish"]].concat();
-        let stderr = posthaste.run(&arguments).fails(3);
+        let stderr = idempost.run(&arguments).fails(3);
         assert!(
             stderr.contains("character 11: `before:` must be") && stderr.contains("yesterdayish"),
             "{stderr}"
@@ -378,15 +378,15 @@ fn one_search_language_selects_emails_to_list_show_await_and_export() {
 #[test]
 fn a_wait_prints_the_code_or_a_link_alone() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let wait = |more: &[&str]| {
         let arguments =
             [&["sandbox", "inbox", "wait", "--to", "ada@example.com", "--timeout", "20s"], more].concat();
-        posthaste.run(&arguments)
+        idempost.run(&arguments)
     };
     let html = "<p>Your code is <b>482 913</b></p><a href='https://acme.test/verify?t=1&amp;u=2'>Verify your Email</a> \
         <a href='https://acme.test/verify/help'>Verify: help</a> <a href='https://acme.test/off'>Unsubscribe</a>";
-    send(&posthaste, "ada@example.com", "Welcome", &["--html", html]);
+    send(&idempost, "ada@example.com", "Welcome", &["--html", html]);
     assert_eq!(wait(&["--code"]).ok(), "482913\n");
     assert_eq!(
         wait(&["--link", "VERIFY"]).ok(),
@@ -403,17 +403,17 @@ fn a_wait_prints_the_code_or_a_link_alone() {
 
     let timed_out =
         ["sandbox", "inbox", "wait", "--to", "ada", "--after", email_id, "--code", "--timeout", "100ms"];
-    assert!(posthaste.run(&timed_out).fails(8).contains("timed out after 100 ms"));
-    let later = posthaste
+    assert!(idempost.run(&timed_out).fails(8).contains("timed out after 100 ms"));
+    let later = idempost
         .command()
         .args(["sandbox", "inbox", "wait", "--after", email_id, "--code", "--timeout", "20s"])
         .spawn()
         .unwrap();
-    send(&posthaste, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
+    send(&idempost, "ada@example.com", "Again", &["--html", "<p>Your verification code: 7731</p>"]);
     assert_eq!(later.wait_with_output().unwrap().stdout, b"7731\n");
     assert!(wait(&["--raw"]).ok().starts_with("From: "));
 
-    send(&posthaste, "ada@example.com", "Nothing", &[]);
+    send(&idempost, "ada@example.com", "Nothing", &[]);
     assert!(wait(&["--code"]).fails(5).contains("the email has no one-time code; its subject is `Nothing`"));
     assert!(wait(&["--link", "x"]).fails(5).contains("no link contains `x`: the email has no links"));
     assert!(wait(&["--link", "x", "--code"]).fails(2).contains("--code"));
@@ -463,34 +463,34 @@ async fn verbose_logs_a_login_without_its_secrets() {
     const REDIRECT: &str = "redirect_uri=http%3A%2F%2F127.0.0.1%3A4711%2Fcallback";
     let mut sandbox = Sandbox::start(&["-v"]);
     let asking = format!(
-        "{}/oauth/authorize?client_id=posthaste-cli&response_type=code&scope=emails%3Asend&state=hidden-state&{REDIRECT}\
+        "{}/oauth/authorize?client_id=idempost-cli&response_type=code&scope=emails%3Asend&state=hidden-state&{REDIRECT}\
          &code_challenge_method=S256&code_challenge={CHALLENGE}",
         sandbox.base_url
     );
-    let back = posthaste_conformance::person::Person::of("sb_local").allows(&asking).await;
+    let back = idempost_conformance::person::Person::of("sb_local").allows(&asking).await;
     let code = back.split("code=").nth(1).unwrap().split('&').next().unwrap().to_owned();
     let form = format!(
-        "grant_type=authorization_code&client_id=posthaste-cli&code={code}&{REDIRECT}&code_verifier={VERIFIER}"
+        "grant_type=authorization_code&client_id=idempost-cli&code={code}&{REDIRECT}&code_verifier={VERIFIER}"
     );
     let answer = post_form(&sandbox.base_url, "/oauth/token", &form);
     let tokens: serde_json::Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     let (access, refresh) =
         (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
-    let refreshing = format!("grant_type=refresh_token&client_id=posthaste-cli&refresh_token={refresh}");
+    let refreshing = format!("grant_type=refresh_token&client_id=idempost-cli&refresh_token={refresh}");
     for path in ["/oauth/token", "/oauth/token", &format!("/oauth/token?refresh_token={refresh}")] {
         post_form(&sandbox.base_url, path, &refreshing);
     }
-    let revoking = format!("client_id=posthaste-cli%1B%5B2J&token={refresh}");
+    let revoking = format!("client_id=idempost-cli%1B%5B2J&token={refresh}");
     post_form(&sandbox.base_url, "/oauth/revoke", &revoking);
     sandbox.signal(Signal::TERM);
     assert_eq!(sandbox.wait(), Some(0));
     let mut stderr = String::new();
     std::io::Read::read_to_string(&mut sandbox.child.stderr.take().unwrap(), &mut stderr).unwrap();
     for line in [
-        "GET /oauth/authorize client_id=posthaste-cli response_type=code scope=emails:send → 302,",
-        "POST /oauth/token grant_type=authorization_code client_id=posthaste-cli → 200,",
-        "POST /oauth/token grant_type=refresh_token client_id=posthaste-cli → 400 invalid_grant,",
-        "POST /oauth/revoke client_id=posthaste-cli?[2J → 401 invalid_client,",
+        "GET /oauth/authorize client_id=idempost-cli response_type=code scope=emails:send → 302,",
+        "POST /oauth/token grant_type=authorization_code client_id=idempost-cli → 200,",
+        "POST /oauth/token grant_type=refresh_token client_id=idempost-cli → 400 invalid_grant,",
+        "POST /oauth/revoke client_id=idempost-cli?[2J → 401 invalid_client,",
     ] {
         assert!(stderr.contains(line), "{line}: {stderr}");
     }
@@ -502,14 +502,14 @@ async fn verbose_logs_a_login_without_its_secrets() {
 #[test]
 fn the_requested_rate_limit_applies() {
     let sandbox = Sandbox::start(&["--rate-limit", "1"]);
-    let posthaste = sandbox.client();
-    let codes: Vec<_> = (0..5).map(|_| posthaste.run(&["emails", "list", "--retries", "0"]).code).collect();
+    let idempost = sandbox.client();
+    let codes: Vec<_> = (0..5).map(|_| idempost.run(&["emails", "list", "--retries", "0"]).code).collect();
     assert!(codes.contains(&Some(6)), "{codes:?}");
 }
 
 #[test]
 fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let send = [
         "--sandbox",
         "emails",
@@ -525,7 +525,7 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
         "--text",
         "It works",
     ];
-    let ran = posthaste.run(&send);
+    let ran = idempost.run(&send);
     for part in [
         "from     Acme <hi@acme.test>\n",
         "to       ada@example.com, eve@example.com\n",
@@ -536,14 +536,14 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
     }
     assert_eq!(ran.ok().trim_end().len(), 36, "the result is only the ID");
 
-    let ran = posthaste.run(&[&send[..], &["--json"]].concat());
+    let ran = idempost.run(&[&send[..], &["--json"]].concat());
     let captured: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(captured["captured"]["to"], serde_json::json!(["ada@example.com", "eve@example.com"]));
-    let ran = posthaste.run(&[&send[..], &["--quiet"]].concat());
+    let ran = idempost.run(&[&send[..], &["--quiet"]].concat());
     assert_eq!(ran.stderr, "", "{ran:?}");
 
     let batch = r#"[{"from":"a@acme.test","to":"x@example.com","subject":"One","text":"1"},{"from":"a@acme.test","to":"y@example.com","subject":"Two","text":"2"}]"#;
-    let ran = posthaste.run_with(&["--sandbox", "emails", "batch", "-"], batch);
+    let ran = idempost.run_with(&["--sandbox", "emails", "batch", "-"], batch);
     assert!(
         ran.stderr.contains("FROM")
             && ran.stderr.contains("x@example.com  One")
@@ -555,17 +555,17 @@ fn a_command_with_its_own_sandbox_lists_the_captured_emails() {
 #[test]
 fn the_sandbox_flag_overrides_every_setting() {
     // Nothing listens on port 9: a request to it would fail.
-    let posthaste = Posthaste::new()
+    let idempost = Idempost::new()
         .config("default_profile = \"x\"\n[profiles.x]\nbase_url = \"http://127.0.0.1:9\"\nfrom = \"a@acme.test\"\n")
-        .env("POSTHASTE_API_KEY", "re_real_key");
-    posthaste
+        .env("IDEMPOST_API_KEY", "re_real_key");
+    idempost
         .run(&["--sandbox", "emails", "send", "--to", "ada@example.com", "--subject", "Hi", "--text", "x"])
         .ok();
 }
 
 #[test]
 fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
-    let ran = Posthaste::new().run(&[
+    let ran = Idempost::new().run(&[
         "--sandbox",
         "emails",
         "send",
@@ -589,11 +589,11 @@ fn a_scheduled_email_is_not_captured_before_its_sandbox_ends() {
 fn an_interrupted_wait_has_the_signal_s_exit_code() {
     // A service that accepts the connection and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let posthaste =
-        Posthaste::new().env("POSTHASTE_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
+    let idempost =
+        Idempost::new().env("IDEMPOST_BASE_URL", format!("http://{}", silent.local_addr().unwrap()));
     for (which, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut child =
-            posthaste.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
+            idempost.command().args(["sandbox", "inbox", "wait", "--to", "nobody"]).spawn().unwrap();
         // Signal handlers are installed before the request.
         let asked = silent.accept().unwrap();
         signal(&child, which);

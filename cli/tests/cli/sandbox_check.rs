@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Posthaste, Ran};
+use crate::support::{Idempost, Ran};
 
 const MAIL: &str = "Subject: Hi {{name}}\r\nContent-Type: text/html; charset=utf-8\r\n\r\n\
     <html lang=en><p style='gap:1px'>See <a href='http://localhost:3000'>\u{1b}[31m the page</a></p></html>";
@@ -17,9 +17,9 @@ fn codes(ran: &Ran) -> (Vec<&str>, Option<i32>) {
 
 #[test]
 fn a_message_file_is_checked_without_a_sandbox_and_the_severity_decides_the_exit_code() {
-    let posthaste = Posthaste::new();
-    fs::write(posthaste.home().join("mail.eml"), MAIL).unwrap();
-    let check = |flags: &[&str]| posthaste.run(&[&["sandbox", "check", "mail.eml"], flags].concat());
+    let idempost = Idempost::new();
+    fs::write(idempost.home().join("mail.eml"), MAIL).unwrap();
+    let check = |flags: &[&str]| idempost.run(&[&["sandbox", "check", "mail.eml"], flags].concat());
     let all = ["placeholder", "link_private", "text_missing", "feature_unsupported"];
     let sorted = |ran: &Ran| {
         let mut found = codes(ran).0.into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -45,7 +45,7 @@ fn a_message_file_is_checked_without_a_sandbox_and_the_severity_decides_the_exit
     }
     let ran = check(&["--columns", "excerpt,feature", "--fail-on", "never"]);
     assert!(ran.stdout.contains("{{name}}\t") && ran.stdout.contains("\tcss-gap"), "{ran:?}");
-    let read = posthaste.run_with(&["sandbox", "check", "-", "--json"], MAIL);
+    let read = idempost.run_with(&["sandbox", "check", "-", "--json"], MAIL);
     let report: Value = serde_json::from_str(&read.stdout).unwrap();
     assert_eq!((&report["object"], &report["findings"][0]["code"]), (&json!("check"), &json!("placeholder")));
     assert_eq!(report["findings"][0]["places"][0]["excerpt"], "{{name}}");
@@ -56,32 +56,32 @@ fn a_message_file_is_checked_without_a_sandbox_and_the_severity_decides_the_exit
 #[test]
 fn the_newest_a_sent_or_a_received_mail_of_a_sandbox_is_checked() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    let stderr = posthaste.run(&["sandbox", "check"]).fails(5);
+    let idempost = sandbox.client();
+    let stderr = idempost.run(&["sandbox", "check"]).fails(5);
     assert!(stderr.contains("no captured email matches"), "{stderr}");
-    let wrong = send(&posthaste, "ada@acme.com", "Hi [[name]]", &[]);
-    send(&posthaste, "bob@acme.com", "Hi Bob", &[]);
-    let ran = posthaste.run(&["sandbox", "check", "--fail-on", "note"]);
+    let wrong = send(&idempost, "ada@acme.com", "Hi [[name]]", &[]);
+    send(&idempost, "bob@acme.com", "Hi Bob", &[]);
+    let ran = idempost.run(&["sandbox", "check", "--fail-on", "note"]);
     assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
     assert!(ran.stderr.contains("no findings"), "{ran:?}");
     for which in [&["--to", "ada@acme.com"][..], &["--subject", "[[name]]"], &[wrong.as_str()]] {
-        let ran = posthaste.run(&[&["sandbox", "check"], which].concat());
+        let ran = idempost.run(&[&["sandbox", "check"], which].concat());
         assert_eq!(codes(&ran), (vec!["placeholder"], Some(3)), "{which:?} {ran:?}");
     }
-    fs::write(posthaste.home().join("mail.eml"), format!("From: a@acme.com\r\nTo: b@acme.com\r\n{MAIL}"))
+    fs::write(idempost.home().join("mail.eml"), format!("From: a@acme.com\r\nTo: b@acme.com\r\n{MAIL}"))
         .unwrap();
-    let received = posthaste.run(&["sandbox", "receive", "mail.eml"]).ok();
-    let ran = posthaste.run(&["sandbox", "check", received.trim(), "--json", "--jq", ".findings[0].code"]);
+    let received = idempost.run(&["sandbox", "receive", "mail.eml"]).ok();
+    let ran = idempost.run(&["sandbox", "check", received.trim(), "--json", "--jq", ".findings[0].code"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("placeholder\n", Some(3)), "{ran:?}");
-    posthaste.run(&["sandbox", "check", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
+    idempost.run(&["sandbox", "check", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794"]).fails(5);
 }
 
 #[test]
 fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let body = format!("See {}/private\n\n\n{}/_/unsubscribe/x", sandbox.base_url, sandbox.base_url);
-    posthaste
+    idempost
         .run(&[
             "emails",
             "send",
@@ -95,7 +95,7 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
             &body,
         ])
         .ok();
-    let ran = posthaste.run(&[
+    let ran = idempost.run(&[
         "sandbox",
         "check",
         "--fail-on",
@@ -104,7 +104,7 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
         "link_private,unsubscribe_missing",
     ]);
     assert_eq!(codes(&ran), (vec![], Some(0)), "{ran:?}");
-    let ran = posthaste.run(&[
+    let ran = idempost.run(&[
         "sandbox",
         "check",
         "--fail-on",
@@ -115,7 +115,7 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
     ]);
     assert_eq!(codes(&ran), (vec!["link_not_public"], Some(3)), "{ran:?}");
     assert!(ran.stderr.contains("1 of 2 links checked"), "{ran:?}");
-    let ran = posthaste.run(&[
+    let ran = idempost.run(&[
         "sandbox",
         "check",
         "--json",
@@ -126,17 +126,17 @@ fn links_are_requested_only_with_the_flag_and_at_public_addresses() {
     let expected = format!("not_public\t{0}/private\nskipped\t{0}/_/unsubscribe/x\n", sandbox.base_url);
     assert_eq!((ran.stdout.as_str(), ran.code), (expected.as_str(), Some(0)), "{ran:?}");
     let disabled = Sandbox::start(&["--no-fetch"]);
-    let posthaste = disabled.client();
-    send(&posthaste, "ada@acme.com", "Hi", &[]);
-    let ran = posthaste.run(&["sandbox", "check", "--fetch-links"]);
+    let idempost = disabled.client();
+    send(&idempost, "ada@acme.com", "Hi", &[]);
+    let ran = idempost.run(&["sandbox", "check", "--fetch-links"]);
     assert!(ran.code != Some(0) && ran.stderr.contains("--no-fetch"), "{ran:?}");
-    let stderr = posthaste.run_with(&["sandbox", "check", "-", "--fetch-links"], MAIL).fails(2);
-    assert!(stderr.contains("posthaste sandbox receive FILE"), "{stderr}");
+    let stderr = idempost.run_with(&["sandbox", "check", "-", "--fetch-links"], MAIL).fails(2);
+    assert!(stderr.contains("idempost sandbox receive FILE"), "{stderr}");
 }
 
 #[test]
 fn all_wrong_arguments_are_reported() {
-    let ran = Posthaste::new().run(&[
+    let ran = Idempost::new().run(&[
         "sandbox",
         "check",
         "missing.eml",

@@ -7,55 +7,55 @@ use mail_parser::MessageParser;
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, send};
-use crate::support::{Posthaste, SEND};
+use crate::support::{Idempost, SEND};
 
 #[test]
 fn the_next_requests_fail_as_requested_and_later_ones_succeed() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    let added = posthaste.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
+    let idempost = sandbox.client();
+    let added = idempost.run(&["sandbox", "fail", "POST /emails", "--status", "503", "--times", "2"]);
     assert_eq!(
         (added.stdout.as_str(), added.stderr.as_str()),
         ("1\n", "the next 2 of POST /emails: 503 application_error\n")
     );
-    let listed = posthaste.run(&["sandbox", "fail", "--list"]).ok();
+    let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
     assert_eq!(listed, "1\tPOST\t/emails\tanswer\t503\tthe next 2\t0\t503 application_error\n");
     let once = [&SEND[..], &["--retries", "0"]].concat();
-    posthaste.run(&once).fails(7);
-    assert!(posthaste.run(&SEND).ok().len() > 30, "the second failure is retried");
-    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "");
-    assert_eq!(posthaste.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
+    idempost.run(&once).fails(7);
+    assert!(idempost.run(&SEND).ok().len() > 30, "the second failure is retried");
+    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "");
+    assert_eq!(idempost.run(&["emails", "list", "--json"]).json()["data"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_send_with_a_lost_or_truncated_response_is_delivered_once() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     for (flags, sent) in
         [(&["--lose"][..], 1), (&["--truncate", "10"], 2), (&["--drop"], 3), (&["--slow", "50ms"], 4)]
     {
-        posthaste.run(&[&["sandbox", "fail", "POST /emails"], flags].concat()).ok();
-        posthaste.run(&SEND).ok();
-        let mails = posthaste.run(&["sandbox", "inbox", "list", "--json"]).json();
+        idempost.run(&[&["sandbox", "fail", "POST /emails"], flags].concat()).ok();
+        idempost.run(&SEND).ok();
+        let mails = idempost.run(&["sandbox", "inbox", "list", "--json"]).json();
         assert_eq!(mails["data"].as_array().unwrap().len(), sent, "{flags:?}");
-        assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was applied");
+        assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "", "{flags:?} was applied");
     }
-    posthaste.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
+    idempost.run(&["sandbox", "fail", "GET", "/emails/{id}", "--stall", "--always"]).ok();
     let id = "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794";
-    let given_up = posthaste.run(&["emails", "get", id, "--timeout", "300ms", "--retries", "0"]);
+    let given_up = idempost.run(&["emails", "get", id, "--timeout", "300ms", "--retries", "0"]);
     given_up.fails(7);
 }
 
 #[test]
 fn stages_of_smtp_fail_in_the_same_words() {
     let sandbox = Sandbox::start(&["--smtp-port", "0"]);
-    let posthaste = sandbox.client();
-    let added = posthaste.run(&["sandbox", "fail", "SMTP RCPT", "--code", "451", "--percent", "30"]);
+    let idempost = sandbox.client();
+    let added = idempost.run(&["sandbox", "fail", "SMTP RCPT", "--code", "451", "--percent", "30"]);
     assert_eq!(
         (added.stdout.as_str(), added.stderr.as_str()),
         ("1\n", "30% of SMTP RCPT: 451 4.7.1 Greylisted, try again later\n")
     );
-    let added = posthaste.run(&[
+    let added = idempost.run(&[
         "sandbox",
         "fail",
         "smtp",
@@ -69,39 +69,39 @@ fn stages_of_smtp_fail_in_the_same_words() {
     ]);
     let shown = "the next 2 of SMTP END-OF-DATA, after 1 that succeed: the service's own reply, 50 ms late\n";
     assert_eq!(added.stderr, shown);
-    let listed = posthaste.run(&["sandbox", "fail", "--list"]).ok();
+    let listed = idempost.run(&["sandbox", "fail", "--list"]).ok();
     assert_eq!(
         listed,
         "1\tSMTP\tRCPT\tanswer\t451\t30%\t0\t451 4.7.1 Greylisted, try again later\n\
          2\tSMTP\tEND-OF-DATA\tslow\t\tthe next 2\t0\tthe service's own reply, 50 ms late\n"
     );
-    let stderr = posthaste.run(&["sandbox", "fail", "SMTP DATA", "--truncate", "3"]).fails(3);
+    let stderr = idempost.run(&["sandbox", "fail", "SMTP DATA", "--truncate", "3"]).fails(3);
     assert!(stderr.contains("`action` must be one of answer, drop, lose, stall, slow"), "{stderr}");
 }
 
 #[test]
 fn rules_are_removed() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    let add = |flags: &[&str]| posthaste.run(&[&["sandbox", "fail"], flags].concat()).ok();
+    let idempost = sandbox.client();
+    let add = |flags: &[&str]| idempost.run(&[&["sandbox", "fail"], flags].concat()).ok();
     assert_eq!(add(&["--rotate-then-lose"]), "1\n");
     assert_eq!(add(&["--rate-limit", "--retry-after", "7", "--percent", "30"]), "2\n");
     assert_eq!(add(&["/emails", "--always", "--after", "3"]), "3\n");
-    let list = posthaste.run(&["sandbox", "fail", "--list", "--json"]).json();
+    let list = idempost.run(&["sandbox", "fail", "--list", "--json"]).json();
     let [first, second, third] = list["data"].as_array().unwrap().as_slice() else { panic!("{list}") };
     assert_eq!((&first["path"], &first["action"]), (&"/oauth/token".into(), &"lose".into()));
     assert_eq!((&second["retry_after"], &second["percent"]), (&"7".into(), &30.into()));
     assert_eq!((&third["after"], &third["always"], &third["status"]), (&3.into(), &true.into(), &500.into()));
-    posthaste.run(&["sandbox", "fail", "--clear=2"]).ok();
-    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
-    assert!(posthaste.run(&["sandbox", "fail", "--clear=2"]).fails(5).contains("used up"));
-    posthaste.run(&["sandbox", "fail", "--clear"]).ok();
-    assert_eq!(posthaste.run(&["sandbox", "fail", "--list"]).ok(), "");
+    idempost.run(&["sandbox", "fail", "--clear=2"]).ok();
+    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok().lines().count(), 2);
+    assert!(idempost.run(&["sandbox", "fail", "--clear=2"]).fails(5).contains("used up"));
+    idempost.run(&["sandbox", "fail", "--clear"]).ok();
+    assert_eq!(idempost.run(&["sandbox", "fail", "--list"]).ok(), "");
 }
 
 #[test]
 fn all_problems_with_a_rule_are_reported() {
-    let stderr = Posthaste::new()
+    let stderr = Idempost::new()
         .run(&[
             "sandbox",
             "fail",
@@ -147,7 +147,7 @@ fn all_problems_with_a_rule_are_reported() {
         (&["--clear", "--status", "500"], "--clear can't be used with a rule or other flags"),
         (&["--slow", "2h"], "at most 1h"),
     ] {
-        let stderr = Posthaste::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
+        let stderr = Idempost::new().run(&[&["sandbox", "fail"], arguments].concat()).fails(2);
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     let sandbox = Sandbox::start(&[]);
@@ -158,8 +158,8 @@ fn all_problems_with_a_rule_are_reported() {
 #[test]
 fn the_clock_is_shown_stopped_moved_and_sped_up() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    let clock = |arguments: &[&str]| posthaste.run(&[&["sandbox", "clock"], arguments].concat());
+    let idempost = sandbox.client();
+    let clock = |arguments: &[&str]| idempost.run(&[&["sandbox", "clock"], arguments].concat());
     let shown = clock(&[]);
     assert_eq!(shown.stderr, "running\n");
     assert!(shown.stdout.starts_with("20") && shown.stdout.ends_with("Z\n"), "{shown:?}");
@@ -184,47 +184,47 @@ fn the_clock_is_shown_stopped_moved_and_sped_up() {
 #[test]
 fn a_scheduled_email_is_sent_when_the_clock_reaches_its_time() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    posthaste.run(&[&SEND[..], &["--scheduled-at", "in 2 hours"]].concat()).ok();
-    let mails = || posthaste.run(&["sandbox", "inbox", "list"]).ok().lines().count();
-    posthaste.run(&["sandbox", "clock", "advance", "1h"]).ok();
+    let idempost = sandbox.client();
+    idempost.run(&[&SEND[..], &["--scheduled-at", "in 2 hours"]].concat()).ok();
+    let mails = || idempost.run(&["sandbox", "inbox", "list"]).ok().lines().count();
+    idempost.run(&["sandbox", "clock", "advance", "1h"]).ok();
     assert_eq!(mails(), 0);
-    posthaste.run(&["sandbox", "clock", "advance", "61m"]).ok();
+    idempost.run(&["sandbox", "clock", "advance", "61m"]).ok();
     assert_eq!(mails(), 1);
 }
 
-fn exported(posthaste: &Posthaste, arguments: &[&str]) -> Vec<PathBuf> {
-    let printed = posthaste.run(&[&["sandbox", "export"], arguments].concat()).ok();
-    printed.lines().map(|line| posthaste.home().join(line)).collect()
+fn exported(idempost: &Idempost, arguments: &[&str]) -> Vec<PathBuf> {
+    let printed = idempost.run(&[&["sandbox", "export"], arguments].concat()).ok();
+    printed.lines().map(|line| idempost.home().join(line)).collect()
 }
 
 #[test]
 fn emails_are_exported_one_by_one_under_safe_names_and_only_once() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     for subject in ["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"] {
-        send(&posthaste, "ada@example.com", subject, &[]);
+        send(&idempost, "ada@example.com", subject, &[]);
     }
-    let files = exported(&posthaste, &["out/mails"]);
+    let files = exported(&idempost, &["out/mails"]);
     assert_eq!(files.len(), 4);
     for (file, subject) in files.iter().zip(["../../etc/passwd", "Ünïcode \u{202e}gpj.exe", "CON", "x"]) {
-        assert_eq!(file.parent().unwrap(), posthaste.home().join("out/mails"));
+        assert_eq!(file.parent().unwrap(), idempost.home().join("out/mails"));
         let name = file.file_name().unwrap().to_str().unwrap();
         assert!(file.extension().unwrap() == "eml" && !name.contains(['/', '\u{202e}']), "{name}");
         let mail = fs::read(file).unwrap();
         assert_eq!(MessageParser::new().parse(&mail).unwrap().subject(), Some(subject));
     }
     fs::write(&files[3], "my own notes").unwrap();
-    let again = posthaste.run(&["sandbox", "export", "out/mails"]);
+    let again = idempost.run(&["sandbox", "export", "out/mails"]);
     assert!(again.stderr.contains("4 mails, 1 of them new"), "{again:?}");
     assert_eq!(fs::read_to_string(&files[3]).unwrap(), "my own notes");
-    assert_eq!(posthaste.home().join("out/mails").read_dir().unwrap().count(), 5);
+    assert_eq!(idempost.home().join("out/mails").read_dir().unwrap().count(), 5);
 }
 
 #[test]
 fn emails_are_exported_as_one_file_oldest_first() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let batch: Vec<Value> = (0..250)
         .map(|n| {
             serde_json::json!({"from": "hi@acme.test", "to": format!("n{n}@example.com"), "subject": format!("no {n}"), "text": "From me"})
@@ -232,35 +232,35 @@ fn emails_are_exported_as_one_file_oldest_first() {
         .collect();
     for chunk in batch.chunks(100) {
         let input = serde_json::to_string(chunk).unwrap();
-        posthaste.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &input).ok();
+        idempost.run_with(&["api", "POST", "/emails/batch", "--input", "-"], &input).ok();
     }
-    exported(&posthaste, &["all.json"]);
+    exported(&idempost, &["all.json"]);
     let all: Vec<Value> =
-        serde_json::from_slice(&fs::read(posthaste.home().join("all.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(idempost.home().join("all.json")).unwrap()).unwrap();
     let subjects: Vec<_> = all.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();
     assert_eq!(subjects, (0..250).map(|n| format!("no {n}")).collect::<Vec<_>>());
-    exported(&posthaste, &["all.mbox"]);
-    let mbox = fs::read_to_string(posthaste.home().join("all.mbox")).unwrap();
+    exported(&idempost, &["all.mbox"]);
+    let mbox = fs::read_to_string(idempost.home().join("all.mbox")).unwrap();
     assert_eq!(mbox.lines().filter(|line| line.starts_with("From ")).count(), 250);
     assert_eq!(mbox.lines().filter(|line| line.starts_with(">From ")).count(), 250);
-    assert_eq!(posthaste.run(&["sandbox", "export", "-", "--format", "mbox"]).ok(), mbox);
-    let some = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "n7@"]).json();
+    assert_eq!(idempost.run(&["sandbox", "export", "-", "--format", "mbox"]).ok(), mbox);
+    let some = idempost.run(&["sandbox", "export", "-", "--format", "json", "--to", "n7@"]).json();
     assert_eq!(some.as_array().unwrap().len(), 1);
-    let none = posthaste.run(&["sandbox", "export", "-", "--format", "json", "--to", "unsubscribed"]).json();
+    let none = idempost.run(&["sandbox", "export", "-", "--format", "json", "--to", "unsubscribed"]).json();
     assert_eq!(none, serde_json::json!([]));
-    assert!(posthaste.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("won't be overwritten"));
+    assert!(idempost.run(&["sandbox", "export", "all.mbox"]).fails(2).contains("won't be overwritten"));
 }
 
 #[test]
 fn an_impossible_export_is_reported() {
-    let posthaste = Posthaste::new();
-    let stderr = posthaste.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
+    let idempost = Idempost::new();
+    let stderr = idempost.run(&["sandbox", "export", "-", "--format", "eml"]).fails(2);
     assert!(stderr.contains("standard output needs a single file"), "{stderr}");
     assert!(
-        posthaste.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
+        idempost.run(&["sandbox", "export", "x", "--format", "pst"]).fails(2).contains("eml, mbox or json")
     );
-    fs::write(posthaste.home().join("file"), "").unwrap();
-    assert!(posthaste.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
+    fs::write(idempost.home().join("file"), "").unwrap();
+    assert!(idempost.run(&["sandbox", "export", "file"]).fails(2).contains("this is a file"));
     let sandbox = Sandbox::start(&[]);
     let stderr = sandbox.client().run(&["sandbox", "export", "no/such/folder/all.mbox"]).fails(1);
     assert!(stderr.contains("couldn't write"), "{stderr}");
@@ -269,10 +269,10 @@ fn an_impossible_export_is_reported() {
 #[test]
 fn a_simulated_event_is_sent_to_subscribed_webhooks() {
     let sandbox = Sandbox::start(&[]);
-    let posthaste = sandbox.client();
-    let types = posthaste.run(&["sandbox", "trigger", "--list"]).ok();
+    let idempost = sandbox.client();
+    let types = idempost.run(&["sandbox", "trigger", "--list"]).ok();
     assert!(types.lines().any(|kind| kind == "email.bounced"), "{types}");
-    let unsubscribed = posthaste.run(&["sandbox", "trigger", "email.bounced"]);
+    let unsubscribed = idempost.run(&["sandbox", "trigger", "email.bounced"]);
     assert!(
         unsubscribed.stdout.is_empty()
             && unsubscribed.stderr.contains("no webhook is subscribed to email.bounced"),
@@ -280,12 +280,12 @@ fn a_simulated_event_is_sent_to_subscribed_webhooks() {
     );
     let hook =
         ["webhooks", "create", "--endpoint", "https://hooks.example.com/in", "--event", "email.bounced"];
-    posthaste.run(&hook).ok();
+    idempost.run(&hook).ok();
     let overrides = ["--override", "bounce.type=Transient", "--override", "to:=[\"bob@example.com\"]"];
-    let ran = posthaste.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
+    let ran = idempost.run(&[&["sandbox", "trigger", "email.bounced"], &overrides[..]].concat());
     assert!(ran.stderr.contains("sent to 1 webhook") && ran.stdout.lines().count() == 1, "{ran:?}");
-    let other = posthaste.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
+    let other = idempost.run(&["sandbox", "trigger", "email.opened", "--json"]).json();
     assert_eq!(other["deliveries"], serde_json::json!([]));
-    assert!(posthaste.run(&["sandbox", "trigger", "email.lost"]).fails(3).contains("email.bounced"));
-    posthaste.run(&["sandbox", "trigger"]).fails(2);
+    assert!(idempost.run(&["sandbox", "trigger", "email.lost"]).fails(3).contains("email.bounced"));
+    idempost.run(&["sandbox", "trigger"]).fails(2);
 }

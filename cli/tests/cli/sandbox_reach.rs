@@ -5,13 +5,13 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     for host in ["0.0.0.0", "::", "192.0.2.1"] {
-        let ran = posthaste.run(&["sandbox", "serve", "--port", "0", "--host", host]);
+        let ran = idempost.run(&["sandbox", "serve", "--port", "0", "--host", host]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         assert!(
             ran.stderr.contains("--host")
@@ -21,7 +21,7 @@ fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
         );
     }
     for password in ["short", "two words here", "ümlaut-password"] {
-        let ran = posthaste.run(&["sandbox", "serve", "--port", "0", "--auth", password]);
+        let ran = idempost.run(&["sandbox", "serve", "--port", "0", "--auth", password]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains("--auth") && !ran.stderr.contains(password), "{ran:?}");
     }
@@ -34,7 +34,7 @@ fn beyond_loopback_the_sandbox_requires_a_password_or_insecure() {
 fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
     let export = sandbox.lines.last().unwrap();
-    assert!(export.ends_with("POSTHASTE_API_KEY=sb_correct-horse"), "{export}");
+    assert!(export.ends_with("IDEMPOST_API_KEY=sb_correct-horse"), "{export}");
     let send = [
         "emails",
         "send",
@@ -49,7 +49,7 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
     ];
     let refused = sandbox.client().run(&send);
     assert!(refused.code != Some(0) && refused.stderr.contains("invalid"), "{refused:?}");
-    let client = || sandbox.client().env("POSTHASTE_API_KEY", "sb_correct-horse");
+    let client = || sandbox.client().env("IDEMPOST_API_KEY", "sb_correct-horse");
     client().run(&send).ok();
     assert!(client().run(&["sandbox", "inbox", "latest"]).ok().contains("Subject:  Hi"));
     let locked_out = sandbox.client().run(&["sandbox", "inbox", "latest"]);
@@ -59,42 +59,40 @@ fn a_sandbox_with_a_password_accepts_only_keys_that_contain_it() {
 
 #[test]
 fn env_prints_and_writes_the_variables_and_never_a_live_key() {
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", "http://127.0.0.1:4999")
-        .env("POSTHASTE_API_KEY", "re_live_secret");
-    let shown = posthaste.run(&["sandbox", "env"]).ok();
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", "http://127.0.0.1:4999")
+        .env("IDEMPOST_API_KEY", "re_live_secret");
+    let shown = idempost.run(&["sandbox", "env"]).ok();
     assert_eq!(
         shown.lines().collect::<Vec<_>>(),
         [
-            "export POSTHASTE_BASE_URL=http://127.0.0.1:4999",
-            "export POSTHASTE_API_KEY=sb_local",
+            "export IDEMPOST_BASE_URL=http://127.0.0.1:4999",
+            "export IDEMPOST_API_KEY=sb_local",
             "export RESEND_BASE_URL=http://127.0.0.1:4999",
             "export RESEND_API_URL=http://127.0.0.1:4999",
             "export RESEND_API_KEY=sb_local",
         ]
     );
-    let json =
-        posthaste.run(&["sandbox", "env", "--no-vendor-env", "--smtp-port", "2525", "-o", "json"]).ok();
-    let expected = json!({"POSTHASTE_BASE_URL": "http://127.0.0.1:4999", "POSTHASTE_API_KEY": "sb_local",
+    let json = idempost.run(&["sandbox", "env", "--no-vendor-env", "--smtp-port", "2525", "-o", "json"]).ok();
+    let expected = json!({"IDEMPOST_BASE_URL": "http://127.0.0.1:4999", "IDEMPOST_API_KEY": "sb_local",
         "SMTP_HOST": "127.0.0.1", "SMTP_PORT": "2525"});
     assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
-    let powershell = posthaste.run(&["sandbox", "env", "--no-vendor-env", "--shell", "powershell"]).ok();
-    let expected =
-        ["$env:POSTHASTE_BASE_URL = 'http://127.0.0.1:4999'", "$env:POSTHASTE_API_KEY = 'sb_local'"];
+    let powershell = idempost.run(&["sandbox", "env", "--no-vendor-env", "--shell", "powershell"]).ok();
+    let expected = ["$env:IDEMPOST_BASE_URL = 'http://127.0.0.1:4999'", "$env:IDEMPOST_API_KEY = 'sb_local'"];
     assert_eq!(powershell.lines().collect::<Vec<_>>(), expected);
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(".env.local");
     std::fs::write(&file, "NAME=ü\nRESEND_API_KEY=re_live_secret\n").unwrap();
     for _ in 0..2 {
-        posthaste.run(&["sandbox", "env", "--write", file.to_str().unwrap()]).ok();
+        idempost.run(&["sandbox", "env", "--write", file.to_str().unwrap()]).ok();
     }
     let written = std::fs::read_to_string(&file).unwrap();
     assert!(written.starts_with("NAME=ü\nRESEND_API_KEY=sb_local\n"), "{written}");
     assert_eq!((written.lines().count(), written.contains("live")), (6, false), "{written}");
 
     std::fs::write(&file, [0xff]).unwrap();
-    let ran = posthaste.run(&["sandbox", "env", "--write", file.to_str().unwrap()]);
+    let ran = idempost.run(&["sandbox", "env", "--write", file.to_str().unwrap()]);
     assert!(ran.code == Some(1) && ran.stderr.contains(".env.local"), "{ran:?}");
     assert_eq!(std::fs::read(&file).unwrap(), [0xff], "the file is unchanged");
 }
@@ -103,14 +101,14 @@ fn env_prints_and_writes_the_variables_and_never_a_live_key() {
 fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_credential() {
     let sandbox = Sandbox::start(&["--auth", "correct-horse"]);
     let remote = || {
-        Posthaste::new()
-            .env("POSTHASTE_BASE_URL", "https://api.example.com")
-            .env("POSTHASTE_SANDBOX_URL", &sandbox.base_url)
+        Idempost::new()
+            .env("IDEMPOST_BASE_URL", "https://api.example.com")
+            .env("IDEMPOST_SANDBOX_URL", &sandbox.base_url)
     };
-    let with_password = || remote().env("POSTHASTE_SANDBOX_AUTH", "correct-horse");
+    let with_password = || remote().env("IDEMPOST_SANDBOX_AUTH", "correct-horse");
     let mail = ["--from", "eve@example.com", "--to", "hi@acme.test", "--subject", "Hi", "--text", "x"];
     for (key, account) in [("re_live_secret", "first"), ("sb_correct-horse_second", "second")] {
-        let client = || with_password().env("POSTHASTE_API_KEY", key);
+        let client = || with_password().env("IDEMPOST_API_KEY", key);
         client().run(&["sandbox", "wait", "--timeout", "10s"]).ok();
         client().run(&[&["sandbox", "receive"], &mail[..]].concat()).ok();
         client().run(&["sandbox", "fail", "--times", "1"]).ok();
@@ -120,15 +118,14 @@ fn commands_reach_a_named_sandbox_with_its_password_and_never_with_another_crede
         let known = if account == "first" { "sb_correct-horse" } else { key };
         assert!(variables.contains(&format!("RESEND_API_KEY={known}\n")), "{variables}");
     }
-    let locked_out = remote().env("POSTHASTE_API_KEY", "re_live_secret").run(&["sandbox", "inbox", "list"]);
+    let locked_out = remote().env("IDEMPOST_API_KEY", "re_live_secret").run(&["sandbox", "inbox", "list"]);
     assert!(locked_out.code != Some(0) && locked_out.stdout.is_empty(), "{locked_out:?}");
-    let wrong =
-        remote().env("POSTHASTE_SANDBOX_URL", "http://me:secret@mail:4010").run(&["sandbox", "reset"]);
-    assert!(wrong.code == Some(2) && wrong.stderr.contains("POSTHASTE_SANDBOX_URL"), "{wrong:?}");
+    let wrong = remote().env("IDEMPOST_SANDBOX_URL", "http://me:secret@mail:4010").run(&["sandbox", "reset"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("IDEMPOST_SANDBOX_URL"), "{wrong:?}");
     assert!(!wrong.stderr.contains("secret"), "{wrong:?}");
     let run =
-        with_password().run(&["sandbox", "run", "--", env!("CARGO_BIN_EXE_posthaste"), "sandbox", "env"]);
-    assert!(run.stdout.contains("POSTHASTE_API_KEY=sb_local\n"), "{run:?}");
+        with_password().run(&["sandbox", "run", "--", env!("CARGO_BIN_EXE_idempost"), "sandbox", "env"]);
+    assert!(run.stdout.contains("IDEMPOST_API_KEY=sb_local\n"), "{run:?}");
 }
 
 #[test]
@@ -149,13 +146,13 @@ fn a_named_sandbox_gets_no_live_key_and_no_access_token() {
         heads
     });
     for (variable, secret) in
-        [("POSTHASTE_API_KEY", "re_live_secret"), ("POSTHASTE_ACCESS_TOKEN", "live_secret")]
+        [("IDEMPOST_API_KEY", "re_live_secret"), ("IDEMPOST_ACCESS_TOKEN", "live_secret")]
     {
         for password in ["", "correct-horse"] {
-            let client = Posthaste::new()
+            let client = Idempost::new()
                 .env(variable, secret)
-                .env("POSTHASTE_SANDBOX_URL", &url)
-                .env("POSTHASTE_SANDBOX_AUTH", password);
+                .env("IDEMPOST_SANDBOX_URL", &url)
+                .env("IDEMPOST_SANDBOX_AUTH", password);
             assert_ne!(client.run(&["sandbox", "inbox", "list", "--retries", "0"]).code, Some(0));
         }
     }

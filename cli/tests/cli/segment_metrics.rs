@@ -3,7 +3,7 @@
 use crate::service::Service;
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim_end().to_owned()
+    service.idempost().run(arguments).ok().trim_end().to_owned()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn contacts_are_counted_in_total_and_by_segment() {
 fn invalid_flags_are_reported_together() {
     let service = Service::start();
     let stderr = service
-        .posthaste()
+        .idempost()
         .run(&["segments", "metrics", "--metrics", "all", "--dimensions", "period"])
         .fails(2);
     assert!(

@@ -1,10 +1,10 @@
 //! `emails send`: from the command line to the delivered email.
 
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const REQUIRED: [&str; 10] = [
     "emails",
@@ -27,16 +27,16 @@ fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn only_the_id_is_printed_on_standard_output() {
     // EMAIL-01, EMAIL-64, EMAIL-65
     let service = Service::start();
-    let ran = service.posthaste().run(&REQUIRED);
+    let ran = service.idempost().run(&REQUIRED);
     assert!(
-        ran.stderr.starts_with("accepted for 1 recipient · view it: posthaste sandbox inbox latest"),
+        ran.stderr.starts_with("accepted for 1 recipient · view it: idempost sandbox inbox latest"),
         "{ran:?}"
     );
     let id = ran.ok();
     assert_eq!((id.len(), id.lines().count()), (37, 1), "{id:?}");
     let mails = service.core().mails("sb_test");
     assert_eq!((mails.len(), mails[0].email_id.as_str()), (1, id.trim_end()));
-    let document = service.posthaste().run(&with(&["--json"])).json();
+    let document = service.idempost().run(&with(&["--json"])).json();
     assert_eq!(document.as_object().unwrap().keys().collect::<Vec<_>>(), ["id"]);
 }
 
@@ -46,10 +46,10 @@ fn every_flag_sets_its_field() {
     let service = Service::start();
     // Not validated: the test uses an unknown topic.
     service.core().faults().add(Rule::new(Action::answer(200, "{\"id\":\"1\"}")).always());
-    let posthaste = service.posthaste();
-    std::fs::write(posthaste.home().join("body.html"), "<p>Hi</p>").unwrap();
-    std::fs::write(posthaste.home().join("a;b.txt"), "abc").unwrap();
-    posthaste
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("body.html"), "<p>Hi</p>").unwrap();
+    std::fs::write(idempost.home().join("a;b.txt"), "abc").unwrap();
+    idempost
         .run(&[
             "emails",
             "send",
@@ -108,9 +108,9 @@ fn every_flag_sets_its_field() {
 fn a_variable_is_text_unless_given_as_json() {
     // EMAIL-46, EMAIL-60, A-15
     let service = Service::start();
-    let posthaste = service.posthaste();
-    std::fs::write(posthaste.home().join("name"), "Ada").unwrap();
-    let shown = posthaste
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("name"), "Ada").unwrap();
+    let shown = idempost
         .run(&[
             "emails",
             "send",
@@ -158,7 +158,7 @@ fn flags_override_the_document() {
         "--header",
         "X-B: 5",
     ];
-    service.posthaste().run_with(&flags, &document.to_string()).ok();
+    service.idempost().run_with(&flags, &document.to_string()).ok();
     let mut expected = document;
     expected["to"] = json!(["y@example.com"]);
     expected["tags"] =
@@ -169,7 +169,7 @@ fn flags_override_the_document() {
 
 #[test]
 fn all_problems_are_reported_at_once_by_flag() {
-    let stderr = Posthaste::new()
+    let stderr = Idempost::new()
         .run(&["emails", "send", "--to", "ada@example.com", "--to", "bob@@example.com", "--tag", "week 47=x"])
         .fails(2);
     assert_eq!(
@@ -185,13 +185,13 @@ fn all_problems_are_reported_at_once_by_flag() {
          1 | week 47=x\n  \
            |     ^ /tags/0/name: a tag name must contain only ASCII letters, digits, `_` and `-`\n\
          missing: --from (or `from` in the profile), --subject (or a --template that has one), --text, --html or --template\n\
-         help: posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'\n"
+         help: idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'\n"
     );
 }
 
 #[test]
 fn json_errors_name_the_flag_and_its_occurrence() {
-    let error = Posthaste::new().run(&with(&["--to", "x", "--tag", "a=é", "--json"])).error(2);
+    let error = Idempost::new().run(&with(&["--to", "x", "--tag", "a=é", "--json"])).error(2);
     assert_eq!(
         error["problems"],
         json!([
@@ -206,15 +206,15 @@ fn json_errors_name_the_flag_and_its_occurrence() {
 #[test]
 fn a_place_in_the_document_has_a_line_and_column() {
     // A-50
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let text = "\u{feff}{\n  \"from\": \"hi@acme.test\",\n  \"to\": [\"a@example.com\", 7],\n  \"subjct\": \"x\", \"text\": \"t\",\n  \"subject\": \"s\"\n}";
-    std::fs::write(posthaste.home().join("mail.json"), text).unwrap();
-    let error = posthaste.run(&["emails", "send", "--input", "mail.json", "--json"]).error(2);
+    std::fs::write(idempost.home().join("mail.json"), text).unwrap();
+    let error = idempost.run(&["emails", "send", "--input", "mail.json", "--json"]).error(2);
     let at = |i: usize| (error["problems"][i]["path"].clone(), error["problems"][i]["origin"].clone());
     assert_eq!(at(0), (json!("/to/1"), json!({"file": "mail.json", "line": 3, "column": 27})));
     assert_eq!(at(1), (json!("/subjct"), json!({"file": "mail.json", "line": 4, "column": 3})));
     assert_eq!(error["problems"][1]["hint"], "did you mean `subject`?");
-    let error = posthaste.run_with(&["emails", "send", "--input", "-", "--json"], "{\"to\": }").error(2);
+    let error = idempost.run_with(&["emails", "send", "--input", "-", "--json"], "{\"to\": }").error(2);
     assert_eq!(error["problems"][0]["origin"], json!({"stdin": "-", "line": 1, "column": 8}));
 }
 
@@ -222,12 +222,12 @@ fn a_place_in_the_document_has_a_line_and_column() {
 fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
     // EMAIL-09, EMAIL-30, EMAIL-39, EMAIL-40, EMAIL-50, EMAIL-57, A-01, A-03, A-05, A-10, A-13, A-23, A-51
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let long_tag = format!("{}=x", "n".repeat(257));
     let long_key = "k".repeat(257);
     let many: Vec<String> = (0..50).map(|i| format!("u{i}@example.com")).collect();
     let too_many: Vec<&str> = many.iter().flat_map(|address| ["--to", address.as_str()]).collect();
-    std::fs::File::create(posthaste.home().join("big")).unwrap().set_len(31_457_281).unwrap();
+    std::fs::File::create(idempost.home().join("big")).unwrap().set_len(31_457_281).unwrap();
     let wrong: &[(&[&str], &str)] = &[
         (&too_many, "/to/50: `to` must have at most 50 addresses"),
         (&["--to", ""], "/to/1: an address must not be empty"),
@@ -274,7 +274,7 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
         (&["--base-url", "http://api.example.com"], "--base-url"),
     ];
     for (flags, expected) in wrong {
-        let stderr = posthaste.run(&with(flags)).fails(2);
+        let stderr = idempost.run(&with(flags)).fails(2);
         assert!(stderr.contains(expected), "{flags:?}\n{stderr}");
     }
     assert_eq!(service.asked(), 0);
@@ -283,7 +283,7 @@ fn every_kind_of_invalid_input_is_refused_and_nothing_is_sent() {
 #[test]
 fn a_document_that_is_not_an_email_is_refused() {
     // A-30, A-50, A-20
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let deep = "[".repeat(100_000);
     for (text, expected) in [
         ("", "not JSON"),
@@ -294,28 +294,28 @@ fn a_document_that_is_not_an_email_is_refused() {
         ("{\"attachments\": [{}]}", "/attachments/0: `content` or `path` is required"),
         ("{\"react\": 1}", "/react: an email has no field `react`"),
     ] {
-        let stderr = posthaste.run_with(&["emails", "send", "--input", "-"], text).fails(2);
+        let stderr = idempost.run_with(&["emails", "send", "--input", "-"], text).fails(2);
         assert!(stderr.contains(expected), "{text:.40}\n{stderr}");
         let read = text.starts_with('{');
         assert!(read || !stderr.contains("missing:"), "missing fields are unknown: {stderr}");
     }
-    std::fs::File::create(posthaste.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
-    let stderr = posthaste.run(&["emails", "send", "--input", "huge.json"]).fails(2);
+    std::fs::File::create(idempost.home().join("huge.json")).unwrap().set_len(2 << 30).unwrap();
+    let stderr = idempost.run(&["emails", "send", "--input", "huge.json"]).fails(2);
     assert!(stderr.contains("larger than 64 MiB"), "{stderr}");
-    std::fs::write(posthaste.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
-    let stderr = posthaste.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
+    std::fs::write(idempost.home().join("latin1.json"), b"{\"subject\": \"\xe9\"}").unwrap();
+    let stderr = idempost.run(&["emails", "send", "--input", "latin1.json"]).fails(2);
     assert!(stderr.contains("not UTF-8 text: invalid byte 13 (line 1)"), "{stderr}");
 }
 
 #[test]
 fn a_document_with_ten_thousand_problems_is_reported_quickly() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let start = std::time::Instant::now();
     let mut email = json!({"from": "a@x.test", "to": ["b@x.test"], "subject": "s", "text": "t"});
     for i in 0..10_000 {
         email[format!("k{i}")] = json!(1);
     }
-    let sent = |text: &Value, command: &[&str]| posthaste.run_with(command, &text.to_string());
+    let sent = |text: &Value, command: &[&str]| idempost.run_with(command, &text.to_string());
     let error = sent(&email, &["emails", "send", "--input", "-", "--json"]).error(2);
     assert_eq!(error["problems"].as_array().unwrap().len(), 1_000);
     assert_eq!(
@@ -338,14 +338,14 @@ fn a_document_with_ten_thousand_problems_is_reported_quickly() {
 #[test]
 fn standard_input_has_one_reader() {
     // A-50
-    let posthaste = Posthaste::new();
-    let stderr = posthaste.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
+    let idempost = Idempost::new();
+    let stderr = idempost.run_with(&["emails", "send", "--input", "-", "--text-file", "-"], "{}").fails(2);
     assert!(
         stderr.contains("standard input can be read only once, and --input already reads it"),
         "{stderr}"
     );
     let stderr =
-        posthaste.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
+        idempost.run_with(&["emails", "send", "--input", "-", "--api-key-file", "-"], "sb_x").fails(2);
     assert!(
         stderr.contains("standard input can be read only once, and --api-key-file already reads it"),
         "{stderr}"
@@ -354,9 +354,9 @@ fn standard_input_has_one_reader() {
 
 #[test]
 fn a_dry_run_shows_the_request_without_a_service() {
-    let posthaste = Posthaste::new();
-    std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
-    let shown = posthaste.run(&with(&["--idempotency-key", "k", "--attach", "a.txt", "-n"])).json();
+    let idempost = Idempost::new();
+    std::fs::write(idempost.home().join("a.txt"), "abc").unwrap();
+    let shown = idempost.run(&with(&["--idempotency-key", "k", "--attach", "a.txt", "-n"])).json();
     let shown = &shown["dry_run"];
     assert_eq!((&shown["method"], &shown["path"]), (&json!("POST"), &json!("/emails")));
     assert_eq!(shown["headers"]["idempotency-key"], "k");
@@ -366,7 +366,7 @@ fn a_dry_run_shows_the_request_without_a_service() {
         json!([{"filename": "a.txt", "content": {
             "bytes": 3, "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}}])
     );
-    let secret = posthaste.env("POSTHASTE_API_KEY", "sb_sentinel");
+    let secret = idempost.env("IDEMPOST_API_KEY", "sb_sentinel");
     for form in ["--dry-run", "--dry-run=curl"] {
         let ran = secret.run(&with(&[form]));
         assert!(!format!("{ran:?}").contains("sentinel"), "{ran:?}");
@@ -377,19 +377,19 @@ fn a_dry_run_shows_the_request_without_a_service() {
 #[test]
 fn the_curl_command_sends_the_same_request() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let command =
-        posthaste.run(&with(&["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
+        idempost.run(&with(&["--subject", "it's", "--idempotency-key", "k", "--dry-run=curl"])).fails(2);
     assert!(command.contains("cannot be used multiple times"), "{command}");
     let text = "it's \"5\" $HOME\n`x`";
     let mut flags = REQUIRED.to_vec();
     flags[9] = text;
     flags.extend(["--idempotency-key", "k", "--dry-run=curl"]);
-    let command = posthaste.run(&flags).ok();
+    let command = idempost.run(&flags).ok();
     // The shell must parse the words as intended, independent of the real `curl`.
     let script = format!("curl() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{command}");
     let mut shell = std::process::Command::new("sh");
-    let words = shell.arg("-c").arg(script).env("POSTHASTE_API_KEY", "sb_x").output().unwrap().stdout;
+    let words = shell.arg("-c").arg(script).env("IDEMPOST_API_KEY", "sb_x").output().unwrap().stdout;
     let words: Vec<_> =
         words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let body = &words[words.iter().position(|word| word == "--data-binary").unwrap() + 1];
@@ -401,13 +401,13 @@ fn the_curl_command_sends_the_same_request() {
 #[cfg(unix)]
 #[test]
 fn the_curl_command_sends_the_attachments() {
-    let posthaste = Posthaste::new();
-    std::fs::write(posthaste.home().join("it's.bin"), "abc").unwrap();
+    let idempost = Idempost::new();
+    std::fs::write(idempost.home().join("it's.bin"), "abc").unwrap();
     let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "it's.bin", "--attach", "-;name=b.txt", "--dry-run=curl"]);
-    let command = posthaste.run_with(&flags, "def").ok();
+    let command = idempost.run_with(&flags, "def").ok();
     let script = format!("curl() {{ cat; }}\n{command}");
-    let body: serde_json::Value = serde_json::from_str(&posthaste.shell(&script).ok()).unwrap();
+    let body: serde_json::Value = serde_json::from_str(&idempost.shell(&script).ok()).unwrap();
     assert_eq!(
         body["attachments"],
         json!([{"filename": "it's.bin", "content": "YWJj"}, {"filename": "b.txt", "content": "ZGVm"}])
@@ -419,18 +419,18 @@ fn standard_input_can_be_attached_as_documented() {
     let service = Service::start();
     let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "-;name=report.csv"]);
-    service.posthaste().run_with(&flags, "a,b").ok();
+    service.idempost().run_with(&flags, "a,b").ok();
     assert_eq!(service.bodies()[0]["attachments"], json!([{"filename": "report.csv", "content": "YSxi"}]));
     let mut flags = REQUIRED.to_vec();
     flags.extend(["--attach", "--to"]);
-    assert!(service.posthaste().run(&flags).fails(2).contains("--attach needs a file path"));
+    assert!(service.idempost().run(&flags).fails(2).contains("--attach needs a file path"));
 }
 
 #[test]
 fn the_profile_supplies_the_sender_except_for_a_template() {
-    let posthaste =
-        Posthaste::new().config("default_profile = \"p\"\n[profiles.p]\nfrom = \"Acme <hi@acme.test>\"\n");
-    let body = |flags: &[&str]| posthaste.run(flags).json()["dry_run"]["body"].clone();
+    let idempost =
+        Idempost::new().config("default_profile = \"p\"\n[profiles.p]\nfrom = \"Acme <hi@acme.test>\"\n");
+    let body = |flags: &[&str]| idempost.run(flags).json()["dry_run"]["body"].clone();
     let shown = body(&["emails", "send", "--to", "a@x.test", "--subject", "s", "--text", "t", "-n"]);
     assert_eq!(shown["from"], "Acme <hi@acme.test>");
     let shown = body(&["emails", "send", "--to", "a@x.test", "--template", "t", "-n"]);
@@ -440,12 +440,12 @@ fn the_profile_supplies_the_sender_except_for_a_template() {
 #[test]
 fn unknown_fields_can_be_sent_with_no_validate() {
     let service = Service::start().unjudged();
-    let posthaste = service.posthaste();
-    std::fs::write(posthaste.home().join("a.txt"), "abc").unwrap();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("a.txt"), "abc").unwrap();
     let document =
         json!({"from": "a@acme.test", "to": "b@example.com", "subject": "s", "text": "t", "new_field": 1});
     let flags = ["emails", "send", "--input", "-", "--no-validate", "--attach", "a.txt"];
-    posthaste.run_with(&flags, &document.to_string()).ok();
+    idempost.run_with(&flags, &document.to_string()).ok();
     let mut expected = document;
     expected["attachments"] = json!([{"filename": "a.txt", "content": "YWJj"}]);
     assert_eq!(service.bodies(), [expected]);
@@ -455,9 +455,9 @@ fn unknown_fields_can_be_sent_with_no_validate() {
 #[test]
 fn a_large_attachment_logs_its_upload_progress() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    std::fs::write(posthaste.home().join("a.bin"), vec![0; 3_000_000]).unwrap();
-    let ran = posthaste.run(&with(&["--attach", "a.bin", "--progress", "plain"]));
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("a.bin"), vec![0; 3_000_000]).unwrap();
+    let ran = idempost.run(&with(&["--attach", "a.bin", "--progress", "plain"]));
     assert!(ran.stderr.contains("upload: "), "{ran:?}");
     ran.ok();
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use posthaste_reference_server::{ReferenceServer, Service as Core, Settings};
+use idempost_reference_server::{ReferenceServer, Service as Core, Settings};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 pub(crate) struct Service {
     // Dropped first: stops the server that the runtime runs.
@@ -19,7 +19,7 @@ pub(crate) struct Service {
 impl Drop for Service {
     fn drop(&mut self) {
         if self.judges && !std::thread::panicking() {
-            posthaste_conformance::bench::judge_requests(self.core());
+            idempost_conformance::bench::judge_requests(self.core());
         }
     }
 }
@@ -52,10 +52,10 @@ impl Service {
     }
 
     /// The program, configured to use this service.
-    pub(crate) fn posthaste(&self) -> Posthaste {
-        Posthaste::new()
-            .env("POSTHASTE_BASE_URL", self.base_url())
-            .env("POSTHASTE_API_KEY", self.server.api_key())
+    pub(crate) fn idempost(&self) -> Idempost {
+        Idempost::new()
+            .env("IDEMPOST_BASE_URL", self.base_url())
+            .env("IDEMPOST_API_KEY", self.server.api_key())
     }
 
     /// The bodies of all requests that have one, in order.

@@ -1,6 +1,6 @@
 //! Sessions with their exact output: `tests/sessions/*.trycmd`.
 //!
-//! After an intended change, regenerate them with `TRYCMD=overwrite cargo test -p posthaste-cli`.
+//! After an intended change, regenerate them with `TRYCMD=overwrite cargo test -p idempost-cli`.
 
 #[test]
 fn every_session_has_its_recorded_output() {
@@ -18,7 +18,7 @@ fn every_session_has_its_recorded_output() {
         "NO_INPUT",
         "FORCE_TTY",
     ] {
-        cases.env(format!("POSTHASTE_{name}"), "");
+        cases.env(format!("IDEMPOST_{name}"), "");
     }
     for name in [
         "HTTPS_PROXY",
@@ -34,7 +34,7 @@ fn every_session_has_its_recorded_output() {
     ] {
         cases.env(name, "");
     }
-    cases.env("POSTHASTE_CONFIG_DIR", "/nonexistent/posthaste");
+    cases.env("IDEMPOST_CONFIG_DIR", "/nonexistent/idempost");
     cases.insert_var("[VERSION]", env!("CARGO_PKG_VERSION")).unwrap();
     cases.case("tests/sessions/*.trycmd");
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 fn body(arguments: &[&str]) -> Value {
-    Posthaste::new().run(&[arguments, &["-n"]].concat()).json()["dry_run"]["body"].clone()
+    Idempost::new().run(&[arguments, &["-n"]].concat()).json()["dry_run"]["body"].clone()
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn several_addresses_may_follow_one_flag() {
         (&body["cc"], &body["bcc"]),
         (&json!(["c@x.test", "d@x.test"]), &json!(["e@x.test", "f@x.test"]))
     );
-    let stderr = Posthaste::new().run(&[&send[..], &["--to", "a@x.test", "b@@x.test"]].concat()).fails(2);
+    let stderr = Idempost::new().run(&[&send[..], &["--to", "a@x.test", "b@@x.test"]].concat()).fails(2);
     assert!(stderr.contains("--to (2nd)"), "{stderr}");
 }
 
@@ -58,7 +58,7 @@ fn a_json_object_sets_all_properties_a_payload_or_a_schema() {
         (&["events", "create", "e", "--schema", r#"{"a":1,"a":2}"#], "is repeated"),
         (&["events", "create", "e", "--schema", "{}", "--field", "a=string"], "can't be used together"),
     ] {
-        let stderr = Posthaste::new().run(arguments).fails(2);
+        let stderr = Idempost::new().run(arguments).fails(2);
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
 }
@@ -82,24 +82,24 @@ fn the_log_is_followed_until_a_signal() {
     use std::io::{BufRead as _, BufReader};
 
     let service = Service::start();
-    let posthaste = service.posthaste();
-    posthaste.run(&["segments", "list"]).ok();
+    let idempost = service.idempost();
+    idempost.run(&["segments", "list"]).ok();
     let tail = ["logs", "tail", "--interval", "20ms", "--method", "GET", "-o", "ndjson", "--jq", ".endpoint"];
-    let mut child = posthaste.command().args(tail).spawn().unwrap();
+    let mut child = idempost.command().args(tail).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(stderr.next().unwrap().unwrap().contains("stop with Ctrl-C"));
     let before = service.asked();
     while service.asked() < before + 2 {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    posthaste.run(&["segments", "create", "Readers"]).ok();
-    posthaste.run(&["topics", "list"]).ok();
-    posthaste.run(&["domains", "list"]).ok();
+    idempost.run(&["segments", "create", "Readers"]).ok();
+    idempost.run(&["topics", "list"]).ok();
+    idempost.run(&["domains", "list"]).ok();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["/topics", "/domains"]);
     crate::support::signal(&child, rustix::process::Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let stderr = posthaste.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
+    let stderr = idempost.run(&["logs", "tail", "--status", "x", "--interval", "soon"]).fails(2);
     assert!(stderr.contains("--status") && stderr.contains("--interval"), "{stderr}");
 }
 
@@ -124,7 +124,7 @@ fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     let html = |command: &str, more: &[&str]| {
         let arguments = send(command);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).chain(more.iter().copied()).collect();
-        Posthaste::new().run(&arguments)
+        Idempost::new().run(&arguments)
     };
     let shown = html("printf '<p>%s</p>' Hello", &["-n"]).json();
     assert_eq!(shown["dry_run"]["body"]["html"], "<p>Hello</p>");
@@ -140,9 +140,9 @@ fn html_is_read_from_a_command_whose_failure_sends_nothing() {
     let stderr = html("echo x", &["--html", "y", "--tag", "z"]).fails(2);
     assert!(stderr.contains("can't be used with --html") && stderr.contains("NAME=VALUE"), "{stderr}");
 
-    let posthaste = Posthaste::new();
-    let mut child = posthaste.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
-    while !posthaste.home().join("begun").exists() {
+    let idempost = Idempost::new();
+    let mut child = idempost.command().args(send("touch begun; sleep 60")).arg("-n").spawn().unwrap();
+    while !idempost.home().join("begun").exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     crate::support::signal(&child, rustix::process::Signal::INT);
@@ -165,11 +165,11 @@ const CREATE: [(&str, &str, &str, &[&str]); 10] = [
 
 #[test]
 fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let series = r#"{"steps":[{"key":"start","type":"trigger","config":{"event_name":"user.created"}}],"connections":[]}"#;
-    std::fs::write(posthaste.home().join("series.json"), series).unwrap();
+    std::fs::write(idempost.home().join("series.json"), series).unwrap();
     for (noun, flag, value, more) in CREATE {
-        let create = |field: &[&str]| posthaste.run(&[&[noun, "create", "-n"], field, more].concat());
+        let create = |field: &[&str]| idempost.run(&[&[noun, "create", "-n"], field, more].concat());
         let by_argument = create(&[value]).json();
         assert!(by_argument.to_string().contains(value), "{noun}: {by_argument}");
         assert_eq!(by_argument, create(&[flag, value]).json(), "{noun}");
@@ -182,7 +182,7 @@ fn the_main_field_of_create_is_an_argument_or_a_flag_but_not_both() {
 #[test]
 fn a_missing_main_field_of_create_is_reported_by_its_argument() {
     let missing = |noun: &str, more: &[&str]| {
-        let error = Posthaste::new().run(&[&[noun, "create", "-n", "--json"], more].concat()).error(2);
+        let error = Idempost::new().run(&[&[noun, "create", "-n", "--json"], more].concat()).error(2);
         error["missing"].clone()
     };
     for (noun, _, _, more) in CREATE.into_iter().filter(|(noun, ..)| *noun != "automations") {
@@ -244,7 +244,7 @@ fn a_json_array_sets_subscriptions_steps_and_connections_and_an_object_replaces_
         (&["automations", "create", "W"], &["--definition"]),
         (&["events", "update", "e", "--schema", "{}", "--field", "a=string"], &["can't be used together"]),
     ] {
-        let stderr = Posthaste::new().run(arguments).fails(2);
+        let stderr = Idempost::new().run(arguments).fails(2);
         assert!(parts.iter().all(|part| stderr.contains(part)), "{arguments:?}: {stderr}");
     }
 }
@@ -270,7 +270,7 @@ fn one_click_unsubscribe_headers_come_from_one_flag() {
         json!({"List-Unsubscribe": "<https://acme.test/u?t=1>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-A": "b"})
     );
     for url in ["http://acme.test/u", "mailto:leave@acme.test", "x"] {
-        let stderr = Posthaste::new().run(&[&send[..], &["--list-unsubscribe", url]].concat()).fails(2);
+        let stderr = Idempost::new().run(&[&send[..], &["--list-unsubscribe", url]].concat()).fails(2);
         assert!(stderr.contains("https URL") && stderr.contains("--list-unsubscribe"), "{stderr}");
     }
 }
@@ -300,7 +300,7 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
             ("printf '\\377'", &[], "isn't UTF-8"),
             ("echo x", &["--html", "y"], "can't be used with --html"),
         ] {
-            let stderr = Posthaste::new().run(&render(renderer, more)).fails(2);
+            let stderr = Idempost::new().run(&render(renderer, more)).fails(2);
             assert!(stderr.contains(part) && stderr.contains("--html-command"), "{command:?}: {stderr}");
         }
     }
@@ -311,7 +311,7 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
         &["bulk", "plan", "-", "--from", "hi@acme.test", "--subject", "s"],
     ] {
         let failing = [command, &["--html-command", "echo broken >&2; exit 7"]].concat();
-        let stderr = Posthaste::new().run_with(&failing, "to\nada@example.com\n").fails(2);
+        let stderr = Idempost::new().run_with(&failing, "to\nada@example.com\n").fails(2);
         assert!(stderr.contains("broken") && stderr.contains("--html-command"), "{command:?}: {stderr}");
     }
 
@@ -321,42 +321,42 @@ fn every_command_with_an_html_body_takes_it_from_a_command() {
     own["html"] = "<p>Own</p>".into();
     template["subject"] = "s".into();
     let batch = json!([one, own, template]).to_string();
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let arguments = ["emails", "batch", "-", "-n", "--html-command"];
-    let sent = posthaste.run_with(&[&arguments[..], &["printf '<p>Made</p>'"]].concat(), &batch).json();
+    let sent = idempost.run_with(&[&arguments[..], &["printf '<p>Made</p>'"]].concat(), &batch).json();
     let sent = &sent["dry_run"]["body"];
     assert_eq!((&sent[0]["html"], &sent[1]["html"]), (&json!("<p>Made</p>"), &json!("<p>Own</p>")));
     assert!(sent[2].get("html").is_none());
-    let error = posthaste.run_with(&[&arguments[..], &["exit 3"]].concat(), &batch).fails(2);
+    let error = idempost.run_with(&[&arguments[..], &["exit 3"]].concat(), &batch).fails(2);
     assert!(error.contains("the command failed") && error.contains("--html-command"), "{error}");
 }
 
 #[test]
 fn a_batch_has_schedules_only_with_a_flag_and_a_service_that_supports_them() {
-    use posthaste_reference_server::{Compat, Settings};
+    use idempost_reference_server::{Compat, Settings};
 
     let email = |when: &str| json!({"from": "hi@acme.test", "to": "ada@example.com", "subject": "s", "text": "t", "scheduled_at": when});
     let batch = json!([email("in 1 hour"), email("in 2 hours")]).to_string();
     let live = Service::with(Settings { compat: Compat::Live, ..Settings::default() }).unjudged();
-    let stderr = live.posthaste().run_with(&["emails", "batch", "-"], &batch).fails(2);
+    let stderr = live.idempost().run_with(&["emails", "batch", "-"], &batch).fails(2);
     assert!(
         stderr.contains("not supported in a batch") && stderr.contains("--allow-scheduled-at"),
         "{stderr}"
     );
     assert_eq!(live.asked(), 0);
-    let ids = live.posthaste().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).ok();
+    let ids = live.idempost().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).ok();
     for id in ids.lines() {
-        assert_eq!(live.posthaste().run(&["emails", "get", id, "--jq", ".last_event"]).ok(), "scheduled\n");
+        assert_eq!(live.idempost().run(&["emails", "get", id, "--jq", ".last_event"]).ok(), "scheduled\n");
     }
     assert_eq!(ids.lines().count(), 2);
     let stderr = live
-        .posthaste()
+        .idempost()
         .run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &json!([email("")]).to_string());
     assert!(stderr.fails(2).contains("scheduled_at"));
 
     let strict = Service::start().unjudged();
     let stderr =
-        strict.posthaste().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).fails(3);
+        strict.idempost().run_with(&["emails", "batch", "-", "--allow-scheduled-at"], &batch).fails(3);
     assert!(stderr.contains("`[0].scheduled_at` is not supported in a batch"), "{stderr}");
 }
 
@@ -378,7 +378,7 @@ fn limits_of_the_public_service_are_warnings() {
     let tags: Vec<String> = (0..76).map(|n| format!("--tag=n{n}=v")).collect();
     arguments.extend(tags.iter().map(String::as_str));
     arguments.push("--scheduled-at=2099-01-01T00:00:00Z");
-    let ran = Posthaste::new().run(&arguments);
+    let ran = Idempost::new().run(&arguments);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for part in ["/tags", "75 tags", "/scheduled_at", "30 days"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);

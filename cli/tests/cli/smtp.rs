@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 /// The address of a sandbox's SMTP server.
 fn smtp_address(sandbox: &Sandbox) -> String {
@@ -40,15 +40,15 @@ const MAIL: &[&str] = &[
     "From: ada@example.com\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nIt broke\r\n.\r\n",
 ];
 
-fn received(posthaste: &Posthaste) -> Vec<Value> {
-    posthaste.run(&["received", "list", "--json"]).json()["data"].as_array().unwrap().clone()
+fn received(idempost: &Idempost) -> Vec<Value> {
+    idempost.run(&["received", "list", "--json"]).json()["data"].as_array().unwrap().clone()
 }
 
 /// Polls until there are `many`; oldest first.
-fn wait_for_received(posthaste: &Posthaste, many: usize) -> Vec<Value> {
+fn wait_for_received(idempost: &Idempost, many: usize) -> Vec<Value> {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
-        let mut mails = received(posthaste);
+        let mut mails = received(idempost);
         if mails.len() >= many {
             mails.reverse();
             return mails;
@@ -69,7 +69,7 @@ fn download(url: &str) -> String {
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
-fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) {
+fn send(idempost: &Idempost, to: &str, subject: &str, more: &[&str]) {
     let arguments = [
         "emails",
         "send",
@@ -82,7 +82,7 @@ fn send(posthaste: &Posthaste, to: &str, subject: &str, more: &[&str]) {
         "--text",
         ".dots\n.\n",
     ];
-    posthaste.run(&[&arguments[..], more].concat()).ok();
+    idempost.run(&[&arguments[..], more].concat()).ok();
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn any_smtp_client_can_send_to_the_sandbox() {
     let sandbox = Sandbox::start(&["--smtp-port", "0"]);
     let answer = say(&smtp_address(&sandbox), MAIL);
     assert!(answer.starts_with("250 2.0.0 Received as "), "{answer}");
-    let posthaste = sandbox.client();
-    let mails = received(&posthaste);
+    let idempost = sandbox.client();
+    let mails = received(&idempost);
     assert_eq!((mails.len(), &mails[0]["subject"]), (1, &json!("Help")));
     assert!(answer.trim_end().ends_with(mails[0]["id"].as_str().unwrap()), "{answer}");
 }
@@ -108,18 +108,18 @@ fn with_auth_the_sandbox_sends_and_its_certificate_has_the_printed_fingerprint()
     let words = [&MAIL[..1], &[&auth], &MAIL[1..]].concat();
     let answer = say(&smtp_address(&sandbox), &words);
     assert!(answer.starts_with("250 2.0.0 Sent as "), "{answer}");
-    let posthaste = sandbox.client();
-    assert!(received(&posthaste).is_empty());
-    let subject = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    let idempost = sandbox.client();
+    assert!(received(&idempost).is_empty());
+    let subject = idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(subject, "Help\n");
 }
 
 #[cfg(unix)]
 #[test]
 fn run_passes_the_smtp_urls_to_the_command() {
-    let script = "echo $POSTHASTE_SANDBOX_SMTP $POSTHASTE_SANDBOX_SMTPS";
+    let script = "echo $IDEMPOST_SANDBOX_SMTP $IDEMPOST_SANDBOX_SMTPS";
     let ports = ["--smtp-port", "0", "--smtp-tls-port", "0"];
-    let ran = Posthaste::new().run(&[&["sandbox", "run"], &ports[..], &["--", "sh", "-c", script]].concat());
+    let ran = Idempost::new().run(&[&["sandbox", "run"], &ports[..], &["--", "sh", "-c", script]].concat());
     let urls = ran.ok();
     assert!(urls.starts_with("smtp://127.0.0.1:") && urls.contains(" smtps://127.0.0.1:"), "{urls}");
 }
@@ -128,7 +128,7 @@ fn run_passes_the_smtp_urls_to_the_command() {
 fn an_smtp_port_in_use_is_reported_with_a_hint() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
+    let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--smtp-port", &port]).fails(1);
     assert!(stderr.contains(&port) && stderr.contains("--smtp-port 0"), "{stderr}");
 }
 
@@ -139,12 +139,12 @@ fn captured_mails_are_forwarded_unchanged_and_in_order() {
     let url = format!("smtp://inbound:sb_forwarded_hidden@{}", smtp_address(&server));
     let mut sandbox = Sandbox::start(&["--smtp", &url]);
     assert_eq!(sandbox.printed("forward"), Some(format!("smtp://{}", smtp_address(&server)).as_str()));
-    let posthaste = sandbox.client();
-    send(&posthaste, "Ada <ada@example.com>", "One", &["--bcc", "eve@example.com", "--cc", "cy@example.com"]);
-    send(&posthaste, "Grüße <bob@example.com>", "Zwei: ü", &[]);
-    send(&posthaste, "bob@example.com", "Three", &["--html", "<p>.</p>\n.\n"]);
+    let idempost = sandbox.client();
+    send(&idempost, "Ada <ada@example.com>", "One", &["--bcc", "eve@example.com", "--cc", "cy@example.com"]);
+    send(&idempost, "Grüße <bob@example.com>", "Zwei: ü", &[]);
+    send(&idempost, "bob@example.com", "Three", &["--html", "<p>.</p>\n.\n"]);
 
-    let far = server.client().env("POSTHASTE_API_KEY", "sb_forwarded_hidden");
+    let far = server.client().env("IDEMPOST_API_KEY", "sb_forwarded_hidden");
     let mails = wait_for_received(&far, 3);
     let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
     assert_eq!(subjects, ["One", "Zwei: ü", "Three"]);
@@ -155,7 +155,7 @@ fn captured_mails_are_forwarded_unchanged_and_in_order() {
             ["sandbox", "inbox", "latest", "--subject", mail["subject"].as_str().unwrap(), "--raw"];
         let whole = far.run(&["received", "get", id, "--json"]).json();
         let file = download(whole["raw"]["download_url"].as_str().unwrap());
-        assert_eq!(file, posthaste.run(&captured).ok());
+        assert_eq!(file, idempost.run(&captured).ok());
     }
     let lines = sandbox.lines.join("\n");
     let stderr = sandbox.stop();
@@ -182,12 +182,12 @@ fn a_rejected_mail_does_not_stop_forwarding_and_the_sandbox_keeps_all() {
     let id = domain["id"].as_str().unwrap();
     far.run(&["domains", "verify", id, "--wait"]).ok();
     let mut sandbox = Sandbox::start(&["--smtp", &format!("smtp://{}", smtp_address(&server))]);
-    let posthaste = sandbox.client();
-    send(&posthaste, "ada@elsewhere.test", "Refused", &[]);
-    send(&posthaste, "ada@example.com", "Taken", &[]);
+    let idempost = sandbox.client();
+    send(&idempost, "ada@elsewhere.test", "Refused", &[]);
+    send(&idempost, "ada@example.com", "Taken", &[]);
     let mails = wait_for_received(&far, 1);
     assert_eq!(mails[0]["subject"], "Taken");
-    let kept = posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
+    let kept = idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok();
     assert_eq!(kept, "Taken\nRefused\n");
     let stderr = sandbox.stop();
     assert!(stderr.contains("wasn't forwarded to smtp://127.0.0.1:") && stderr.contains("550"), "{stderr}");
@@ -197,11 +197,11 @@ fn a_rejected_mail_does_not_stop_forwarding_and_the_sandbox_keeps_all() {
 #[test]
 fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
     let mut sandbox = Sandbox::start(&["--smtp", "smtp://me:hidden@127.0.0.1:9"]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     for n in 0..3 {
-        send(&posthaste, "ada@example.com", &format!("Mail {n}"), &[]);
+        send(&idempost, "ada@example.com", &format!("Mail {n}"), &[]);
     }
-    assert_eq!(posthaste.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
+    assert_eq!(idempost.run(&["sandbox", "inbox", "list", "--columns", "subject"]).ok().lines().count(), 3);
     let stderr = sandbox.stop();
     assert!(stderr.contains("stopped before 3 mails were forwarded"), "{stderr}");
     assert!(!stderr.contains("hidden"), "{stderr}");
@@ -210,9 +210,9 @@ fn an_unreachable_server_costs_no_captured_mail_and_no_time() {
 #[test]
 fn an_invalid_forwarding_url_is_reported_without_its_password() {
     for url in ["http://me:hidden@mail.acme.test", "smtp://me:hidden@mail.acme.test?tls=no", "hidden"] {
-        let stderr = Posthaste::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
+        let stderr = Idempost::new().run(&["sandbox", "serve", "--port", "0", "--smtp", url]).fails(2);
         assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
-        let unseen = Posthaste::new().env("POSTHASTE_SANDBOX_FORWARD", url);
+        let unseen = Idempost::new().env("IDEMPOST_SANDBOX_FORWARD", url);
         let stderr = unseen.run(&["sandbox", "serve", "--port", "0"]).fails(2);
         assert!(stderr.contains("--smtp") && !stderr.contains("hidden"), "{stderr}");
         assert!(!unseen.run(&["sandbox", "serve", "--help"]).ok().contains("hidden"));

@@ -150,9 +150,9 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     let sink = Sink::start();
     let sandbox = Sandbox::start(&["--smtp-release", &sink.url()]);
     assert_eq!(sandbox.printed("release"), Some(sink.url().as_str()));
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let id = send(&sandbox, &json!(["Ada <ada@live.test>"]), &json!("cy@live.test"), &json!("eve@live.test"));
-    let released = posthaste.run(&[
+    let released = idempost.run(&[
         "sandbox",
         "inbox",
         "release",
@@ -167,11 +167,11 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
     let (recipients, messages) = sink.take();
     assert_eq!(recipients, ["<qa2@acme.test>", "<qa@acme.test>"]);
     // The message is the captured one, with a dot more at the start of a line.
-    let raw = posthaste.run(&["sandbox", "inbox", "get", &id, "--raw"]).ok();
+    let raw = idempost.run(&["sandbox", "inbox", "get", &id, "--raw"]).ok();
     assert_eq!(messages[0].replace("\r\n..", "\r\n."), raw + "\r\n.\r\n");
     assert!(messages[0].contains("To: Ada <ada@live.test>") && !messages[0].contains("eve@"), "{messages:?}");
 
-    let stderr = posthaste
+    let stderr = idempost
         .run(&["sandbox", "inbox", "release", &id, "--to", "refused@acme.test", "--to", "qa@acme.test"])
         .fails(3);
     assert!(stderr.contains("did not accept the mail: 550 5.1.1 No such user here"), "{stderr}");
@@ -190,16 +190,16 @@ fn a_released_mail_reaches_only_the_recipients_of_the_release() {
 fn a_received_mail_is_released_without_its_bcc_fields_and_bare_line_ends() {
     let sink = Sink::start();
     let sandbox = Sandbox::start(&["--smtp-release", &sink.url()]);
-    let posthaste = sandbox.client();
+    let idempost = sandbox.client();
     let mail = "From: ada@example.com\nTo: support@acme.test\nBcc: eve@evil.test,\n x@evil.test\nSubject: Help\n\nIt broke\n.\nRCPT TO:<eve@evil.test>\n";
-    std::fs::write(posthaste.home().join("mail.eml"), mail).unwrap();
-    let id = posthaste.run(&["sandbox", "receive", "mail.eml"]).ok();
-    posthaste.run(&["sandbox", "inbox", "release", id.trim_end(), "--to", "qa@acme.test"]).ok();
+    std::fs::write(idempost.home().join("mail.eml"), mail).unwrap();
+    let id = idempost.run(&["sandbox", "receive", "mail.eml"]).ok();
+    idempost.run(&["sandbox", "inbox", "release", id.trim_end(), "--to", "qa@acme.test"]).ok();
     let (recipients, messages) = sink.take();
     assert_eq!(recipients, ["<qa@acme.test>"]);
     let expected = "From: ada@example.com\r\nTo: support@acme.test\r\nSubject: Help\r\n\r\nIt broke\r\n..\r\nRCPT TO:<eve@evil.test>\r\n.\r\n";
     assert_eq!(messages, [expected]);
-    posthaste
+    idempost
         .run(&["sandbox", "inbox", "release", "49a3999c-0ce1-4ea6-ab68-afcd6dc2e794", "--to", "qa@acme.test"])
         .fails(5);
 }
@@ -392,7 +392,7 @@ fn unsuitable_flags_for_mails_that_leave_are_reported() {
         ),
         (&["--smtp-release", "http://me:hidden@acme.test"], "--smtp-release"),
     ] {
-        let stderr = crate::support::Posthaste::new()
+        let stderr = crate::support::Idempost::new()
             .run(&[&["sandbox", "serve", "--port", "0"], flags].concat())
             .fails(2);
         assert!(stderr.contains(part) && !stderr.contains("hidden"), "{flags:?}: {stderr}");

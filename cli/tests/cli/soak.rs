@@ -1,5 +1,5 @@
 //! A soak: a persistent sandbox, a webhook listener, a watch of received mail and bulk jobs run together, and are killed and restarted again
-//! and again. `POSTHASTE_SOAK_MINUTES=30 cargo test -p posthaste-cli --test cli soak:: -- --ignored --nocapture` prints what it counted.
+//! and again. `IDEMPOST_SOAK_MINUTES=30 cargo test -p idempost-cli --test cli soak:: -- --ignored --nocapture` prints what it counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Posthaste, Ran, signal};
+use crate::support::{Idempost, Ran, signal};
 
 const ROWS: usize = 1_000;
 const RECEIVED: usize = 10;
@@ -44,7 +44,7 @@ impl Memory {
 
 /// The processes of the soak, and where they write.
 struct Soak {
-    posthaste: Posthaste,
+    idempost: Idempost,
     port: String,
     listener_port: String,
     sandbox: Option<Child>,
@@ -61,11 +61,11 @@ fn free_port() -> String {
 impl Soak {
     fn start() -> Self {
         let port = free_port();
-        let posthaste = Posthaste::new()
-            .env("POSTHASTE_BASE_URL", format!("http://127.0.0.1:{port}"))
-            .env("POSTHASTE_API_KEY", "sb_local");
+        let idempost = Idempost::new()
+            .env("IDEMPOST_BASE_URL", format!("http://127.0.0.1:{port}"))
+            .env("IDEMPOST_API_KEY", "sb_local");
         let mut soak = Self {
-            posthaste,
+            idempost,
             port,
             listener_port: free_port(),
             sandbox: None,
@@ -83,19 +83,19 @@ impl Soak {
     }
 
     fn run(&self, arguments: &[&str]) -> String {
-        self.posthaste.run(arguments).ok()
+        self.idempost.run(arguments).ok()
     }
 
     /// Starts a command that appends its results to a file in the program's folder.
     fn spawn(&self, arguments: &[&str], name: &str) -> Child {
         let append = |name: String| File::options().create(true).append(true).open(self.file(&name)).unwrap();
-        let mut command = self.posthaste.command();
+        let mut command = self.idempost.command();
         command.args(arguments).stdout(append(name.to_owned())).stderr(append(format!("{name}.log")));
         command.spawn().unwrap()
     }
 
     fn file(&self, name: &str) -> std::path::PathBuf {
-        self.posthaste.home().join(name)
+        self.idempost.home().join(name)
     }
 
     fn start_sandbox(&mut self) {
@@ -153,7 +153,7 @@ impl Soak {
         ];
         let mut arguments = send.to_vec();
         for attempt in 0.. {
-            let mut child = self.posthaste.command().args(&arguments).spawn().unwrap();
+            let mut child = self.idempost.command().args(&arguments).spawn().unwrap();
             if attempt < 3 {
                 std::thread::sleep(Duration::from_millis(self.random.gen_range(100..1_000)));
                 if child.try_wait().unwrap().is_none() {
@@ -161,8 +161,8 @@ impl Soak {
                     child.wait().unwrap();
                     *self.kills.entry("bulk").or_default() += 1;
                     // A job that was killed before it was planned has to be sent again.
-                    let planned = self.posthaste.run(&["bulk", "status", "--json"]);
-                    let rows = self.posthaste.run(&["bulk", "list", "--json"]).stdout;
+                    let planned = self.idempost.run(&["bulk", "status", "--json"]);
+                    let rows = self.idempost.run(&["bulk", "list", "--json"]).stdout;
                     if planned.code == Some(0) && jobs(&rows) > round {
                         arguments = vec!["bulk", "resume"];
                     }
@@ -248,9 +248,9 @@ fn received(path: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-#[ignore = "takes as many minutes as POSTHASTE_SOAK_MINUTES says, or one"]
+#[ignore = "takes as many minutes as IDEMPOST_SOAK_MINUTES says, or one"]
 fn soak() {
-    let minutes = std::env::var("POSTHASTE_SOAK_MINUTES").map_or(1, |minutes| minutes.parse().unwrap());
+    let minutes = std::env::var("IDEMPOST_SOAK_MINUTES").map_or(1, |minutes| minutes.parse().unwrap());
     let begun = Instant::now();
     let length = Duration::from_mins(minutes);
     let mut soak = Soak::start();

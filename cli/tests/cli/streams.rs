@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -14,7 +14,7 @@ fn a_full_disk_is_an_error() {
     for arguments in
         [&["help", "input"][..], &["--version"], &["completions", "bash"], &["config", "list", "--json"]]
     {
-        let output = Posthaste::new().command().args(arguments).stdout(full()).output().unwrap();
+        let output = Idempost::new().command().args(arguments).stdout(full()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{arguments:?} {stderr}");
     }
@@ -26,28 +26,28 @@ fn a_closed_pipe_ends_the_program_silently() {
     // F-07
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = Posthaste::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
+    let output = Idempost::new().command().args(["help", "input"]).stdout(writer).output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
 
 #[test]
 fn an_invalid_command_line_is_a_json_object_if_json_is_requested() {
     // G-06
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     for arguments in
         [&["--json", "emials"][..], &["config", "--json=x", "--nonsense"], &["-o", "ndjson", "config", "get"]]
     {
-        let error = posthaste.run(arguments).error(2);
+        let error = idempost.run(arguments).error(2);
         assert_eq!((&error["kind"], &error["outcome"]), (&Value::from("usage"), &Value::from("not_sent")));
     }
-    let error = posthaste.run(&["config", "lsit", "--json"]).error(2);
+    let error = idempost.run(&["config", "lsit", "--json"]).error(2);
     assert!(error["hint"].as_str().unwrap().contains("`list`?"), "{error}");
 }
 
 #[test]
 fn an_invalid_filter_is_reported_with_a_caret_before_anything_is_sent() {
-    let posthaste = Posthaste::new();
-    let stderr = posthaste.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
+    let idempost = Idempost::new();
+    let stderr = idempost.run(&["config", "set", "retries", "5", "--jq", ".data[.subject"]).fails(2);
     assert_eq!(
         stderr,
         "error: invalid --jq expression\n \
@@ -56,47 +56,47 @@ fn an_invalid_filter_is_reported_with_a_caret_before_anything_is_sent() {
          1 | .data[.subject\n  \
            |               ^ expected closing bracket\n"
     );
-    assert!(!posthaste.config_file().exists());
+    assert!(!idempost.config_file().exists());
 }
 
 #[test]
 fn a_filter_prints_strings_raw_and_other_values_as_json() {
-    let posthaste = Posthaste::new();
+    let idempost = Idempost::new();
     let filter = r#".settings[] | select(.name == "retries") | .value, {source}"#;
-    assert_eq!(posthaste.run(&["config", "list", "--jq", filter]).ok(), "3\n{\"source\":\"built-in\"}\n");
-    let ran = posthaste.run(&["config", "list", "--jq", ".settings | keys | .x"]);
+    assert_eq!(idempost.run(&["config", "list", "--jq", filter]).ok(), "3\n{\"source\":\"built-in\"}\n");
+    let ran = idempost.run(&["config", "list", "--jq", ".settings | keys | .x"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
 }
 
 #[test]
 fn json_is_compact_in_a_pipe_and_indented_at_a_terminal() {
-    let compact = Posthaste::new().run(&["config", "path", "--json"]).ok();
+    let compact = Idempost::new().run(&["config", "path", "--json"]).ok();
     assert!(compact.starts_with("{\"path\":\""), "{compact}");
-    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
-    assert!(posthaste.run(&["config", "path", "--json"]).ok().starts_with("{\n  \"path\": \""));
+    let idempost = Idempost::new().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
+    assert!(idempost.run(&["config", "path", "--json"]).ok().starts_with("{\n  \"path\": \""));
 }
 
 #[test]
 fn selected_fields_are_printed_and_unknown_ones_are_warned_about() {
-    let ran = Posthaste::new().run(&["config", "path", "--json=path,pth"]);
+    let ran = Idempost::new().run(&["config", "path", "--json=path,pth"]);
     assert!(ran.stderr.contains("unknown field `pth`"), "{ran:?}");
     assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap().as_object().unwrap().len(), 1);
 }
 
 #[test]
 fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
-    let posthaste = Posthaste::new();
-    let pipe = posthaste.run(&["config", "list", "--columns", "value,name"]).ok();
+    let idempost = Idempost::new();
+    let pipe = idempost.run(&["config", "list", "--columns", "value,name"]).ok();
     assert!(pipe.contains("human\toutput\n"), "{pipe}");
-    let stderr = posthaste.run(&["config", "list", "--columns", "vlaue"]).fails(2);
+    let stderr = idempost.run(&["config", "list", "--columns", "vlaue"]).fails(2);
     assert!(stderr.contains("did you mean `value`?"), "{stderr}");
 
-    let eyes = Posthaste::new().env("POSTHASTE_FORCE_TTY", "40").env("NO_COLOR", "1");
+    let eyes = Idempost::new().env("IDEMPOST_FORCE_TTY", "40").env("NO_COLOR", "1");
     let table = eyes.run(&["config", "list", "--origin"]).ok();
     assert!(table.starts_with("NAME ") && table.lines().all(|line| line.chars().count() <= 40), "{table}");
     assert_eq!(
         eyes.run(&["config", "list", "-o", "tsv"]).ok(),
-        posthaste.run(&["config", "list", "-o", "tsv"]).ok()
+        idempost.run(&["config", "list", "-o", "tsv"]).ok()
     );
 }
 
@@ -105,11 +105,11 @@ fn output_is_colored_only_at_a_terminal() {
     // G-07
     let has_escapes = |ran: crate::support::Ran| (ran.stdout + ran.stderr.as_str()).contains('\u{1b}');
     let bad = ["config", "get", "zebra"];
-    assert!(!has_escapes(Posthaste::new().run(&bad)));
-    assert!(!has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1").run(&bad)));
-    assert!(!has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("TERM", "dumb").run(&bad)));
-    assert!(has_escapes(Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").run(&bad)));
-    assert!(has_escapes(Posthaste::new().run(&["--color", "always", "config", "get", "zebra"])));
+    assert!(!has_escapes(Idempost::new().run(&bad)));
+    assert!(!has_escapes(Idempost::new().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1").run(&bad)));
+    assert!(!has_escapes(Idempost::new().env("IDEMPOST_FORCE_TTY", "80").env("TERM", "dumb").run(&bad)));
+    assert!(has_escapes(Idempost::new().env("IDEMPOST_FORCE_TTY", "80").run(&bad)));
+    assert!(has_escapes(Idempost::new().run(&["--color", "always", "config", "get", "zebra"])));
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn untrusted_text_cannot_control_the_terminal() {
     // G-01, G-02
     // A name with a title sequence, a C1 control and a bidirectional mark.
     let name = "x\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}";
-    let posthaste = Posthaste::new().env("POSTHASTE_FORCE_TTY", "80").env("NO_COLOR", "1");
+    let idempost = Idempost::new().env("IDEMPOST_FORCE_TTY", "80").env("NO_COLOR", "1");
     for arguments in [
         &["config", "get", name][..],
         &["--profile", name, "config", "list"],
         &["help", name],
         &["config", "list", "--columns", name],
     ] {
-        let stderr = posthaste.run(arguments).fails(2);
+        let stderr = idempost.run(arguments).fails(2);
         assert!(
             !stderr.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
             "{arguments:?} {stderr:?}"
@@ -135,8 +135,7 @@ fn untrusted_text_cannot_control_the_terminal() {
 
 #[test]
 fn standard_input_is_read_only_if_named() {
-    let mut child =
-        Posthaste::new().command().args(["config", "list"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut child = Idempost::new().command().args(["config", "list"]).stdin(Stdio::piped()).spawn().unwrap();
     // The pipe stays open: a program that reads it would block forever.
     let held = child.stdin.take();
     assert!(child.wait().unwrap().success());

@@ -25,7 +25,7 @@ pub(crate) const SEND: [&str; 10] = [
 ];
 
 /// The program with its home folder and environment.
-pub(crate) struct Posthaste {
+pub(crate) struct Idempost {
     home: tempfile::TempDir,
     env: Vec<(String, String)>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-impl Posthaste {
+impl Idempost {
     pub(crate) fn new() -> Self {
         Self { home: tempfile::tempdir().unwrap(), env: Vec::new() }
     }
@@ -61,12 +61,12 @@ impl Posthaste {
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {
-        self.home().join(".config/posthaste/config.toml")
+        self.home().join(".config/idempost/config.toml")
     }
 
     /// The program's command, without arguments.
     pub(crate) fn command(&self) -> Command {
-        self.wrapped(env!("CARGO_BIN_EXE_posthaste"))
+        self.wrapped(env!("CARGO_BIN_EXE_idempost"))
     }
 
     /// Another program in the same environment, which may exec this one.

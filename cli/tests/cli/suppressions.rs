@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim().to_owned()
+    service.idempost().run(arguments).ok().trim().to_owned()
 }
 
 /// The addresses on the list, newest first.
 fn listed(service: &Service) -> Vec<String> {
-    let list = service.posthaste().run(&["suppressions", "list", "--all", "--json"]).json();
+    let list = service.idempost().run(&["suppressions", "list", "--all", "--json"]).json();
     list["data"].as_array().unwrap().iter().map(|entry| entry["email"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -29,7 +29,7 @@ fn an_address_is_added_shown_and_removed() {
     assert_eq!(done(&service, &["suppressions", "rm", &id]), id);
     for command in [["suppressions", "get", "ada@example.com"], ["suppressions", "remove", "ada@example.com"]]
     {
-        service.posthaste().run(&command).fails(5);
+        service.idempost().run(&command).fails(5);
     }
 }
 
@@ -38,10 +38,10 @@ fn several_addresses_are_one_request() {
     let service = Service::start();
     let ids = done(&service, &["suppressions", "add", "a@x.test", "b@x.test", "c@x.test"]);
     assert_eq!(ids.lines().count(), 3);
-    let ran = service.posthaste().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
+    let ran = service.idempost().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
     assert_eq!(ran.stdout.trim(), ids.lines().nth(1).unwrap());
     assert!(ran.code == Some(10) && ran.stderr.contains("1 of 2 entries weren't on the list"), "{ran:?}");
-    let ran = service.posthaste().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
+    let ran = service.idempost().run(&["suppressions", "remove", "b@x.test", "unknown@x.test"]);
     assert_eq!(ran.code, Some(5), "{ran:?}");
     let ids: Vec<_> = ids.lines().collect();
     // A repeated entry counts once.
@@ -75,10 +75,10 @@ fn invalid_input_sends_nothing() {
         (vec!["suppressions", "list", "--origin", "bounced"], "bounce, complaint or manual"),
         (vec!["suppressions", "export", "--format", "xml"], "csv or ndjson"),
     ] {
-        let output = service.posthaste().run(&arguments).fails(2);
+        let output = service.idempost().run(&arguments).fails(2);
         assert!(output.contains(part), "{part}: {output}");
     }
-    let shown = service.posthaste().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
+    let shown = service.idempost().run(&["suppressions", "add", "a@x.test", "b@x.test", "--dry-run"]).json();
     assert_eq!(shown["dry_run"]["body"], json!({ "emails": ["a@x.test", "b@x.test"] }), "{shown}");
     assert_eq!(service.asked(), 0);
 }
@@ -89,7 +89,7 @@ fn check_answers_by_its_exit_code() {
     let check = |more: &[&str]| {
         let arguments: Vec<_> =
             ["suppressions", "check", "ada@example.com"].iter().chain(more).copied().collect();
-        service.posthaste().run(&arguments)
+        service.idempost().run(&arguments)
     };
     assert_eq!(check(&[]).ok(), "ada@example.com  not suppressed\n");
     let document = check(&["--json"]).json();
@@ -99,13 +99,13 @@ fn check_answers_by_its_exit_code() {
     let ran = check(&[]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.starts_with("ada@example.com  suppressed  manual  "), "{ran:?}");
-    assert!(ran.stderr.contains("posthaste suppressions remove ada@example.com"), "{ran:?}");
+    assert!(ran.stderr.contains("idempost suppressions remove ada@example.com"), "{ran:?}");
     let ran = check(&["--json"]);
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((ran.code, &document["suppression"]["id"]), (Some(3), &json!(id)));
     // A service that can't be reached answers nothing.
     let unreachable =
-        Posthaste::new().env("POSTHASTE_BASE_URL", "http://127.0.0.1:9").env("POSTHASTE_API_KEY", "sb_x");
+        Idempost::new().env("IDEMPOST_BASE_URL", "http://127.0.0.1:9").env("IDEMPOST_API_KEY", "sb_x");
     unreachable.run(&["suppressions", "check", "ada@example.com", "--retries", "0"]).fails(7);
 }
 
@@ -114,8 +114,8 @@ fn a_list_is_exported_and_imported_in_every_format() {
     let service = Service::start();
     let emails: Vec<_> = (0..205).map(|n| format!("user{n}@example.com")).collect();
     let lines = emails.join("\n");
-    let posthaste = service.posthaste();
-    let imported = posthaste.run_with(&["suppressions", "import", "-"], &lines).ok();
+    let idempost = service.idempost();
+    let imported = idempost.run_with(&["suppressions", "import", "-"], &lines).ok();
     assert_eq!(imported, "205 addresses are on the suppression list\n");
     let batches: Vec<_> =
         service.bodies().iter().map(|body| body["emails"].as_array().unwrap().len()).collect();
@@ -123,19 +123,19 @@ fn a_list_is_exported_and_imported_in_every_format() {
     let expected: Vec<_> = emails.iter().rev().cloned().collect();
     assert_eq!(listed(&service), expected);
     for format in ["csv", "ndjson"] {
-        let exported = posthaste.run(&["suppressions", "export", "--format", format]).ok();
+        let exported = idempost.run(&["suppressions", "export", "--format", format]).ok();
         let copy = Service::start();
-        copy.posthaste().run_with(&["suppressions", "import", "-"], &exported).ok();
+        copy.idempost().run_with(&["suppressions", "import", "-"], &exported).ok();
         assert_eq!(listed(&copy).len(), 205, "{format}");
     }
-    let csv = posthaste.run(&["suppressions", "export"]).ok();
+    let csv = idempost.run(&["suppressions", "export"]).ok();
     assert!(csv.starts_with("email,origin,created_at,source_id,id\nuser204@example.com,manual,"), "{csv}");
     assert_eq!(
-        posthaste.run(&["suppressions", "export", "--origin", "bounce"]).ok(),
+        idempost.run(&["suppressions", "export", "--origin", "bounce"]).ok(),
         "email,origin,created_at,source_id,id\n"
     );
-    let file = posthaste.home().join("list.csv");
-    let output = posthaste.run(&["suppressions", "export", "--output-file", file.to_str().unwrap()]).ok();
+    let file = idempost.home().join("list.csv");
+    let output = idempost.run(&["suppressions", "export", "--output-file", file.to_str().unwrap()]).ok();
     assert!(output.starts_with("205 addresses written to "), "{output}");
     assert_eq!(std::fs::read_to_string(file).unwrap(), csv);
 }
@@ -146,18 +146,18 @@ fn an_import_reports_every_problem_with_its_line_and_sends_nothing() {
     let rows = (0..150).map(|n| format!("{n},user{n}@example.com\n"));
     let mut text = format!("id,email\n{}", rows.collect::<String>());
     text.push_str("x,nobody\ny,Ada <ada@example.com>\n");
-    let output = service.posthaste().run_with(&["suppressions", "import", "-"], &text).fails(2);
+    let output = service.idempost().run_with(&["suppressions", "import", "-"], &text).fails(2);
     for part in ["2 problems", "standard input:152:1", "153 | y,Ada", "nobody"] {
         assert!(output.contains(part), "{part}: {output}");
     }
     let output = service
-        .posthaste()
+        .idempost()
         .run_with(&["suppressions", "import", "-"], "{\"email\":\"a@x.test\"}\n{\"email\":1}\n")
         .fails(2);
     assert!(output.contains("standard input:2:") && output.contains("must be a string"), "{output}");
-    let output = service.posthaste().run(&["suppressions", "import", "missing.csv"]).fails(2);
+    let output = service.idempost().run(&["suppressions", "import", "missing.csv"]).fails(2);
     assert!(output.contains("missing.csv"), "{output}");
-    let ran = Posthaste::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
+    let ran = Idempost::new().run_with(&["suppressions", "import", "-", "--dry-run"], "a@x.test\n");
     assert!(ran.code == Some(0) && ran.stderr.contains("nothing sent"), "{ran:?}");
     assert_eq!(service.asked(), 0);
 }

@@ -1,11 +1,11 @@
 //! `templates`: command lines, requests and messages.
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const WELCOME: [&str; 10] = [
     "templates",
@@ -27,36 +27,36 @@ fn with<'a>(least: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_template_is_created_published_and_sent() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    std::fs::write(posthaste.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
+    let idempost = service.idempost();
+    std::fs::write(idempost.home().join("welcome.html"), "<p>Hello {{{NAME}}}, {{{N}}}</p>").unwrap();
     let create = with(
         &WELCOME,
         &["--html-file", "welcome.html", "--variable", "NAME=friend", "--variable", "N:number", "--publish"],
     );
-    let id = posthaste.run(&create).ok();
+    let id = idempost.run(&create).ok();
     let body = &service.bodies()[0];
     assert_eq!(body["html"], "<p>Hello {{{NAME}}}, {{{N}}}</p>");
     let variables = json!([{"key": "NAME", "type": "string", "fallback_value": "friend"}, {"key": "N", "type": "number"}]);
     assert_eq!(body["variables"], variables);
-    let shown = posthaste.run(&["templates", "get", "welcome", "--json=id,status"]).json();
+    let shown = idempost.run(&["templates", "get", "welcome", "--json=id,status"]).json();
     assert_eq!(shown, json!({"id": id.trim(), "status": "published"}));
-    posthaste
+    idempost
         .run(&["emails", "send", "--template", "welcome", "--to", "ada@example.com", "--var-json", "N=7"])
         .ok();
     assert_eq!(service.core().mails("sb_test")[0].subject, "Welcome, friend");
-    let listed = posthaste.run(&["templates", "list", "--columns", "alias,status"]).ok();
+    let listed = idempost.run(&["templates", "list", "--columns", "alias,status"]).ok();
     assert_eq!(listed, "welcome\tpublished\n");
-    let copy = posthaste.run(&["templates", "duplicate", "welcome"]).ok();
-    assert_eq!(posthaste.run(&["templates", "delete", copy.trim()]).ok(), copy);
-    posthaste.run(&["templates", "get", copy.trim()]).fails(5);
+    let copy = idempost.run(&["templates", "duplicate", "welcome"]).ok();
+    assert_eq!(idempost.run(&["templates", "delete", copy.trim()]).ok(), copy);
+    idempost.run(&["templates", "get", copy.trim()]).fails(5);
 }
 
 #[test]
 fn an_update_sends_only_the_given_fields_and_clears_others() {
     //
     let service = Service::start();
-    let posthaste = service.posthaste();
-    posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
+    let idempost = service.idempost();
+    idempost.run(&with(&WELCOME, &["--html", "x"])).ok();
     let update = [
         "templates",
         "update",
@@ -69,30 +69,29 @@ fn an_update_sends_only_the_given_fields_and_clears_others() {
         "variable",
         "--publish",
     ];
-    posthaste.run(&update).ok();
+    idempost.run(&update).ok();
     assert_eq!(service.bodies()[1], json!({"subject": "", "from": null, "variables": []}));
     let shown =
-        posthaste.run(&["templates", "get", "welcome", "--json=status,has_unpublished_versions"]).json();
+        idempost.run(&["templates", "get", "welcome", "--json=status,has_unpublished_versions"]).json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
 }
 
 #[test]
 fn a_template_is_published_under_the_alias_set_by_the_same_update() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run(&with(&WELCOME, &["--html", "x"])).ok();
+    let idempost = service.idempost();
+    let id = idempost.run(&with(&WELCOME, &["--html", "x"])).ok();
     let renamed = ["templates", "update", "welcome", "--alias", "hello", "--html", "y", "--publish"];
-    assert_eq!(posthaste.run(&renamed).ok(), id);
-    let shown =
-        posthaste.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
+    assert_eq!(idempost.run(&renamed).ok(), id);
+    let shown = idempost.run(&["templates", "get", "hello", "--json=status,has_unpublished_versions"]).json();
     assert_eq!(shown, json!({"status": "published", "has_unpublished_versions": false}));
-    assert_eq!(posthaste.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
+    assert_eq!(idempost.run(&["templates", "update", "hello", "--clear", "alias", "--publish"]).ok(), id);
 }
 
 #[test]
 fn all_problems_are_reported_at_once() {
     //
-    let stderr = Posthaste::new().run(&[
+    let stderr = Idempost::new().run(&[
         "templates",
         "create",
         "--from",
@@ -112,9 +111,9 @@ fn all_problems_are_reported_at_once() {
     {
         assert!(stderr.contains(expected), "{expected}: {stderr}");
     }
-    let nothing = Posthaste::new().run(&["templates", "update", "welcome"]).fails(2);
+    let nothing = Idempost::new().run(&["templates", "update", "welcome"]).fails(2);
     assert!(nothing.contains("a field to change"), "{nothing}");
-    let both = Posthaste::new()
+    let both = Idempost::new()
         .run(&["templates", "update", "welcome", "--text", "x", "--clear", "text", "--clear", "html"])
         .fails(2);
     assert!(both.contains("can't be used together") && both.contains("one of alias, from"), "{both}");
@@ -125,14 +124,14 @@ fn a_template_that_could_not_be_published_is_still_stored() {
     let service = Service::start();
     let rule = Rule::new(Action::answer(503, "{}")).on(Method::POST, "/templates/{id}/publish").always();
     service.core().faults().add(rule);
-    let ran = service.posthaste().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
+    let ran = service.idempost().run(&with(&WELCOME, &["--html", "x", "--publish", "--retries", "0"]));
     assert_eq!(ran.code, Some(7), "{ran:?}");
-    assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: posthaste templates publish"), "{ran:?}");
+    assert!(!ran.stdout.is_empty() && ran.stderr.contains("retry: idempost templates publish"), "{ran:?}");
 }
 
 #[test]
 fn a_dry_run_shows_the_request_and_needs_no_credential() {
     let ran =
-        Posthaste::new().run(&with(&WELCOME, &["--html", "x", "--dry-run", "--jq", ".dry_run.body.name"]));
+        Idempost::new().run(&with(&WELCOME, &["--html", "x", "--dry-run", "--jq", ".dry_run.body.name"]));
     assert_eq!(ran.ok(), "Welcome\n");
 }

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
 use crate::service::Service;
-use crate::support::{Posthaste, Ran, SEND};
+use crate::support::{Idempost, Ran, SEND};
 
 /// A trusted certificate authority, and an unknown one.
 struct Front {
@@ -115,9 +115,9 @@ impl Front {
 
     fn send_with(&self, flags: &[&str]) -> Ran {
         let authority: PathBuf = self.authority.path().join("ca.pem");
-        Posthaste::new()
-            .env("POSTHASTE_BASE_URL", &self.address)
-            .env("POSTHASTE_API_KEY", "sb_test")
+        Idempost::new()
+            .env("IDEMPOST_BASE_URL", &self.address)
+            .env("IDEMPOST_API_KEY", "sb_test")
             .env("SSL_CERT_FILE", authority.to_str().unwrap())
             .run(&[&SEND[..], flags].concat())
     }
@@ -186,10 +186,10 @@ fn a_service_that_supports_only_an_outdated_version_is_refused_without_a_retry()
         listener.set_nonblocking(true).unwrap();
         listener
     });
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", format!("https://{host}"))
-        .env("POSTHASTE_API_KEY", "sb_test");
-    let stderr = posthaste.run(&SEND).fails(7);
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", format!("https://{host}"))
+        .env("IDEMPOST_API_KEY", "sb_test");
+    let stderr = idempost.run(&SEND).fails(7);
     assert!(stderr.contains(&host) && stderr.to_lowercase().contains("version"), "{stderr}");
     assert!(serving.join().unwrap().accept().is_err(), "a second connection: {stderr}");
 }

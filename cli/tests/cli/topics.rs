@@ -7,7 +7,7 @@ use crate::service::Service;
 const UNKNOWN: &str = "00000000-0000-4000-8000-000000000000";
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim().to_owned()
+    service.idempost().run(arguments).ok().trim().to_owned()
 }
 
 fn topic(service: &Service, name: &str, default: &str) -> String {
@@ -32,7 +32,7 @@ fn a_topic_is_created_shown_changed_and_deleted() {
             "public",
         ],
     );
-    let shown = service.posthaste().run(&["topics", "get", &id]).ok();
+    let shown = service.idempost().run(&["topics", "get", &id]).ok();
     assert!(shown.contains("name                  Digest") && shown.contains("opt_out"), "{shown}");
     let update = ["topics", "update", &id, "--name", "Monthly", "--clear", "description"];
     assert_eq!(done(&service, &update), id);
@@ -44,7 +44,7 @@ fn a_topic_is_created_shown_changed_and_deleted() {
         done(&service, &["topics", "ls", "--columns", "name,default_subscription,visibility,description"]);
     assert_eq!(row, "Monthly\topt_out\tprivate\tx");
     assert_eq!(done(&service, &["topics", "delete", &id]), id);
-    service.posthaste().run(&["topics", "get", &id]).fails(5);
+    service.idempost().run(&["topics", "get", &id]).fails(5);
     assert_eq!(
         service.bodies(),
         [
@@ -68,12 +68,12 @@ fn a_property_is_created_shown_changed_and_deleted() {
     assert_eq!(rows, "age\tnumber\t\norders\tnumber\t-2.5\ncity\tstring\tyour town");
     assert_eq!(done(&service, &["properties", "update", &city, "--clear", "fallback"]), city);
     assert_eq!(done(&service, &["properties", "update", &orders, "--fallback-number", "17"]), orders);
-    let stderr = service.posthaste().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
+    let stderr = service.idempost().run(&["properties", "update", &orders, "--fallback", "none"]).fails(3);
     assert!(stderr.contains("fallback_value"), "{stderr}");
-    let property = service.posthaste().run(&["properties", "get", &orders, "--json"]).json();
+    let property = service.idempost().run(&["properties", "get", &orders, "--json"]).json();
     assert_eq!((&property["key"], &property["fallback_value"]), (&json!("orders"), &json!(17)));
     assert_eq!(done(&service, &["properties", "delete", &city]), city);
-    service.posthaste().run(&["properties", "get", &city]).fails(5);
+    service.idempost().run(&["properties", "get", &city]).fails(5);
     assert_eq!(
         service.bodies(),
         [
@@ -104,8 +104,8 @@ fn a_contact_subscribes_and_unsubscribes() {
         service.bodies().pop().unwrap(),
         json!([{"id": offers, "subscription": "opt_in"}, {"id": news, "subscription": "opt_out"}])
     );
-    service.posthaste().run(&["contacts", "topics", "bob@example.com"]).fails(5);
-    service.posthaste().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
+    service.idempost().run(&["contacts", "topics", "bob@example.com"]).fails(5);
+    service.idempost().run(&["contacts", "update-topics", "ada@example.com", "--opt-in", UNKNOWN]).fails(3);
     // A contact who opted out is skipped.
     let send = [
         "emails",
@@ -130,7 +130,7 @@ fn a_contact_subscribes_and_unsubscribes() {
 fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     let service = Service::start();
     let fails = |arguments: &[&str], parts: &[&str]| {
-        let stderr = service.posthaste().run(arguments).fails(2);
+        let stderr = service.idempost().run(arguments).fails(2);
         for part in parts {
             assert!(stderr.contains(part), "{part}: {stderr}");
         }
@@ -184,9 +184,9 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
     ];
     fails(&both, &["2 problems", "this topic is also named", "must not be empty"]);
     for id in ["", "..", "."] {
-        service.posthaste().run(&["topics", "get", id]).fails(2);
-        service.posthaste().run(&["properties", "delete", id]).fails(2);
-        service.posthaste().run(&["contacts", "topics", id]).fails(2);
+        service.idempost().run(&["topics", "get", id]).fails(2);
+        service.idempost().run(&["properties", "delete", id]).fails(2);
+        service.idempost().run(&["contacts", "topics", id]).fails(2);
     }
     assert_eq!(service.asked(), 0);
 }
@@ -195,7 +195,7 @@ fn all_problems_are_reported_at_once_and_nothing_is_sent() {
 fn a_dry_run_shows_the_request_without_a_service() {
     let service = Service::start();
     let shown = |arguments: &[&str]| -> Value {
-        let ran = service.posthaste().run(&[arguments, &["--dry-run"]].concat()).ok();
+        let ran = service.idempost().run(&[arguments, &["--dry-run"]].concat()).ok();
         serde_json::from_str::<Value>(&ran).unwrap()["dry_run"].take()
     };
     let create = shown(&["topics", "create", "--name", "x", "--default-subscription", "opt_in"]);

@@ -1,12 +1,12 @@
 //! `usage`, and the quotas of `sandbox serve` and `doctor`.
 
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 
 use crate::service::Service;
-use crate::support::{Posthaste, SEND};
+use crate::support::{Idempost, SEND};
 
 fn done(service: &Service, arguments: &[&str]) -> String {
-    service.posthaste().run(arguments).ok().trim().to_owned()
+    service.idempost().run(arguments).ok().trim().to_owned()
 }
 
 #[test]
@@ -21,20 +21,20 @@ fn usage_shows_what_was_used() {
     assert!(doctor.contains("emails: today 1 of 3"), "{doctor}");
     done(&service, &SEND);
     done(&service, &SEND);
-    let output = service.posthaste().run(&SEND).fails(6);
+    let output = service.idempost().run(&SEND).fails(6);
     assert!(output.contains("daily_quota_exceeded") || output.contains("daily quota of 3"), "{output}");
-    let ran = service.posthaste().run(&["doctor"]);
+    let ran = service.idempost().run(&["doctor"]);
     assert!(ran.code == Some(1) && ran.stdout.contains("until the quota resets"), "{ran:?}");
 }
 
 #[cfg(unix)]
 #[test]
 fn the_sandbox_has_the_quotas_of_its_flags() {
-    let script = "$POSTHASTE emails send --from hi@acme.test --to ada@example.com --to bob@example.com --subject s --text x; \
-                  $POSTHASTE emails send --from hi@acme.test --to ada@example.com --subject s --text x; echo $?";
+    let script = "$IDEMPOST emails send --from hi@acme.test --to ada@example.com --to bob@example.com --subject s --text x; \
+                  $IDEMPOST emails send --from hi@acme.test --to ada@example.com --subject s --text x; echo $?";
     for (flag, period) in [("--daily-quota", "daily"), ("--monthly-quota", "monthly")] {
-        let posthaste = Posthaste::new().env("POSTHASTE", env!("CARGO_BIN_EXE_posthaste"));
-        let ran = posthaste.run(&["sandbox", "run", flag, "2", "--", "sh", "-c", script]);
+        let idempost = Idempost::new().env("IDEMPOST", env!("CARGO_BIN_EXE_idempost"));
+        let ran = idempost.run(&["sandbox", "run", flag, "2", "--", "sh", "-c", script]);
         assert_eq!(ran.stdout.lines().last(), Some("6"), "{ran:?}");
         assert!(ran.stderr.contains(&format!("{period} quota of 2 emails")), "{ran:?}");
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const CREATE: [&str; 8] = [
     "webhooks",
@@ -19,38 +19,38 @@ const CREATE: [&str; 8] = [
 #[test]
 fn a_webhook_is_created_changed_disabled_and_deleted() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let made = posthaste.run(&CREATE);
-    assert!(made.stderr.contains("posthaste webhooks get") && !made.stdout.contains("whsec_"), "{made:?}");
+    let idempost = service.idempost();
+    let made = idempost.run(&CREATE);
+    assert!(made.stderr.contains("idempost webhooks get") && !made.stdout.contains("whsec_"), "{made:?}");
     let id = made.ok();
     let id = id.trim();
     assert_eq!(
         service.bodies()[0],
         json!({"endpoint": "https://acme.test/hooks", "events": ["email.sent", "email.bounced"]})
     );
-    let shown = posthaste.run(&["webhooks", "get", id, "--json"]).json();
+    let shown = idempost.run(&["webhooks", "get", id, "--json"]).json();
     assert_eq!(
         (&shown["status"], shown["signing_secret"].as_str().unwrap().starts_with("whsec_")),
         (&json!("enabled"), true)
     );
-    posthaste.run(&["webhooks", "update", id, "--status", "disabled", "--event", "domain.updated"]).ok();
+    idempost.run(&["webhooks", "update", id, "--status", "disabled", "--event", "domain.updated"]).ok();
     assert_eq!(
-        posthaste.run(&["webhooks", "list", "--columns", "status,events"]).ok(),
+        idempost.run(&["webhooks", "list", "--columns", "status,events"]).ok(),
         "disabled\tdomain.updated\n"
     );
-    assert_eq!(posthaste.run(&["webhooks", "delete", id]).ok().trim(), id);
-    posthaste.run(&["webhooks", "get", id]).fails(5);
+    assert_eq!(idempost.run(&["webhooks", "delete", id]).ok().trim(), id);
+    idempost.run(&["webhooks", "get", id]).fails(5);
 }
 
 #[test]
 fn a_secret_is_shown_only_on_request() {
     // G-09
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let secret = posthaste.run(&[&CREATE[..], &["--json", "--jq", ".signing_secret"]].concat()).ok();
+    let idempost = service.idempost();
+    let secret = idempost.run(&[&CREATE[..], &["--json", "--jq", ".signing_secret"]].concat()).ok();
     assert!(secret.starts_with("whsec_"));
-    let ran = posthaste.run(&[&CREATE[..], &["--secret-file", "hook.secret"]].concat());
-    let kept = std::fs::read_to_string(posthaste.home().join("hook.secret")).unwrap();
+    let ran = idempost.run(&[&CREATE[..], &["--secret-file", "hook.secret"]].concat());
+    let kept = std::fs::read_to_string(idempost.home().join("hook.secret")).unwrap();
     assert!(kept.starts_with("whsec_") && kept != secret);
     assert!(!ran.stderr.contains(kept.trim()) && !ran.ok().contains(kept.trim()));
 }
@@ -58,40 +58,40 @@ fn a_secret_is_shown_only_on_request() {
 #[test]
 fn all_problems_are_reported_at_once() {
     //
-    let stderr = Posthaste::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
+    let stderr = Idempost::new().run(&["webhooks", "create", "--endpoint", "acme.test"]).fails(2);
     assert!(stderr.contains("/endpoint") && stderr.contains("missing: --event"), "{stderr}");
-    let stderr = Posthaste::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
+    let stderr = Idempost::new().run(&["webhooks", "update", "x", "--status", "off"]).fails(2);
     assert!(stderr.contains("enabled or disabled"), "{stderr}");
-    let stderr = Posthaste::new().run(&["webhooks", "update", "x"]).fails(2);
+    let stderr = Idempost::new().run(&["webhooks", "update", "x"]).fails(2);
     assert!(stderr.contains("a field to change"), "{stderr}");
 }
 
 #[test]
 fn delivered_events_are_listed_shown_and_redelivered() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     // Nothing listens on port 9.
     let create = ["webhooks", "create", "--endpoint", "http://127.0.0.1:9/", "--event", "contact.created"];
-    let id = posthaste.run(&create).ok();
+    let id = idempost.run(&create).ok();
     let id = id.trim();
     for address in ["ada@example.com", "bob@example.com"] {
-        posthaste.run(&["contacts", "create", address]).ok();
+        idempost.run(&["contacts", "create", address]).ok();
     }
-    let listed = posthaste.run(&["webhooks", "events", id, "--json"]).json();
+    let listed = idempost.run(&["webhooks", "events", id, "--json"]).json();
     let newest = &listed["data"][0];
     assert_eq!((listed["data"].as_array().unwrap().len(), &newest["type"]), (2, &json!("contact.created")));
     let event = newest["id"].as_str().unwrap();
-    let one = posthaste.run(&["webhooks", "events", id, "--limit", "1"]);
+    let one = idempost.run(&["webhooks", "events", id, "--limit", "1"]);
     assert!(one.stderr.contains(&format!("next: --after {event}")), "{one:?}");
-    let older = posthaste.run(&["webhooks", "events", id, "--after", event, "--columns", "type"]).ok();
+    let older = idempost.run(&["webhooks", "events", id, "--after", event, "--columns", "type"]).ok();
     assert_eq!(older, "contact.created\n");
-    posthaste.run(&["webhooks", "events", id, "--before", event]).fails(2);
+    idempost.run(&["webhooks", "events", id, "--before", event]).fails(2);
 
-    let shown = posthaste.run(&["webhooks", "event", id, event, "--json"]).json();
+    let shown = idempost.run(&["webhooks", "event", id, event, "--json"]).json();
     assert_eq!(shown["payload"]["data"]["email"], "bob@example.com");
     let attempts = || {
         let columns = ["--columns", "http_status_code"];
-        let rows = posthaste.run(&[&["webhooks", "attempts", id, event], &columns[..]].concat()).ok();
+        let rows = idempost.run(&[&["webhooks", "attempts", id, event], &columns[..]].concat()).ok();
         rows.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let until = |count: usize| {
@@ -99,26 +99,26 @@ fn delivered_events_are_listed_shown_and_redelivered() {
         assert_eq!(attempts(), vec!["0"; count], "there was no response");
     };
     until(1);
-    assert_eq!(posthaste.run(&["webhooks", "replay", id, event]).ok().trim(), event);
+    assert_eq!(idempost.run(&["webhooks", "replay", id, event]).ok().trim(), event);
     until(2);
-    posthaste.run(&["webhooks", "event", id, "msg_00000000000000000000000000000000"]).fails(5);
+    idempost.run(&["webhooks", "event", id, "msg_00000000000000000000000000000000"]).fails(5);
 }
 
 #[test]
 fn a_rotated_secret_is_written_where_requested() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let id = posthaste.run(&[&CREATE[..], &["--secret-file", "old"]].concat()).ok();
+    let idempost = service.idempost();
+    let id = idempost.run(&[&CREATE[..], &["--secret-file", "old"]].concat()).ok();
     let id = id.trim();
-    let ran = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
-    let read = |name: &str| std::fs::read_to_string(posthaste.home().join(name)).unwrap();
+    let ran = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]);
+    let read = |name: &str| std::fs::read_to_string(idempost.home().join(name)).unwrap();
     let (old, new) = (read("old"), read("new"));
     assert!(new.starts_with("whsec_") && new != old);
     assert!(!ran.stderr.contains(new.trim()) && ran.stdout.trim() == id, "{ran:?}");
-    let stderr = posthaste.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
+    let stderr = idempost.run(&["webhooks", "rotate-secret", id, "--secret-file", "new"]).fails(1);
     assert!(stderr.contains("couldn't create new"), "{stderr}");
     assert_eq!(
-        posthaste.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
+        idempost.run(&["webhooks", "get", id, "--jq", ".signing_secret"]).ok(),
         new,
         "no request was sent"
     );

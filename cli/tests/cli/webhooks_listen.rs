@@ -6,14 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use posthaste::WebhookVerifier;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost::WebhookVerifier;
+use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::sandbox::wait_for;
 use crate::service::Service;
-use crate::support::{Posthaste, SEND, signal};
+use crate::support::{Idempost, SEND, signal};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -26,9 +26,9 @@ struct Listener {
 }
 
 impl Listener {
-    fn start(posthaste: &Posthaste, flags: &[&str]) -> Self {
+    fn start(idempost: &Idempost, flags: &[&str]) -> Self {
         let mut child =
-            posthaste.command().args(["webhooks", "listen", "--json"]).args(flags).spawn().unwrap();
+            idempost.command().args(["webhooks", "listen", "--json"]).args(flags).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut listener = Self { announced: Value::Null, child, stdout: Some(stdout) };
         listener.announced = listener.next();
@@ -36,9 +36,9 @@ impl Listener {
     }
 
     /// With the secret of these tests.
-    fn with_secret(posthaste: &Posthaste, flags: &[&str]) -> Self {
-        std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
-        Self::start(posthaste, &[&["--secret-file", "secret"], flags].concat())
+    fn with_secret(idempost: &Idempost, flags: &[&str]) -> Self {
+        std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
+        Self::start(idempost, &[&["--secret-file", "secret"], flags].concat())
     }
 
     fn url(&self) -> &str {
@@ -109,8 +109,8 @@ const EVENT: &[u8] =
 #[test]
 fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
     // EVT-11, H-06
-    let posthaste = Posthaste::new();
-    let mut listener = Listener::with_secret(&posthaste, &["--path", "/hooks"]);
+    let idempost = Idempost::new();
+    let mut listener = Listener::with_secret(&idempost, &["--path", "/hooks"]);
     let url = listener.url().to_owned();
     assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/hooks"), "{url}");
 
@@ -151,8 +151,8 @@ fn a_signed_delivery_is_shown_and_everything_else_is_rejected() {
 
 #[test]
 fn unselected_event_types_are_accepted_and_not_shown() {
-    let posthaste = Posthaste::new();
-    let mut listener = Listener::with_secret(&posthaste, &["--events", "email.bounced,email.sent"]);
+    let idempost = Idempost::new();
+    let mut listener = Listener::with_secret(&idempost, &["--events", "email.bounced,email.sent"]);
     let url = listener.url().to_owned();
     assert_eq!(deliver(&url, "msg_1", 0, br#"{"type":"email.opened","data":{}}"#).0, 204);
     assert_eq!(deliver(&url, "msg_2", 0, EVENT).0, 204);
@@ -161,10 +161,10 @@ fn unselected_event_types_are_accepted_and_not_shown() {
 
 #[test]
 fn a_filter_applies_to_deliveries_only() {
-    let posthaste = Posthaste::new();
-    std::fs::write(posthaste.home().join("secret"), SECRET).unwrap();
+    let idempost = Idempost::new();
+    std::fs::write(idempost.home().join("secret"), SECRET).unwrap();
     let listen = ["webhooks", "listen", "--secret-file", "secret", "--jq", ".payload.data.email_id"];
-    let mut child = posthaste.command().args(listen).spawn().unwrap();
+    let mut child = idempost.command().args(listen).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
@@ -185,8 +185,8 @@ fn a_filter_applies_to_deliveries_only() {
 #[test]
 fn an_unsigned_delivery_is_accepted_only_with_the_insecure_flag() {
     // H-06
-    let posthaste = Posthaste::new();
-    let mut listener = Listener::start(&posthaste, &["--insecure-no-verify"]);
+    let idempost = Idempost::new();
+    let mut listener = Listener::start(&idempost, &["--insecure-no-verify"]);
     let url = listener.url().to_owned();
     assert_eq!(request(&url, "POST", "svix-id: msg_1\r\n", EVENT).0, 204);
     let record = listener.next();
@@ -231,8 +231,8 @@ fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
         "no HTTP at all\r\n\r\n",
     ]);
     // A configured proxy must not be used.
-    let posthaste = Posthaste::new().env("HTTP_PROXY", "http://127.0.0.1:9");
-    let mut listener = Listener::with_secret(&posthaste, &["--forward-to", &url]);
+    let idempost = Idempost::new().env("HTTP_PROXY", "http://127.0.0.1:9");
+    let mut listener = Listener::with_secret(&idempost, &["--forward-to", &url]);
     let here = listener.url().to_owned();
     let body = b"{\"type\":\"email.sent\", \"data\":{} ,\xc3\xa9\xff}";
     assert_eq!(request(&here, "POST", "", EVENT).0, 401);
@@ -272,23 +272,23 @@ fn a_verified_delivery_is_forwarded_unchanged_and_the_response_is_returned() {
     );
 }
 
-fn webhooks(posthaste: &Posthaste) -> Vec<Value> {
-    posthaste.run(&["webhooks", "list", "--json"]).json()["data"].as_array().unwrap().clone()
+fn webhooks(idempost: &Idempost) -> Vec<Value> {
+    idempost.run(&["webhooks", "list", "--json"]).json()["data"].as_array().unwrap().clone()
 }
 
 #[test]
 fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     for which in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut listener = Listener::start(&posthaste, &["--event", "email.sent"]);
-        let made = webhooks(&posthaste);
+        let mut listener = Listener::start(&idempost, &["--event", "email.sent"]);
+        let made = webhooks(&idempost);
         assert_eq!((made.len(), &made[0]["endpoint"]), (1, &listener.announced["endpoint"]));
         assert_eq!(
             (&made[0]["events"], &listener.announced["url"]),
             (&json!(["email.sent"]), &made[0]["endpoint"])
         );
-        let id = posthaste.run(&SEND).ok();
+        let id = idempost.run(&SEND).ok();
         let record = listener.next();
         assert_eq!(
             (&record["type"], &record["verified"], &record["status"]),
@@ -296,45 +296,45 @@ fn at_a_sandbox_it_creates_a_webhook_and_always_deletes_it() {
         );
         assert_eq!(record["payload"]["data"]["email_id"], id.trim());
         assert_eq!(listener.stop(which), Some(0), "{which:?}");
-        assert_eq!(webhooks(&posthaste), Vec::<Value>::new(), "{which:?}");
+        assert_eq!(webhooks(&idempost), Vec::<Value>::new(), "{which:?}");
     }
 
-    let mut listener = Listener::start(&posthaste, &[]);
-    assert_eq!(webhooks(&posthaste)[0]["events"].as_array().unwrap().len(), 23, "a sandbox sends all types");
+    let mut listener = Listener::start(&idempost, &[]);
+    assert_eq!(webhooks(&idempost)[0]["events"].as_array().unwrap().len(), 23, "a sandbox sends all types");
     // Standard output is closed.
     drop(listener.stdout.take());
-    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
+    idempost.run(&["contacts", "create", "ada@example.com"]).ok();
     assert_eq!(wait_for(&mut listener.child), Some(0));
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
-    let stderr = posthaste.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
+    let stderr = idempost.run(&["webhooks", "listen", "--event", "email.unheard"]).fails(3);
     assert!(stderr.contains("`events[0]` must be one of"), "{stderr}");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    posthaste.run(&["webhooks", "listen", "--port", &port]).fails(1);
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    idempost.run(&["webhooks", "listen", "--port", &port]).fails(1);
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
 
 #[test]
 fn a_public_url_is_registered_with_an_unguessable_path() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let mut listener = Listener::start(&posthaste, &["--public-url", "https://abc.tunnel.test/in/"]);
-    let made = webhooks(&posthaste);
+    let idempost = service.idempost();
+    let mut listener = Listener::start(&idempost, &["--public-url", "https://abc.tunnel.test/in/"]);
+    let made = webhooks(&idempost);
     let endpoint = made[0]["endpoint"].as_str().unwrap();
     let secret = endpoint.strip_prefix("https://abc.tunnel.test/in/").unwrap();
     assert_eq!((secret.len(), made[0]["events"].as_array().unwrap().len()), (32, 17));
     assert!(listener.url().ends_with(&format!("/in/{secret}")), "it listens on the same path");
     assert_eq!(listener.stop(Signal::TERM), Some(0));
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
 
 #[test]
 fn only_a_local_sandbox_needs_no_public_url() {
-    let posthaste = Posthaste::new()
-        .env("POSTHASTE_BASE_URL", "https://api.example.com")
-        .env("POSTHASTE_API_KEY", "re_hidden");
-    let stderr = posthaste.run(&["webhooks", "listen"]).fails(2);
+    let idempost = Idempost::new()
+        .env("IDEMPOST_BASE_URL", "https://api.example.com")
+        .env("IDEMPOST_API_KEY", "re_hidden");
+    let stderr = idempost.run(&["webhooks", "listen"]).fails(2);
     assert!(stderr.contains("--public-url") && !stderr.contains("re_hidden"), "{stderr}");
     let wrong = [
         "webhooks",
@@ -348,7 +348,7 @@ fn only_a_local_sandbox_needs_no_public_url() {
         "--path",
         "/x",
     ];
-    let stderr = posthaste.run(&wrong).fails(2);
+    let stderr = idempost.run(&wrong).fails(2);
     for flag in ["--public-url", "--forward-to", "--event", "--path"] {
         assert!(stderr.contains(flag), "{flag}: {stderr}");
     }
@@ -357,10 +357,10 @@ fn only_a_local_sandbox_needs_no_public_url() {
 #[test]
 fn a_moved_sandbox_clock_delays_no_delivery() {
     let service = Service::start();
-    let posthaste = service.posthaste();
-    let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
+    let idempost = service.idempost();
+    let mut listener = Listener::start(&idempost, &["--event", "contact.created"]);
     service.core().clock().advance(std::time::Duration::from_hours(24));
-    posthaste.run(&["contacts", "create", "ada@example.com"]).ok();
+    idempost.run(&["contacts", "create", "ada@example.com"]).ok();
     let record = listener.next();
     assert_eq!((&record["type"], &record["status"]), (&json!("contact.created"), &json!(204)), "{record}");
 }
@@ -368,26 +368,26 @@ fn a_moved_sandbox_clock_delays_no_delivery() {
 #[test]
 fn a_stalled_reader_does_not_keep_the_webhook_from_being_deleted() {
     let service = Service::start().unjudged();
-    let posthaste = service.posthaste();
-    let mut listener = Listener::start(&posthaste, &["--event", "contact.created"]);
+    let idempost = service.idempost();
+    let mut listener = Listener::start(&idempost, &["--event", "contact.created"]);
     let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
     // Together they exceed a pipe's capacity.
     let large =
         json!({ "type": "contact.created", "data": { "first_name": "x".repeat(60_000) } }).to_string();
     for _ in 0..4 {
-        posthaste.run_with(&["api", "POST", "/_/events", "--input", "-"], &large).ok();
+        idempost.run_with(&["api", "POST", "/_/events", "--input", "-"], &large).ok();
     }
-    let states = || posthaste.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
+    let states = || idempost.run(&["webhooks", "events", &id, "--columns", "status"]).ok();
     // The second one waits for the reader.
     while !states().contains("success") {}
     assert_eq!(listener.stop(Signal::INT), Some(0));
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
 
 #[test]
 fn a_delivery_is_acknowledged_once_its_line_is_written() {
-    let posthaste = Posthaste::new();
-    let mut listener = Listener::with_secret(&posthaste, &[]);
+    let idempost = Idempost::new();
+    let mut listener = Listener::with_secret(&idempost, &[]);
     // Two lines exceed a pipe's capacity.
     let event =
         json!({ "type": "contact.created", "data": { "first_name": "x".repeat(40_000) } }).to_string();
@@ -411,33 +411,33 @@ fn until_asked(service: &Service) {
 fn a_webhook_whose_creation_fails_is_not_left_behind() {
     for action in [Action::DropAfter, Action::Truncate(5)] {
         let service = Service::start();
-        let posthaste = service.posthaste();
+        let idempost = service.idempost();
         service.core().faults().add(Rule::new(action).on(http::Method::POST, "/webhooks"));
-        let stderr = posthaste.run(&["webhooks", "listen"]).fails(7);
+        let stderr = idempost.run(&["webhooks", "listen"]).fails(7);
         assert!(stderr.contains("none was left behind"), "{stderr}");
         let requests = service.core().requests();
         assert!(requests.iter().any(|request| request.method == http::Method::DELETE), "there was one");
-        assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+        assert_eq!(webhooks(&idempost), Vec::<Value>::new());
     }
 }
 
 #[test]
 fn a_signal_during_creation_leaves_no_webhook_behind() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let slow = Action::Delay(std::time::Duration::from_millis(300));
     service.core().faults().add(Rule::new(slow).on(http::Method::POST, "/webhooks"));
-    let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
+    let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::INT);
     assert_eq!(wait_for(&mut child), Some(130));
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 
     // A second signal doesn't wait for a missing response.
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     service.core().faults().add(Rule::new(Action::Stall).on(http::Method::POST, "/webhooks"));
-    let mut child = posthaste.command().args(["webhooks", "listen"]).spawn().unwrap();
+    let mut child = idempost.command().args(["webhooks", "listen"]).spawn().unwrap();
     until_asked(&service);
     signal(&child, Signal::TERM);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -446,14 +446,14 @@ fn a_signal_during_creation_leaves_no_webhook_behind() {
     assert!(line.contains("so that no webhook is left behind"), "{line}");
     signal(&child, Signal::TERM);
     assert_eq!(wait_for(&mut child), Some(143));
-    assert_eq!(webhooks(&posthaste), Vec::<Value>::new());
+    assert_eq!(webhooks(&idempost), Vec::<Value>::new());
 }
 
 #[test]
 fn a_webhook_that_cannot_be_deleted_is_reported() {
     let service = Service::start();
-    let posthaste = service.posthaste().env("POSTHASTE_RETRIES", "0");
-    let mut listener = Listener::start(&posthaste, &[]);
+    let idempost = service.idempost().env("IDEMPOST_RETRIES", "0");
+    let mut listener = Listener::start(&idempost, &[]);
     let id = listener.announced["webhook_id"].as_str().unwrap().to_owned();
     let broken = Action::error(503, "service_unavailable", "busy");
     let rule = Rule::new(broken).on(http::Method::DELETE, "/webhooks/{webhook_id}");
@@ -461,37 +461,37 @@ fn a_webhook_that_cannot_be_deleted_is_reported() {
     assert_eq!(listener.stop(Signal::INT), Some(7));
     let mut stderr = String::new();
     listener.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-    assert!(stderr.contains(&format!("posthaste webhooks delete {id}")), "{stderr}");
+    assert!(stderr.contains(&format!("idempost webhooks delete {id}")), "{stderr}");
 
     // Deleted by someone else in the meantime: equally fine.
     service.core().faults().clear();
-    posthaste.run(&["webhooks", "delete", &id]).ok();
-    let mut listener = Listener::start(&posthaste, &[]);
-    posthaste.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
+    idempost.run(&["webhooks", "delete", &id]).ok();
+    let mut listener = Listener::start(&idempost, &[]);
+    idempost.run(&["webhooks", "delete", listener.announced["webhook_id"].as_str().unwrap()]).ok();
     assert_eq!(listener.stop(Signal::INT), Some(0));
 }
 
 #[test]
 fn the_secret_of_the_temporary_webhook_is_shown_and_written_on_request() {
     let service = Service::start();
-    let posthaste = service.posthaste();
+    let idempost = service.idempost();
     let mut listener =
-        Listener::start(&posthaste, &["--events", "all", "--print-secret", "--write-secret", "s"]);
+        Listener::start(&idempost, &["--events", "all", "--print-secret", "--write-secret", "s"]);
     let id = listener.announced["webhook_id"].as_str().unwrap();
-    let secret = posthaste.run(&["webhooks", "get", id, "--json", "--jq", ".signing_secret"]).ok();
+    let secret = idempost.run(&["webhooks", "get", id, "--json", "--jq", ".signing_secret"]).ok();
     assert_eq!(listener.announced["signing_secret"], secret.trim());
-    let file = posthaste.home().join("s");
+    let file = idempost.home().join("s");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), secret);
     assert_eq!(
         std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777,
         0o600
     );
     assert_eq!(listener.stop(Signal::INT), Some(0));
-    let mut listener = Listener::start(&posthaste, &[]);
+    let mut listener = Listener::start(&idempost, &[]);
     assert_eq!(listener.announced.get("signing_secret"), None);
     assert_eq!(listener.stop(Signal::INT), Some(0));
-    posthaste.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
+    idempost.run(&["webhooks", "listen", "--secret-file", "s", "--print-secret"]).fails(2);
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    let stderr = posthaste.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
+    let stderr = idempost.run(&["webhooks", "listen", "--write-secret", "s"]).fails(2);
     assert!(stderr.contains("chmod 600"), "{stderr}");
 }

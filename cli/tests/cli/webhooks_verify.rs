@@ -1,6 +1,6 @@
 //! `webhooks verify`: the public test vectors, and everything that is rejected, offline.
 
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const HEADERS: &str = "POST /hooks HTTP/1.1\r\nhost: acme.test\r\nsvix-id: msg_p5jXN8AQM9LWM0D4loKWxJek\r\n\
@@ -10,12 +10,12 @@ const BODY: &str = r#"{"test": 2432232314}"#;
 const AT: [&str; 2] = ["--at", "2021-02-25T15:02:10Z"];
 
 /// The program in a folder with the secret, the headers and the body.
-fn posthaste() -> Posthaste {
-    let posthaste = Posthaste::new();
+fn idempost() -> Idempost {
+    let idempost = Idempost::new();
     for (name, content) in [("secret", SECRET), ("headers", HEADERS), ("body", BODY)] {
-        std::fs::write(posthaste.home().join(name), content).unwrap();
+        std::fs::write(idempost.home().join(name), content).unwrap();
     }
-    posthaste
+    idempost
 }
 
 const FILES: [&str; 8] =
@@ -28,8 +28,8 @@ fn verify<'a>(more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn the_public_vector_is_accepted_offline_and_without_a_credential() {
     // EVT-11
-    let posthaste = posthaste();
-    let ran = posthaste.run(&verify(&["--json"]));
+    let idempost = idempost();
+    let ran = idempost.run(&verify(&["--json"]));
     assert!(ran.stderr.contains("isn't an event"), "{ran:?}");
     let json = ran.json();
     assert_eq!(json["id"], "msg_p5jXN8AQM9LWM0D4loKWxJek");
@@ -39,39 +39,39 @@ fn the_public_vector_is_accepted_offline_and_without_a_credential() {
     let typed: Vec<_> = webhook.lines().filter(|line| line.starts_with("webhook-")).collect();
     let flags = ["webhooks", "verify", "--secret-file", "-", "--payload", "body", "--header"];
     let flags = [&flags[..], &[typed[0], "--header", typed[1], "--header", typed[2]], &AT].concat();
-    let shown = posthaste.run_with(&flags, &format!("{SECRET}\n")).ok();
+    let shown = idempost.run_with(&flags, &format!("{SECRET}\n")).ok();
     assert!(shown.starts_with("id         msg_p5jXN8AQM9LWM0D4loKWxJek\n"), "{shown}");
 
-    posthaste.run(&[&FILES[..], &["--tolerance", "any"]].concat()).ok();
-    std::fs::write(posthaste.home().join("wrong"), "whsec_AAAA\n").unwrap();
-    posthaste.run(&[&["webhooks", "verify", "--secret-file", "wrong"], &verify(&[])[2..]].concat()).ok();
+    idempost.run(&[&FILES[..], &["--tolerance", "any"]].concat()).ok();
+    std::fs::write(idempost.home().join("wrong"), "whsec_AAAA\n").unwrap();
+    idempost.run(&[&["webhooks", "verify", "--secret-file", "wrong"], &verify(&[])[2..]].concat()).ok();
 }
 
 #[test]
 fn the_event_type_is_shown() {
     // EVT-11
-    let posthaste = posthaste();
+    let idempost = idempost();
     let body = br#"{"type":"email.bounced","created_at":"2021-02-25T15:02:10.000Z","data":{}}"#;
-    let signature = posthaste::WebhookVerifier::new(SECRET).unwrap().sign(
+    let signature = idempost::WebhookVerifier::new(SECRET).unwrap().sign(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1_614_265_330,
         body,
     );
     let headers = HEADERS.replace("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", &signature);
-    std::fs::write(posthaste.home().join("headers"), headers).unwrap();
-    std::fs::write(posthaste.home().join("body"), body).unwrap();
-    let shown = posthaste.run(&verify(&[])).ok();
+    std::fs::write(idempost.home().join("headers"), headers).unwrap();
+    std::fs::write(idempost.home().join("body"), body).unwrap();
+    let shown = idempost.run(&verify(&[])).ok();
     assert!(shown.contains("type        email.bounced\n"), "{shown}");
-    assert_eq!(posthaste.run(&verify(&["--jq", ".type"])).ok(), "email.bounced\n");
+    assert_eq!(idempost.run(&verify(&["--jq", ".type"])).ok(), "email.bounced\n");
 }
 
 #[test]
 fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
     // EVT-11, H-05
-    let posthaste = posthaste();
-    let put = |name: &str, content: &[u8]| std::fs::write(posthaste.home().join(name), content).unwrap();
+    let idempost = idempost();
+    let put = |name: &str, content: &[u8]| std::fs::write(idempost.home().join(name), content).unwrap();
     let refused = |flags: &[&str], why: &str| {
-        let stderr = posthaste.run(flags).fails(3);
+        let stderr = idempost.run(flags).fails(3);
         assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     };
     refused(&FILES, "`svix-timestamp` must be at most 300 s in the past");
@@ -89,30 +89,30 @@ fn an_invalid_delivery_is_rejected_with_its_own_exit_code_and_a_reason() {
     refused(&verify(&[]), "no signature matches");
     put("headers", b"svix-id: x\n");
     refused(&verify(&[]), "`svix-timestamp` is missing");
-    let error = posthaste.run(&verify(&["--json"])).error(3);
+    let error = idempost.run(&verify(&["--json"])).error(3);
     assert_eq!(error["kind"], "rejected");
 }
 
 #[test]
 fn a_binary_body_is_verified_unchanged() {
     // EVT-11, H-04
-    let posthaste = posthaste();
+    let idempost = idempost();
     let body = b"\x00\xff\xfe\x80";
-    let signature = posthaste::WebhookVerifier::new(SECRET).unwrap().sign(
+    let signature = idempost::WebhookVerifier::new(SECRET).unwrap().sign(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1_614_265_330,
         body,
     );
     let headers = HEADERS.replace("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", &signature);
-    std::fs::write(posthaste.home().join("headers"), headers).unwrap();
-    std::fs::write(posthaste.home().join("body"), body).unwrap();
-    assert!(posthaste.run(&verify(&["--json"])).json()["payload"].is_null());
+    std::fs::write(idempost.home().join("headers"), headers).unwrap();
+    std::fs::write(idempost.home().join("body"), body).unwrap();
+    assert!(idempost.run(&verify(&["--json"])).json()["payload"].is_null());
 }
 
 #[test]
 fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret() {
-    let posthaste = posthaste();
-    let stderr = posthaste.run(&["webhooks", "verify"]).fails(2);
+    let idempost = idempost();
+    let stderr = idempost.run(&["webhooks", "verify"]).fails(2);
     for missing in ["--secret-file", "--headers or --header", "--payload"] {
         assert!(stderr.contains(missing), "{stderr}");
     }
@@ -121,24 +121,16 @@ fn all_problems_with_the_command_line_are_reported_at_once_and_never_the_secret(
         ("whsec_MfKQ*", "invalid character at byte 10"),
         ("whsec_MfKQ9", "5 characters"),
     ] {
-        std::fs::write(posthaste.home().join("secret"), secret).unwrap();
-        let stderr = posthaste.run(&verify(&[])).fails(2);
+        std::fs::write(idempost.home().join("secret"), secret).unwrap();
+        let stderr = idempost.run(&verify(&[])).fails(2);
         assert!(stderr.contains(why) && !stderr.contains("MfKQ"), "{stderr}");
     }
     let wrong = ["--payload", "nowhere", "--header", "x", "--at", "noon", "--tolerance", "0"];
-    let stderr = posthaste.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
+    let stderr = idempost.run(&[&["webhooks", "verify"], &wrong[..]].concat()).fails(2);
     for why in ["couldn't read", "NAME: VALUE", "ISO 8601", "duration"] {
         assert!(stderr.contains(why), "{why}: {stderr}");
     }
-    let stderr = posthaste.run(&[
-        "webhooks",
-        "verify",
-        "--secret-file",
-        "-",
-        "--payload",
-        "-",
-        "--headers",
-        "headers",
-    ]);
+    let stderr =
+        idempost.run(&["webhooks", "verify", "--secret-file", "-", "--payload", "-", "--headers", "headers"]);
     assert!(stderr.fails(2).contains("standard input can be read only once"));
 }

@@ -32,7 +32,7 @@ use crate::{
 /// A lazy call to one operation: set its options, then `.await` it.
 ///
 /// ```
-/// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+/// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
 /// use std::time::Duration;
 ///
 /// let accepted = client

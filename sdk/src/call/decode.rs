@@ -79,7 +79,7 @@ impl<T> WithResponse<T> {
     /// `x-resend-daily-quota` and `x-resend-monthly-quota`; [`Client::usage`](crate::Client::usage) has the limits as well.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
     /// let sent = client.emails().send(email).with_response().await?;
     /// println!("{}: {:?} recipients this month", sent.value.id, sent.quota_used().monthly);
     /// # Ok(())
@@ -94,7 +94,7 @@ impl<T> WithResponse<T> {
     /// The service announces it in the header `idempotent-replayed`, on which the specification is silent.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, email: &posthaste::Email) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, email: &idempost::Email) -> idempost::Result<()> {
     /// let sent = client.emails().send(email).idempotency_key("order-17-receipt").with_response().await?;
     /// println!("{} {}", sent.value.id, if sent.replayed() { "was sent before" } else { "is sent" });
     /// # Ok(())

@@ -26,7 +26,7 @@ impl Call<Bytes> {
     /// [`ClientBuilder::idle_timeout`](crate::ClientBuilder::idle_timeout).
     ///
     /// ```no_run
-    /// # async fn example(client: &posthaste::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(client: &idempost::Client, url: &str) -> Result<(), Box<dyn std::error::Error>> {
     /// let mut file = tokio::fs::File::create("report.pdf").await?;
     /// let bytes = client.received().download(url).write_to(&mut file).await?;
     /// # Ok(())

@@ -82,7 +82,7 @@ pub(crate) async fn open(core: &Core, operation: Operation) -> Result<http::Resp
 fn span(operation: &Operation) -> tracing::Span {
     use tracing::field::Empty;
     tracing::debug_span!(
-        "posthaste",
+        "idempost",
         operation = operation.name,
         method = %operation.method,
         route = %operation.route,

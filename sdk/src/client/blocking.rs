@@ -22,8 +22,7 @@ use crate::{
 /// The runtime of all blocking calls: one thread, started by the first of them.
 fn runtime() -> Result<&'static Runtime> {
     static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
-    let start =
-        || Builder::new_multi_thread().worker_threads(1).thread_name("posthaste").enable_all().build();
+    let start = || Builder::new_multi_thread().worker_threads(1).thread_name("idempost").enable_all().build();
     RUNTIME.get_or_init(start).as_ref().map_err(|error| {
         Error::from(
             SettingsError::new("blocking", "requires a runtime thread, which couldn't be started")
@@ -54,9 +53,9 @@ impl<T: Send + 'static> Call<T> {
     /// Sends the request and blocks the thread until its outcome is known (feature `blocking`).
     ///
     /// ```no_run
-    /// # fn example() -> posthaste::Result<()> {
-    /// let client = posthaste::Client::from_env()?;
-    /// let email = posthaste::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+    /// # fn example() -> idempost::Result<()> {
+    /// let client = idempost::Client::from_env()?;
+    /// let email = idempost::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
     /// println!("accepted as {}", client.emails().send(&email).blocking()?.id);
     /// # Ok(())
     /// # }

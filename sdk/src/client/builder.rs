@@ -88,15 +88,15 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Reads settings from `POSTHASTE_BASE_URL` and `POSTHASTE_API_KEY` or `POSTHASTE_ACCESS_TOKEN` (the API key takes precedence). An empty variable counts
+    /// Reads settings from `IDEMPOST_BASE_URL` and `IDEMPOST_API_KEY` or `IDEMPOST_ACCESS_TOKEN` (the API key takes precedence). An empty variable counts
     /// as unset.
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut builder = Self::default();
-        if let Some(url) = set("POSTHASTE_BASE_URL") {
+        if let Some(url) = set("IDEMPOST_BASE_URL") {
             builder = builder.base_url(url);
         }
-        match (set("POSTHASTE_API_KEY"), set("POSTHASTE_ACCESS_TOKEN")) {
+        match (set("IDEMPOST_API_KEY"), set("IDEMPOST_ACCESS_TOKEN")) {
             (Some(key), _) => builder.api_key(key),
             (None, Some(token)) => builder.access_token(token),
             (None, None) => builder,
@@ -265,7 +265,7 @@ fn default_transport(_: Duration) -> Result<Box<dyn Transport>, SettingsError> {
 }
 
 fn common_headers(product: Option<&str>, more: &[(String, String)]) -> Result<HeaderMap, SettingsError> {
-    let own = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
+    let own = concat!("idempost/", env!("CARGO_PKG_VERSION"));
     let agent = product.map_or_else(|| own.to_owned(), |product| format!("{product} {own}"));
     let agent = HeaderValue::try_from(agent).map_err(|_| {
         SettingsError::new("user_agent", "must contain only visible ASCII characters")

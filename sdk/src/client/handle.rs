@@ -26,8 +26,8 @@ impl Client {
     /// `serde_json::Value` or, with [`typed`](Call::typed), into a type of your own.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// let domain = posthaste::path_segment("d91cd9bd-1176-453e-8fc1-35364d380206")?;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// let domain = idempost::path_segment("d91cd9bd-1176-453e-8fc1-35364d380206")?;
     /// let response = client.request(http::Method::GET, format!("/domains/{domain}")).await?;
     /// println!("{}", response["status"]);
     /// # Ok(())

@@ -110,7 +110,7 @@ enum Cursor {
 /// A lazy list request: `.await` it for one page, or [`stream`](Self::stream) it for all items.
 ///
 /// ```
-/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
 /// use futures_util::TryStreamExt;
 ///
 /// let newest = client.emails().list().page_size(10).await?;

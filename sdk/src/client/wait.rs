@@ -53,7 +53,7 @@ impl State {
 /// It returns the record in its terminal state, whether that is a success or a failure. [`Error::WaitTimeout`] means that it did not reach one in time.
 ///
 /// ```
-/// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+/// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
 /// use std::time::Duration;
 ///
 /// let email = client.emails().wait("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").max_wait(Duration::from_secs(30)).await?;

@@ -9,7 +9,7 @@ pub enum StoreError {
     /// Another process or task holds the lock.
     #[error("the login is in use{}", .holder.as_ref().map(|holder| format!(" by {holder}")).unwrap_or_default())]
     Busy {
-        /// The holder, if known, such as `process 4711 (posthaste emails list), for 12 s`.
+        /// The holder, if known, such as `process 4711 (idempost emails list), for 12 s`.
         holder: Option<String>,
     },
     /// The stored data is not a valid record. It is unchanged.

@@ -32,10 +32,10 @@ use super::{
 ///
 /// ```
 /// # #[cfg(feature = "rustls")]
-/// # fn example(ca: reqwest::Certificate) -> posthaste::Result<()> {
+/// # fn example(ca: reqwest::Certificate) -> idempost::Result<()> {
 /// use std::sync::Arc;
 ///
-/// use posthaste::{Client, transport::ReqwestTransport};
+/// use idempost::{Client, transport::ReqwestTransport};
 ///
 /// let transport = Arc::new(ReqwestTransport::configured(move |http| {
 ///     http.add_root_certificate(ca.clone()).pool_max_idle_per_host(4)

@@ -13,7 +13,7 @@ use super::Timestamp;
 /// ```
 /// use std::time::{Duration, SystemTime};
 ///
-/// use posthaste::ScheduledAt;
+/// use idempost::ScheduledAt;
 ///
 /// let moment = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_236_360);
 /// assert_eq!(ScheduledAt::from(moment).as_str(), "2026-11-21T04:46:00Z");

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use posthaste::{ApiErrorKind, BatchEmail, Email, Error, Outcome, RateLimit, RetryPolicy};
+use idempost::{ApiErrorKind, BatchEmail, Email, Error, Outcome, RateLimit, RetryPolicy};
 use serde_json::json;
 
 use super::script::{Script, Step};
@@ -34,7 +34,7 @@ async fn a_send_is_one_authorized_json_request_with_a_key() {
     assert_eq!(seen[0].header("authorization"), "Bearer re_test");
     assert_eq!(seen[0].header("content-type"), "application/json");
     assert_eq!(seen[0].header("idempotency-key").len(), 36);
-    assert!(seen[0].header("user-agent").starts_with("posthaste/"));
+    assert!(seen[0].header("user-agent").starts_with("idempost/"));
     assert_eq!(seen[0].headers.len(), 5, "no unexpected header: {:?}", seen[0].headers.keys());
     let body: serde_json::Value = serde_json::from_slice(&seen[0].body).unwrap();
     let expected = json!({"from": "Acme <hi@acme.test>", "to": ["ada@example.com"], "subject": "Hello", "text": "It works"});
@@ -381,7 +381,7 @@ async fn a_malformed_headers_value_is_not_repeated() {
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_response_shows_no_secret_in_debug() {
     let script = Script::of([Step::Text(200, r#"{"id":null,"token":"re_sentinel"}"#)]);
-    let error = script.client().api_keys().create(&posthaste::NewApiKey::new("ci")).await.unwrap_err();
+    let error = script.client().api_keys().create(&idempost::NewApiKey::new("ci")).await.unwrap_err();
     let Error::Decode(decode) = &error else { panic!("{error:?}") };
     assert!(decode.sample.contains("re_sentinel"), "the sample contains it");
     assert!(!format!("{error:?} {error}").contains("sentinel"), "{error:?}");
@@ -402,7 +402,7 @@ async fn an_accepted_send_stays_accepted_whatever_a_later_attempt_returns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_post_without_an_honored_key_is_sent_once_even_if_its_response_is_empty() {
-    let event = posthaste::EventOccurrence::for_email("user.created", "ada@example.com");
+    let event = idempost::EventOccurrence::for_email("user.created", "ada@example.com");
     let script = Script::of([Step::Text(204, ""), Step::Text(204, "")]).odd();
     let error = script.client().events().send(&event).idempotency_key("k").await.unwrap_err();
     assert_eq!((error.outcome(), error.is_retryable(), script.seen().len()), (Outcome::Accepted, false, 1));

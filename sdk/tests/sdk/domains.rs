@@ -1,7 +1,7 @@
 //! Domains: requests, and unexpected responses.
 
 use http::Method;
-use posthaste::{
+use idempost::{
     Capability, DomainPatch, DomainStatus, Error, NewDomain, Outcome, RecordPurpose, RecordType, Region,
 };
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Downloads from signed URLs, which may be on another host.
 
-use posthaste::{
+use idempost::{
     Error,
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
@@ -92,7 +92,7 @@ impl Transport for Files {
 async fn downloaded(
     breaks: &[usize],
     ranges: bool,
-) -> (posthaste::Result<u64>, Vec<u8>, Vec<Option<String>>, Vec<u8>) {
+) -> (idempost::Result<u64>, Vec<u8>, Vec<Option<String>>, Vec<u8>) {
     let content: Vec<u8> = (0..=255).cycle().take(1_000).collect();
     let files = std::sync::Arc::new(Files {
         content: content.clone(),
@@ -100,7 +100,7 @@ async fn downloaded(
         ranges,
         asked: std::sync::Mutex::default(),
     });
-    let client = posthaste::Client::builder()
+    let client = idempost::Client::builder()
         .base_url("http://127.0.0.1:9")
         .api_key("re_x")
         .transport(std::sync::Arc::clone(&files))

@@ -1,6 +1,6 @@
 //! Every ID parameter accepts the string types that applications use.
 
-use posthaste::{
+use idempost::{
     BroadcastPatch, Client, ContactPatch, ContactPropertyPatch, DomainPatch, EventType, Subscription,
     TemplatePatch, TopicPatch, WebhookPatch, WebhookStatus,
 };

@@ -10,5 +10,5 @@ const LAYERS: [&str; 10] =
 fn no_file_imports_from_a_higher_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     // The root file may import everything, and `guide` has only documentation.
-    posthaste_conformance::layers::check(&root, &LAYERS, &["lib", "guide"], 300);
+    idempost_conformance::layers::check(&root, &LAYERS, &["lib", "guide"], 300);
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use posthaste::{
+use idempost::{
     Client, Error,
     auth::{
         AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, MemoryStore, NewOAuthClient,
@@ -201,7 +201,7 @@ async fn one_transport_serves_the_authorization_server_a_session_and_a_client() 
         .transport(transport)
         .build()
         .unwrap();
-    let email = posthaste::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
+    let email = idempost::Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
     client.emails().send(&email).await.unwrap();
     let seen: Vec<_> = script.seen().iter().map(|seen| (seen.url.clone(), seen.new_connection)).collect();
     let token = ("http://127.0.0.1:9/oauth/token".to_owned(), true);

@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::stream;
 use http::Response;
-use posthaste::{
+use idempost::{
     Client, Email, Error, EventOccurrence, Outcome, RateLimit, RetryPolicy,
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,

@@ -1,7 +1,7 @@
 //! Lists: pages, cursors, streams, and inconsistent services.
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use posthaste::{Error, LastEvent, PagingError};
+use idempost::{Error, LastEvent, PagingError};
 use serde_json::{Value, json};
 
 use super::script::{Script, Step};
@@ -69,7 +69,7 @@ async fn a_stream_ends_after_the_last_page() {
     // LIST-12, B-22
     let script = Script::of([page(&["e", "d"], true), page(&["c", "b"], true), page(&["a"], false)]);
     let all: Vec<_> = script.client().emails().list().stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmailSummary| email.id.as_str()).collect();
+    let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["e", "d", "c", "b", "a"]);
     let queries: Vec<_> =
         script.seen().into_iter().map(|seen| seen.url.split('?').nth(1).unwrap().to_owned()).collect();
@@ -80,7 +80,7 @@ async fn a_stream_ends_after_the_last_page() {
 async fn a_stream_towards_newer_items_yields_the_oldest_first() {
     let script = Script::of([page(&["d", "c"], true), page(&["f", "e"], false)]);
     let all: Vec<_> = script.client().emails().list().before("b").stream().try_collect().await.unwrap();
-    let ids: Vec<_> = all.iter().map(|email: &posthaste::SentEmailSummary| email.id.as_str()).collect();
+    let ids: Vec<_> = all.iter().map(|email: &idempost::SentEmailSummary| email.id.as_str()).collect();
     assert_eq!(ids, ["c", "d", "e", "f"]);
     assert!(script.seen()[1].url.ends_with("before=d"));
 }

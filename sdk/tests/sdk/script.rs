@@ -9,14 +9,14 @@ use std::{
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, Response};
-use posthaste::{
+use idempost::{
     Client, ClientBuilder,
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
         TransportRequest,
     },
 };
-use posthaste_conformance::contract;
+use idempost_conformance::contract;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 

@@ -16,16 +16,16 @@ use std::{
 };
 
 use http::Method;
-use posthaste::{
+use idempost::{
     Client, Email, Error, RateLimit,
     auth::{AuthError, MemoryStore, Session, SessionBuilder, TokenRecord, TokenStore},
 };
-use posthaste_reference_server::{
+use idempost_reference_server::{
     ReferenceServer, Service, Settings, TokenEventKind,
     faults::{Action, Rule},
 };
 
-const CLIENT: &str = "posthaste-cli";
+const CLIENT: &str = "idempost-cli";
 
 /// A server with one grant, and a store with its login.
 struct Fixture {

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use posthaste::{ApiErrorKind, DomainStatus, Error, LastEvent, RetryPolicy, WaitTimeout};
+use idempost::{ApiErrorKind, DomainStatus, Error, LastEvent, RetryPolicy, WaitTimeout};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,8 +1,8 @@
-//! One email after the other over one connection, three ways: `cargo bench -p posthaste-benchmarks`.
+//! One email after the other over one connection, three ways: `cargo bench -p idempost-benchmarks`.
 
 use divan::Bencher;
-use posthaste_benchmarks::peer;
-use posthaste_benchmarks::senders::{Hyper, Reqwest, Sdk};
+use idempost_benchmarks::peer;
+use idempost_benchmarks::senders::{Hyper, Reqwest, Sdk};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 

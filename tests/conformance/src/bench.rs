@@ -8,8 +8,8 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
-use posthaste::{Client, ClientBuilder, RateLimit, RetryPolicy};
-use posthaste_reference_server::{CapturedMail, RecordedRequest, ReferenceServer, Service, Settings};
+use idempost::{Client, ClientBuilder, RateLimit, RetryPolicy};
+use idempost_reference_server::{CapturedMail, RecordedRequest, ReferenceServer, Service, Settings};
 use serde_json::Value;
 
 use crate::contract::{Answer, Contract, Request};
@@ -309,7 +309,7 @@ mod tests {
     #[should_panic(expected = "status 418")]
     async fn a_response_outside_of_the_contract_is_reported() {
         let bench = Bench::start().await;
-        bench.service().faults().next(posthaste_reference_server::faults::Action::answer(418, "{}"));
+        bench.service().faults().next(idempost_reference_server::faults::Action::answer(418, "{}"));
         bench.post("/emails", &least());
     }
 }

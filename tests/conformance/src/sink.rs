@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use posthaste::{WebhookPayload, WebhookVerifier, types::SigningSecret};
+use idempost::{WebhookPayload, WebhookVerifier, types::SigningSecret};
 use tokio::time::{Instant, sleep};
 use wiremock::matchers::path;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};

@@ -1,7 +1,7 @@
 //! Every parser of foreign bytes as a fuzz target: a function of bytes that panics if a property is violated.
 //!
 //! A target asserts more than the absence of panics: round trips, agreement with a second implementation, bounds, and what the parser
-//! promises. `cargo test -p posthaste-fuzz` replays the files in `seeds/` and mutations of them. `tests/fuzz/run` searches under coverage
+//! promises. `cargo test -p idempost-fuzz` replays the files in `seeds/` and mutations of them. `tests/fuzz/run` searches under coverage
 //! guidance, with libFuzzer on the stable toolchain; its time and memory limits also detect superlinear cost.
 //!
 //! | folder | contents |
@@ -18,7 +18,7 @@ mod sdk;
 mod text;
 
 // The doors of the program are functions of bytes already.
-use posthaste_cli::fuzzing as program;
+use idempost_cli::fuzzing as program;
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]

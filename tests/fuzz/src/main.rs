@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 
-static TARGET: OnceLock<posthaste_fuzz::Target> = OnceLock::new();
+static TARGET: OnceLock<idempost_fuzz::Target> = OnceLock::new();
 
 /// Aborts at panics of this workspace on any thread, caught or not. Those of dependencies count only if nothing catches them: some parsers
 /// are called behind `catch_unwind` for that reason.
@@ -25,7 +25,7 @@ fuzz_target!(
     init: {
         abort_on_own_panics();
         let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
-        let target = posthaste_fuzz::target(&name).unwrap_or_else(|| panic!("FUZZ_TARGET names no target: {name:?}"));
+        let target = idempost_fuzz::target(&name).unwrap_or_else(|| panic!("FUZZ_TARGET names no target: {name:?}"));
         TARGET.get_or_init(|| target);
     },
     |data: &[u8]| {

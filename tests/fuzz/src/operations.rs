@@ -6,7 +6,7 @@ mod table;
 use std::future::Future;
 use std::pin::Pin;
 
-use posthaste::Client;
+use idempost::Client;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(crate) struct Operation {
 }
 
 /// A call in flight.
-type Call<'a> = Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>;
+type Call<'a> = Pin<Box<dyn Future<Output = idempost::Result<Value>> + 'a>>;
 
 fn as_json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use posthaste_fuzz::{TARGETS, Target};
+use idempost_fuzz::{TARGETS, Target};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -83,7 +83,7 @@ fn every_target_has_samples_and_valid_words() {
     for kind in ["seeds", "words"] {
         for file in fs::read_dir(folder(kind)).unwrap() {
             let name = file.unwrap().file_name().into_string().unwrap();
-            assert!(posthaste_fuzz::target(&name).is_some(), "{kind}/{name} belongs to no target");
+            assert!(idempost_fuzz::target(&name).is_some(), "{kind}/{name} belongs to no target");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The reference server of posthaste: the Email Delivery Service of the specification, in memory.
+//! The reference server of idempost: the Email Delivery Service of the specification, in memory.
 //!
-//! Tests start it in their own process and inspect what it captured; `posthaste sandbox serve` runs the same service for days. It never
+//! Tests start it in their own process and inspect what it captured; `idempost sandbox serve` runs the same service for days. It never
 //! delivers mail: an accepted email is rendered as the message that would have been sent, and stored.
 //!
 //! ```
-//! # use posthaste_reference_server::ReferenceServer;
+//! # use idempost_reference_server::ReferenceServer;
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! let server = ReferenceServer::start().await;
 //! // Point a client at `server.base_url()` with `server.api_key()`, send, then inspect:

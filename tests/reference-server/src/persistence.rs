@@ -1,4 +1,4 @@
-//! State that survives a restart: `posthaste sandbox serve --data DIR`.
+//! State that survives a restart: `idempost sandbox serve --data DIR`.
 //!
 //! The service always responds from memory. A writer saves changes to one file, several times a second and each time in one transaction, so
 //! that a killed process loses at most the changes of about the last second (or of the last two writes, on a slower disk), and the file is

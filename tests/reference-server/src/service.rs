@@ -54,7 +54,7 @@ type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 /// ```
 /// use bytes::Bytes;
 /// use http::Request;
-/// use posthaste_reference_server::{Service, Settings};
+/// use idempost_reference_server::{Service, Settings};
 ///
 /// let service = Service::new(Settings::default());
 /// let request = Request::post("/emails")
@@ -330,13 +330,13 @@ impl Service {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use posthaste_reference_server::{ReferenceServer, Settings};
+    /// # use idempost_reference_server::{ReferenceServer, Settings};
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
     /// let server = ReferenceServer::over_http(Settings::default()).await;
     /// # let request = http::Request::post("/emails").header("authorization", "Bearer sb_test");
     /// # let email = r#"{"from": "hi@acme.test", "to": "ada@example.com", "subject": "Hello", "text": "Your code is 482 913"}"#;
     /// # server.service().handle(request.body(email.into())?);
-    /// let to_ada = |mail: &posthaste_reference_server::CapturedMail| mail.to == ["ada@example.com"];
+    /// let to_ada = |mail: &idempost_reference_server::CapturedMail| mail.to == ["ada@example.com"];
     /// let mail = server.service().wait_for_mail("sb_test", Duration::from_secs(10), to_ada).await;
     /// assert_eq!(mail.expect("a mail to Ada").codes[0], "482913");
     /// # Ok::<(), http::Error>(()) })?;

@@ -27,7 +27,7 @@ pub enum Compat {
 /// Every limit has a default that suits both tests and a sandbox that runs for days.
 ///
 /// ```
-/// use posthaste_reference_server::Settings;
+/// use idempost_reference_server::Settings;
 ///
 /// let settings = Settings { rate_limit: Some(10), ..Settings::default() };
 /// assert_eq!(settings.keep_mails, 100_000);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request};
+use idempost_reference_server::{ClockStart, Service, Settings};
 use jiff::Timestamp;
-use posthaste_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
 /// Overhead in bytes: the program itself, the request in flight, and memory the allocator hasn't returned yet.

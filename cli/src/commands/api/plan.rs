@@ -108,7 +108,7 @@ fn fill(path: &str, segments: &[String], problems: &mut Problems) -> String {
             None => problems.add("required", format!("--path {name}=… is missing"), at_path(open..close + 1)),
             Some((i, pair)) => {
                 used.insert(name);
-                match posthaste::path_segment(pair.value) {
+                match idempost::path_segment(pair.value) {
                     Ok(segment) => filled += &segment,
                     Err(problem) => {
                         let origin = flag_span("--path", i + 1, &segments[*i], pair.value_at.clone());
@@ -143,9 +143,9 @@ fn headers(values: &[String], problems: &mut Problems) -> Vec<(String, String)> 
                 );
             }
             (Ok(name), _) if matches!(name.as_str(), "authorization" | "host" | "content-length") => {
-                problems.add("reserved", "this header is set by posthaste", origin(pair.name_at()));
+                problems.add("reserved", "this header is set by idempost", origin(pair.name_at()));
             }
-            (Ok(name), Ok(_)) if name == "idempotency-key" => match posthaste::IdempotencyKey::new(value) {
+            (Ok(name), Ok(_)) if name == "idempotency-key" => match idempost::IdempotencyKey::new(value) {
                 Ok(_) => headers.push((name.as_str().to_owned(), value.to_owned())),
                 Err(problem) => problems.add(problem.code, problem.message, origin(pair.value_at)),
             },

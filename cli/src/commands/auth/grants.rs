@@ -1,6 +1,6 @@
 //! `auth grants`: the applications authorized for the account.
 
-use posthaste::Client;
+use idempost::Client;
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
@@ -22,7 +22,7 @@ pub(crate) enum Command {
 /// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, client, scopes, revoked_at, created_at\n\n\
-    Example:\n  posthaste auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
+    Example:\n  idempost auth grants list --jq '.data[] | select(.revoked_at == null).client.name'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     part: pages::Args,
@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
 
 /// Revoke an OAuth grant; all its tokens become invalid
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste auth grants revoke 650e8400-e29b-41d4-a716-446655440001")]
+#[command(after_help = "Example:\n  idempost auth grants revoke 650e8400-e29b-41d4-a716-446655440001")]
 pub(crate) struct RevokeArgs {
     /// ID of the grant
     #[arg(value_name = "ID")]
@@ -61,7 +61,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let mut flags = crate::input::flags::Flags::default();
             let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
             flags.finish()?;
-            let unknown_outcome = "the grant may have been revoked; check: posthaste auth grants list";
+            let unknown_outcome = "the grant may have been revoked; check: idempost auth grants list";
             let question = format!("Revoke grant {}? The application will lose access", args.id);
             mutation::confirm(dry_run.is_some(), &question, context).await?;
             let make = |client: &Client| client.oauth_grants().revoke(args.id.as_str());

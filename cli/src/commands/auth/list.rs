@@ -13,7 +13,7 @@ use crate::output::table::{Column, Kind};
 /// List profiles and their login state
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: used, profile, origin, kind, state, scope, store, expires_at\n\n\
-    Example:\n  posthaste auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
+    Example:\n  idempost auth list --jq '.data[] | select(.state == \"logged_in\").profile'")]
 pub(crate) struct Args {}
 
 const COLUMNS: &[Column] = &[

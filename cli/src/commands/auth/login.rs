@@ -9,11 +9,11 @@ mod paste;
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use posthaste::auth::{
+use idempost::auth::{
     AuthError, AuthorizationCode, AuthorizationRequest, AuthorizationServer, RedirectListener, Scope,
     Session, TokenRecord,
 };
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -42,16 +42,16 @@ const PASTE_REDIRECT_URI: &str = "http://127.0.0.1/callback";
 /// Prints the URL of the consent page, opens it in a browser if there is one, and waits until you allow or deny access. On a machine without a browser,
 /// open the page anywhere and paste the URL that it redirects to, or forward a port: ssh -L PORT:127.0.0.1:PORT, and --port PORT.
 ///
-/// Tokens are stored in the system keyring and refreshed when needed. POSTHASTE_API_KEY and --api-key-file take precedence over a login.
+/// Tokens are stored in the system keyring and refreshed when needed. IDEMPOST_API_KEY and --api-key-file take precedence over a login.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --scope, the login may only send emails (or what `scope` in the profile allows). \
     For all commands: --scope full_access.\n\n\
     Examples:\n  \
-    posthaste auth login\n  \
-    posthaste --profile work auth login --scope full_access\n  \
-    posthaste auth login --no-browser --store file\n  \
-    posthaste auth login --with-token < key.txt"
+    idempost auth login\n  \
+    idempost --profile work auth login --scope full_access\n  \
+    idempost auth login --no-browser --store file\n  \
+    idempost auth login --with-token < key.txt"
 )]
 pub(crate) struct Args {
     /// Scope to request: emails:send or full_access; repeatable
@@ -110,7 +110,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let settings = context.settings()?;
     let mut flags = Flags::default();
-    flags.help("posthaste auth login");
+    flags.help("idempost auth login");
     let mut scopes = args.scopes.clone();
     if scopes.is_empty() {
         scopes.push(settings.scope.as_ref().map_or_else(|| SCOPE.to_owned(), |scope| scope.value.clone()));
@@ -170,7 +170,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
         );
     }
     if settings.base_url.is_none() {
-        flags.missing("--base-url, POSTHASTE_BASE_URL or `base_url` in the profile");
+        flags.missing("--base-url, IDEMPOST_BASE_URL or `base_url` in the profile");
     }
     flags.finish()?;
     Ok(Plan {
@@ -212,7 +212,7 @@ async fn choose_store(
     let problem = Problem::new("", "required", format!("the login can't be stored: {why}"));
     let mut report = Diagnostics::one(problem, None);
     report.help =
-        Some("store it in a file that only you can read: posthaste auth login --store file".to_owned());
+        Some("store it in a file that only you can read: idempost auth login --store file".to_owned());
     Err(Fail::Usage(report))
 }
 
@@ -308,7 +308,7 @@ async fn authorize(plan: &Plan, no_browser: bool, context: &Context) -> Result<G
 /// The endpoints from the service's metadata, or the specification's defaults.
 async fn server(base_url: &Url) -> Result<AuthorizationServer, Fail> {
     match AuthorizationServer::discover(base_url.as_str()).await {
-        Err(posthaste::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
+        Err(idempost::Error::Auth(error)) if matches!(*error, AuthError::NoMetadata) => {
             Ok(AuthorizationServer::new(base_url.as_str())?)
         }
         found => found.map_err(failed),
@@ -321,7 +321,7 @@ fn show(authorization: &AuthorizationRequest, plan: &Plan, context: &Context) {
     write_stderr(&if context.out.messages_are_json() {
         format!("{}\n", json!({ "open": { "url": url, "scope": scope } }))
     } else {
-        format!("Open this page to allow `posthaste` to use your account ({scope}):\n  {url}\n")
+        format!("Open this page to allow `idempost` to use your account ({scope}):\n  {url}\n")
     });
 }
 
@@ -437,7 +437,7 @@ fn print_result(plan: &Plan, store: StoreKind, mut metadata: Value, context: &Co
     }
     if metadata["kind"] == "login" && plan.scopes == [SCOPE] {
         context.out.note(
-            "this login may only send emails; for all commands: posthaste auth login --scope full_access",
+            "this login may only send emails; for all commands: idempost auth login --scope full_access",
         );
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! `auth logout`: revokes the grant at the service and removes the stored credentials.
 
-use posthaste::auth::Revocation;
+use idempost::auth::Revocation;
 use serde_json::{Value, json};
 
 use super::{failed, of_store, profile};
@@ -18,7 +18,7 @@ use crate::settings::store::ConfigStore;
 /// Waits for a token refresh in progress. A stored API key is removed from this machine only; it stays valid until you delete it.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste auth logout\n  posthaste --profile work auth logout\n  posthaste auth logout --all --yes"
+    after_help = "Examples:\n  idempost auth logout\n  idempost --profile work auth logout\n  idempost auth logout --all --yes"
 )]
 pub(crate) struct Args {
     /// Log out of every profile
@@ -56,7 +56,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             Err(Fail::Local {
                 message: format!("{profiles} couldn't be logged out:\n{}", causes.join("\n")),
                 source: None,
-                hint: Some("log out one by one: posthaste --profile NAME auth logout".to_owned()),
+                hint: Some("log out one by one: idempost --profile NAME auth logout".to_owned()),
             })
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn unknown(name: &str, profiles: &[String]) -> Fail {
     let hint = match keys::nearest(name, profiles.iter().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if profiles.is_empty() => {
-            "create one: posthaste --profile NAME --base-url https://… auth login".to_owned()
+            "create one: idempost --profile NAME --base-url https://… auth login".to_owned()
         }
         None => format!("existing profiles: {}", profiles.join(", ")),
     };

@@ -17,7 +17,7 @@ use crate::signals;
 /// If it is the default profile, it stays the default. Never overwrites another profile; nothing is sent to the service.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste auth rename work acme\n  posthaste auth rename default personal"
+    after_help = "Examples:\n  idempost auth rename work acme\n  idempost auth rename default personal"
 )]
 pub(crate) struct Args {
     /// Current name of the profile

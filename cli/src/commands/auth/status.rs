@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
+use idempost::auth::StoreError;
 use jiff::Timestamp;
-use posthaste::auth::StoreError;
 use serde_json::{Value, json};
 
 use super::{LOGIN, of_store, profile};
@@ -17,7 +17,7 @@ use crate::settings::Credential;
 ///
 /// Exits with 4 if not logged in or if the login has ended. Sends nothing and doesn't open the keyring.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste auth status\n  posthaste auth status --jq .scope")]
+#[command(after_help = "Examples:\n  idempost auth status\n  idempost auth status --jq .scope")]
 pub(crate) struct Args {}
 
 /// Prints the status.
@@ -76,11 +76,11 @@ pub(super) fn run(_: &Args, context: &Context) -> Result<(), Fail> {
                 "the login is for {}, but {} requests {}",
                 overview.metadata.origin, base_url.source, base_url.value
             ),
-            hint: Some("log in there with another profile: posthaste --profile NAME auth login".to_owned()),
+            hint: Some("log in there with another profile: idempost --profile NAME auth login".to_owned()),
         });
     }
     match &overview.metadata.ended {
-        Some(ended) => Err(super::refused(&posthaste::auth::AuthError::Ended(ended.clone()))),
+        Some(ended) => Err(super::refused(&idempost::auth::AuthError::Ended(ended.clone()))),
         None => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! `auth token`: prints an access token for other programs, and nothing else, on standard output.
 
-use posthaste::auth::AuthError;
+use idempost::auth::AuthError;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use crate::settings::Credential;
 /// `auth login --with-token`. Treat the output as a secret: mind your shell's history and logs.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  curl -H \"Authorization: Bearer $(posthaste auth token)\" https://api.example.com/emails"
+    after_help = "Example:\n  curl -H \"Authorization: Bearer $(idempost auth token)\" https://api.example.com/emails"
 )]
 pub(crate) struct Args {}
 

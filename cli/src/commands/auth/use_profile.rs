@@ -10,7 +10,7 @@ use crate::settings::profiles::{self, DEFAULT};
 
 /// Set the default profile
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste auth use work")]
+#[command(after_help = "Example:\n  idempost auth use work")]
 pub(crate) struct Args {
     /// Name of the profile
     #[arg(value_name = "PROFILE")]
@@ -30,7 +30,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     if is_stored.map_err(|error| of_store(&error))?.is_none() {
         context
             .out
-            .note(&format!("this profile isn't logged in: posthaste --profile {} auth login", args.name));
+            .note(&format!("this profile isn't logged in: idempost --profile {} auth login", args.name));
     }
     context.out.result(std::slice::from_ref(&args.name), &json!({ "profile": args.name }))
 }

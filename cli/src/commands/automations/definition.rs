@@ -1,6 +1,6 @@
 //! `automations create` and `update`: a definition from a file; problems are reported with their location in it.
 
-use posthaste::{AutomationPatch, NewAutomation, Problems};
+use idempost::{AutomationPatch, NewAutomation, Problems};
 use serde_json::Value;
 
 use crate::actions::mutation::{self, DryRunFlag};
@@ -20,11 +20,11 @@ use crate::input::name::argument_or_flag;
 /// Prints the ID. Without a status the automation is disabled: events don't start runs.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.hide(true).help("Same as NAME").conflicts_with("named")), after_help = "Examples:\n  \
-    posthaste automations create --definition series.json\n  \
-    posthaste automations create 'Welcome series' --definition series.json --status enabled\n  \
-    posthaste automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      \
+    idempost automations create --definition series.json\n  \
+    idempost automations create 'Welcome series' --definition series.json --status enabled\n  \
+    idempost automations create Welcome --connections '[{\"from\":\"start\",\"to\":\"mail\"}]' \\\n      \
     --steps '[{\"key\":\"start\",\"type\":\"trigger\",\"config\":{\"event_name\":\"user.created\"}}, …]'\n  \
-    posthaste automations get ID --jq '{name, steps, connections}' | posthaste automations create --definition -")]
+    idempost automations get ID --jq '{name, steps, connections}' | idempost automations create --definition -")]
 pub(crate) struct CreateArgs {
     /// Display name of the automation
     #[arg(value_name = "NAME")]
@@ -44,8 +44,8 @@ pub(crate) struct CreateArgs {
 /// `automations stop` cancels them too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status enabled\n  \
-    posthaste automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --definition series.json")]
+    idempost automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status enabled\n  \
+    idempost automations update c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --definition series.json")]
 pub(crate) struct UpdateArgs {
     /// ID of the automation
     #[arg(value_name = "ID")]
@@ -83,7 +83,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     let fields = [("name", label, name), ("status", "--status", fields.status)];
     let definition = (definition, lists);
     let (automation, dry_run) = read(definition, fields, &dry_run, context, "", NewAutomation::from_json)?;
-    let unknown_outcome = "the automation may have been created; check: posthaste automations list --limit 1";
+    let unknown_outcome = "the automation may have been created; check: idempost automations list --limit 1";
     let done = mutation::execute(dry_run, unknown_outcome, context, |client| {
         client.automations().create(&automation)
     });
@@ -101,7 +101,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let fields = [("name", "--name", fields.name), ("status", "--status", fields.status)];
     let (patch, dry_run) = read(definition, fields, &dry_run, context, nothing, AutomationPatch::from_json)?;
     let unknown_outcome =
-        format!("the automation may have been changed; check: posthaste automations get {id}");
+        format!("the automation may have been changed; check: idempost automations get {id}");
     let done = mutation::execute(dry_run, &unknown_outcome, context, |client| {
         client.automations().update(id.as_str(), &patch)
     });

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{AutomationRun, Problem, RunStatus};
+use idempost::{AutomationRun, Problem, RunStatus};
 
 use super::with_tables;
 use crate::actions::mutation::document;
@@ -21,8 +21,8 @@ use crate::output::table::{Column, Kind};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, status, started_at, completed_at, created_at\n\n\
     Examples:\n  \
-    posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --limit 10\n  \
-    posthaste automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status failed,cancelled")]
+    idempost automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --limit 10\n  \
+    idempost automations runs c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd --status failed,cancelled")]
 pub(crate) struct ListArgs {
     /// ID of the automation
     #[arg(value_name = "ID")]
@@ -37,8 +37,8 @@ pub(crate) struct ListArgs {
 /// Show one run and the outcome of its steps
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b\n  \
-    posthaste automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait")]
+    idempost automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b\n  \
+    idempost automations run c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd 8f2a7c1e-4b3d-4e5f-9a6b-7c8d9e0f1a2b --wait")]
 pub(crate) struct GetArgs {
     /// ID of the automation
     #[arg(value_name = "ID")]
@@ -134,7 +134,7 @@ async fn until_ended(args: &GetArgs, timeout: Duration, context: &Context) -> Re
         timed_out: "the run hasn't ended".to_owned(),
         continues: "it continues".to_owned(),
         failed: "the run didn't complete".to_owned(),
-        check: format!("posthaste automations run {} {}", args.id, args.run),
+        check: format!("idempost automations run {} {}", args.id, args.run),
     };
     let wait = context.client()?.automations().wait_for_run(args.id.as_str(), args.run.as_str());
     wait::until(wait, timeout, &words, context, end).await.map(drop)

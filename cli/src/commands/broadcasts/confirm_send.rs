@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Broadcast, BroadcastId, BroadcastStatus, Client};
+use idempost::{Broadcast, BroadcastId, BroadcastStatus, Client};
 
 use super::show_command;
 use crate::actions::confirm;

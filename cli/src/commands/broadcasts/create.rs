@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::NewBroadcast;
+use idempost::NewBroadcast;
 
 use super::confirm_send::{self, SendSummary};
 use super::content;
@@ -22,9 +22,9 @@ use crate::input::flags::{DryRun, Flags, Required};
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("segment_id", |arg| arg.add(Required)), mut_arg("from", |arg| arg.add(Required)),
     mut_arg("subject", |arg| arg.add(Required)), after_help = "Examples:\n  \
-    posthaste broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from 'Acme <news@acme.test>' \\\n      \
+    idempost broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from 'Acme <news@acme.test>' \\\n      \
     --subject 'Your week' --html-file week.html\n  \
-    posthaste broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from news@acme.test \\\n      \
+    idempost broadcasts create --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --from news@acme.test \\\n      \
     --subject 'Hello {{{FIRST_NAME}}}' --text-file week.txt --send --scheduled-at 'friday at 9am'")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -62,9 +62,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         confirm_send::confirm(summary, context).await?;
     }
     let unknown_outcome = if summary.is_some() {
-        "the broadcast may have been created and sent; check: posthaste broadcasts list --limit 1"
+        "the broadcast may have been created and sent; check: idempost broadcasts list --limit 1"
     } else {
-        "the broadcast may have been created; check: posthaste broadcasts list --limit 1"
+        "the broadcast may have been created; check: idempost broadcasts list --limit 1"
     };
     let done =
         mutation::execute(dry_run, unknown_outcome, context, |client| client.broadcasts().create(&broadcast))
@@ -73,7 +73,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = response.value.id.clone();
     mutation::print(id.as_str(), &response, context)?;
     if summary.is_none() {
-        context.out.note(&format!("draft created · send it: posthaste broadcasts send {id}"));
+        context.out.note(&format!("draft created · send it: idempost broadcasts send {id}"));
     }
     match wait {
         Some(timeout) => confirm_send::wait(&context.client()?, id, timeout, context).await,
@@ -85,7 +85,7 @@ async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     let Args { mut content, send, scheduled_at, wait, timeout, dry_run } = args;
     let mut flags = Flags::default();
     flags.help(
-        "posthaste broadcasts create --segment-id ID --from 'You <you@yours.test>' --subject '…' --html-file PATH",
+        "idempost broadcasts create --segment-id ID --from 'You <you@yours.test>' --subject '…' --html-file PATH",
     );
     if content.from.is_none() {
         content.from = context.settings()?.from.as_ref().map(|from| from.value.clone());

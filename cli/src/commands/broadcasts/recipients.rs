@@ -1,6 +1,6 @@
 //! `broadcasts recipients` and `broadcasts clicked-links`: what recipients did with a broadcast.
 
-use posthaste::{BounceType, RecipientType};
+use idempost::{BounceType, RecipientType};
 
 use crate::actions::pages::{self, Table};
 use crate::context::Context;
@@ -17,9 +17,9 @@ const BOUNCES: Choices = Choices(BounceType::KNOWN);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: email, count, bounce_type, contact_id, id\n\n\
     Examples:\n  \
-    posthaste broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type opened --all\n  \
-    posthaste broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type bounced --bounce-type permanent\n  \
-    posthaste broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type clicked --jq '.data[].clicked_links[].url'")]
+    idempost broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type opened --all\n  \
+    idempost broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type bounced --bounce-type permanent\n  \
+    idempost broadcasts recipients 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --type clicked --jq '.data[].clicked_links[].url'")]
 pub(crate) struct Args {
     /// ID of the broadcast
     #[arg(value_name = "ID")]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 /// Items have no IDs: the column id is a cursor for --after and --before.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: url, clicks, unique_clicks, id\n\n\
-    Example:\n  posthaste broadcasts clicked-links 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --limit 5")]
+    Example:\n  idempost broadcasts clicked-links 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --limit 5")]
 pub(crate) struct LinksArgs {
     /// ID of the broadcast
     #[arg(value_name = "ID")]

@@ -1,6 +1,6 @@
 //! `broadcasts send`: sends a draft, now or later.
 
-use posthaste::{ApiErrorKind, Client, Error};
+use idempost::{ApiErrorKind, Client, Error};
 
 use super::confirm_send::{self, SendSummary};
 use super::show_command;
@@ -18,9 +18,9 @@ use crate::input::flags::Flags;
 /// The service has no idempotency key for this operation. If the response is lost, the request isn't retried: exit code 9 says to check first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b\n  \
-    posthaste broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --scheduled-at 'tomorrow at 9am' --yes\n  \
-    posthaste broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --yes --wait --wait-timeout 10m")]
+    idempost broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b\n  \
+    idempost broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --scheduled-at 'tomorrow at 9am' --yes\n  \
+    idempost broadcasts send 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --yes --wait --wait-timeout 10m")]
 pub(crate) struct Args {
     /// ID of the broadcast
     #[arg(value_name = "ID")]

@@ -1,6 +1,6 @@
 //! `broadcasts update`: changes a broadcast that hasn't been sent.
 
-use posthaste::BroadcastPatch;
+use idempost::BroadcastPatch;
 
 use super::{content, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -14,8 +14,8 @@ use crate::input::flags::{Choices, Flags};
 /// Fields not set by a flag stay unchanged. A scheduled broadcast stays scheduled.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'\n  \
-    posthaste broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id")]
+    idempost broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --subject 'Your week, corrected'\n  \
+    idempost broadcasts update 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --html-file week.html --clear text --clear topic-id")]
 pub(crate) struct Args {
     /// ID of the broadcast
     #[arg(value_name = "ID")]
@@ -71,12 +71,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     patch = clear::apply(patch, &clear, &CLEARS, &set, &mut flags);
     let nothing = set.is_empty() && clear.is_empty() && !bodies.unread;
     if nothing {
-        flags.help("posthaste broadcasts update ID --subject '…'");
+        flags.help("idempost broadcasts update ID --subject '…'");
         flags.missing("a field to change");
     } else {
         flags.add_problems(patch.check().or_else(|problems| {
             // An unknown field name leaves nothing to change; it was reported already.
-            posthaste::Problems::check(
+            idempost::Problems::check(
                 problems.into_vec().into_iter().filter(|problem| !problem.path.is_empty()),
             )
         }));

@@ -1,7 +1,7 @@
 //! `bulk cancel`: ends a job for good.
 
-use posthaste_bulk::queue::NatsJob;
-use posthaste_bulk::{DistributeOptions, Event, Job, JobState, Status};
+use idempost_bulk::queue::NatsJob;
+use idempost_bulk::{DistributeOptions, Event, Job, JobState, Status};
 
 use super::failure;
 use super::job;
@@ -17,7 +17,7 @@ use crate::diagnostics::Fail;
 /// queue: the command waits until they have stopped. Emails that were sent can't be recalled.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste bulk cancel 3f9a\n  posthaste bulk cancel 3f9a --queue nats://queue.acme.test"
+    after_help = "Examples:\n  idempost bulk cancel 3f9a\n  idempost bulk cancel 3f9a --queue nats://queue.acme.test"
 )]
 pub(crate) struct Args {
     /// Job: its ID, the start of it, or its folder

@@ -1,6 +1,6 @@
 //! `bulk doctor`: checks that the service honors idempotency keys.
 
-use posthaste::{BatchEmail, Email, IdempotencyKey};
+use idempost::{BatchEmail, Email, IdempotencyKey};
 use serde_json::json;
 
 use crate::actions::trace;
@@ -12,7 +12,7 @@ use crate::input::flags::{Flags, Required};
 ///
 /// Sends one email twice under one key to an address of your own, and compares the IDs. You should get one email.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste bulk doctor --from hi@acme.test --to me@acme.test")]
+#[command(after_help = "Example:\n  idempost bulk doctor --from hi@acme.test --to me@acme.test")]
 pub(crate) struct Args {
     /// Your own address, which gets the email
     #[arg(long, value_name = "ADDRESS", add = Required)]
@@ -24,14 +24,14 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    flags.help("posthaste bulk doctor --from hi@acme.test --to me@acme.test");
+    flags.help("idempost bulk doctor --from hi@acme.test --to me@acme.test");
     let from = match args.from {
         Some(from) => Some(from),
         None => context.settings()?.from.as_ref().map(|from| from.value.clone()),
     };
     flags.field("/from", "--from (or `from` in the profile)", from.as_deref());
     flags.list("/to", "--to", &args.to.iter().cloned().collect::<Vec<_>>());
-    let text = "This email was sent twice under one idempotency key by `posthaste bulk doctor`. \
+    let text = "This email was sent twice under one idempotency key by `idempost bulk doctor`. \
         If you get it once, the service honors idempotency keys.";
     let mut email = Email::default().subject("Check of idempotency keys").text(text);
     email = args.to.into_iter().fold(email, Email::to);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use posthaste_bulk::Job;
+use idempost_bulk::Job;
 use tempfile::TempDir;
 
 use super::failure;
@@ -34,7 +34,7 @@ impl Jobs {
         if !temporary && !context.global.has_sandbox() {
             return Ok(Self::Kept(folder(context)?));
         }
-        let made = tempfile::Builder::new().prefix("posthaste-bulk-").tempdir();
+        let made = tempfile::Builder::new().prefix("idempost-bulk-").tempdir();
         made.map(Self::Temporary).map_err(|error| Fail::local("couldn't create a temporary folder", error))
     }
 
@@ -84,7 +84,7 @@ pub(super) fn all(jobs: &Path) -> Result<Vec<PathBuf>, Fail> {
 
 /// The folder of the named job, or of the latest one.
 pub(super) fn find(job: Option<&str>, context: &Context) -> Result<PathBuf, Fail> {
-    let none = |message: String| Fail::NotFound { message, hint: Some("posthaste bulk list".to_owned()) };
+    let none = |message: String| Fail::NotFound { message, hint: Some("idempost bulk list".to_owned()) };
     if let Some(path) = job.map(Path::new).filter(|path| path.join("job.json").is_file()) {
         return std::path::absolute(path).map_err(|error| Fail::local("couldn't resolve the folder", error));
     }

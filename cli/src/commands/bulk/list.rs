@@ -1,6 +1,6 @@
 //! `bulk list`: the jobs on this machine.
 
-use posthaste_bulk::Job;
+use idempost_bulk::Job;
 use serde_json::{Value, json};
 
 use super::{failure, job, status};
@@ -13,7 +13,7 @@ use crate::output::table::{Column, Kind};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: job, state, sent, remaining, rejected, unknown, invalid, created_at, rows, requests, input, base_url, profile, folder\n\n\
-    Examples:\n  posthaste bulk list\n  posthaste bulk list --columns job,state,folder"
+    Examples:\n  idempost bulk list\n  idempost bulk list --columns job,state,folder"
 )]
 pub(crate) struct Args {}
 

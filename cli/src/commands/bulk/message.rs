@@ -1,6 +1,6 @@
 //! The message of a job, from flags: the defaults of all rows.
 
-use posthaste_bulk::Message;
+use idempost_bulk::Message;
 
 use crate::actions::html_command;
 use crate::context::Context;
@@ -125,7 +125,7 @@ impl MessageArgs {
         message = pairs(message, flags, "--header", ':', "/headers", &header, |message, name, value| {
             message.header(name, value.trim())
         });
-        flags.add_problems(posthaste::Problems::check(message.check().err().unwrap_or_default()));
+        flags.add_problems(idempost::Problems::check(message.check().err().unwrap_or_default()));
         Ok(message)
     }
 }
@@ -147,7 +147,7 @@ fn pairs(
             continue;
         };
         let mut path = pointer.to_owned();
-        posthaste::problem::push_token(&mut path, pair.name);
+        idempost::problem::push_token(&mut path, pair.name);
         flags.nth_field(&path, flag, i + 1, text);
         message = add(message, pair.name, pair.value);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste_bulk::{Plan, PreviewEmail};
+use idempost_bulk::{Plan, PreviewEmail};
 use serde_json::{Value, json};
 
 use super::failure;

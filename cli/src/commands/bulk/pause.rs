@@ -1,7 +1,7 @@
 //! `bulk pause`: stops a job that runs in another process.
 
-use posthaste_bulk::JobState;
-use posthaste_bulk::queue::{ControlState, set_state};
+use idempost_bulk::JobState;
+use idempost_bulk::queue::{ControlState, set_state};
 
 use super::failure;
 use super::job::{self, JobArg};
@@ -14,7 +14,7 @@ use crate::diagnostics::Fail;
 /// The process that runs the job exits with 6. If only workers of a distributed job are running, name their queue.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste bulk pause 3f9a\n  posthaste bulk pause 3f9a --queue nats://queue.acme.test"
+    after_help = "Examples:\n  idempost bulk pause 3f9a\n  idempost bulk pause 3f9a --queue nats://queue.acme.test"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,6 +41,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
         }
     }
     let queue = if job.is_distributed() { " --queue …" } else { "" };
-    context.out.note(&format!("pausing job {id}; to continue: posthaste bulk resume {id}{queue}"));
+    context.out.note(&format!("pausing job {id}; to continue: idempost bulk resume {id}{queue}"));
     Ok(())
 }

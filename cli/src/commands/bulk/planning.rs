@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use posthaste::Client;
-use posthaste_bulk::{Bulk, Format, Input, Job, Message};
+use idempost::Client;
+use idempost_bulk::{Bulk, Format, Input, Job, Message};
 
 use super::message::MessageArgs;
 use super::{failure, rows};
@@ -81,8 +81,7 @@ impl PlanArgs {
             again,
             skip_invalid: _,
         } = self;
-        flags
-            .help("posthaste bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
+        flags.help("idempost bulk send people.csv --from hi@acme.test --subject Hello --html-file mail.html");
         let mut stdin = context.stdin();
         if file.is_none() && only.is_none() {
             flags.missing("FILE");

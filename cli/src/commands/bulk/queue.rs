@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use posthaste_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOptions};
-use posthaste_bulk::{BulkError, Job, JobState};
+use idempost_bulk::queue::{NatsJob, NatsQueue, QueueAuth, QueueError, QueueOptions};
+use idempost_bulk::{BulkError, Job, JobState};
 
 use super::failure;
 use crate::context::Context;
@@ -19,8 +19,8 @@ pub(super) struct QueueArgs {
     /// Queue in NATS JetStream, nats://HOST:PORT or tls://HOST:PORT; servers of a cluster are separated by commas
     ///
     /// Workers send the job (`bulk worker`), and this command collects the results. The address may contain user:password@ or token@; set
-    /// POSTHASTE_QUEUE instead of the flag to keep them out of the process list. Needs NATS 2.12 or later with `sync_interval: always`.
-    #[arg(long, value_name = "URL", env = "POSTHASTE_QUEUE", hide_env_values = true)]
+    /// IDEMPOST_QUEUE instead of the flag to keep them out of the process list. Needs NATS 2.12 or later with `sync_interval: always`.
+    #[arg(long, value_name = "URL", env = "IDEMPOST_QUEUE", hide_env_values = true)]
     queue: Option<String>,
     /// Credentials file of the queue (.creds)
     #[arg(long, value_name = "PATH", hide_short_help = true)]
@@ -121,7 +121,7 @@ impl QueueArgs {
             let id = job.plan().id();
             flags.missing("--queue");
             flags.help(format!(
-                "workers may be sending job {id}: posthaste bulk {command} {id} --queue nats://HOST:PORT"
+                "workers may be sending job {id}: idempost bulk {command} {id} --queue nats://HOST:PORT"
             ));
         }
         flags.finish()?;

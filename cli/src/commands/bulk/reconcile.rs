@@ -14,7 +14,7 @@ use crate::diagnostics::Fail;
 /// A match is inferred, not proven: another email may have had the same recipients and subject. Rows without a match were probably not sent, unless
 /// the service no longer lists emails of that time. All rows are written to reconciled.csv in the job's folder, with the match. The job stays as it is.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste bulk reconcile 3f9a")]
+#[command(after_help = "Example:\n  idempost bulk reconcile 3f9a")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,

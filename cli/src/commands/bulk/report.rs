@@ -1,6 +1,6 @@
 //! `bulk report`: what became of the rows of a job.
 
-use posthaste_bulk::{BulkError, Job, Outcome, Report, RowOutcome};
+use idempost_bulk::{BulkError, Job, Outcome, Report, RowOutcome};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -23,7 +23,7 @@ const QUEUE: usize = 1_024;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns of --rows: row, recipient, outcome, id, reason, status, batch, key, first_attempt\n\n\
-    Examples:\n  posthaste bulk report\n  posthaste bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
+    Examples:\n  idempost bulk report\n  idempost bulk report 3f9a --rows -o ndjson --jq 'select(.outcome != \"sent\")'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `bulk resume`: continues a job.
 
-use posthaste_bulk::{Job, JobState};
+use idempost_bulk::{Job, JobState};
 
 use super::failure;
 use super::job::{self, JobArg, Jobs};
@@ -15,7 +15,7 @@ use crate::signals::Signals;
 /// Sends only rows that were not sent before. Requests whose outcome is uncertain are repeated under the same idempotency key, which the service
 /// executes once, unless they are more than 23 hours old: then their rows become unknown. The exit codes are those of `bulk send`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste bulk resume\n  posthaste bulk resume 3f9a --max-rps 5")]
+#[command(after_help = "Examples:\n  idempost bulk resume\n  idempost bulk resume 3f9a --max-rps 5")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,

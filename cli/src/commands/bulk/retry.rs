@@ -1,6 +1,6 @@
 //! `bulk retry`: a new job of the rows that an earlier one rejected, or whose outcome is unknown.
 
-use posthaste_bulk::{JobState, Retry};
+use idempost_bulk::{JobState, Retry};
 
 use super::failure;
 use super::job::{self, JobArg, Jobs};
@@ -20,7 +20,7 @@ use crate::signals::Signals;
 /// The new job has the rows, the message and the options of the earlier one, and new idempotency keys. The exit codes are those of `bulk send`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste bulk retry --rejected 3f9a\n  posthaste bulk retry --unknown --accept-duplicates 3f9a"
+    after_help = "Examples:\n  idempost bulk retry --rejected 3f9a\n  idempost bulk retry --unknown --accept-duplicates 3f9a"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut signals = Signals::listen()?;
     let mut flags = Flags::default();
-    flags.help("posthaste bulk retry --rejected JOB");
+    flags.help("idempost bulk retry --rejected JOB");
     let retry = match (args.rejected, args.unknown) {
         (true, false) => Some(Retry::Rejected),
         (false, true) => Some(Retry::Unknown),
@@ -68,7 +68,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let folder = job::find(args.job.job.as_deref(), context)?;
     let client = context.client_for_jobs()?;
     let planning = async {
-        let earlier = posthaste_bulk::Job::open(&folder).await.map_err(failure::of)?;
+        let earlier = idempost_bulk::Job::open(&folder).await.map_err(failure::of)?;
         earlier.retry(retry).await.map_err(failure::of)
     };
     let Some(job) = running::unless_interrupted(&mut signals, planning).await? else {

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
-use posthaste_bulk::{Format, Input};
+use idempost_bulk::{Format, Input};
 
 use crate::diagnostics::{Diagnostics, Fail, Problem};
 use crate::input::body_builder::flag_origin;

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use posthaste::Client;
-use posthaste_bulk::queue::QueueOptions;
-use posthaste_bulk::{DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
+use idempost::Client;
+use idempost_bulk::queue::QueueOptions;
+use idempost_bulk::{DistributeOptions, Ending, Event, Job, JobState, Progress, Report, RunOptions};
 
 use super::job::Jobs;
 use super::queue::{self, QueueArgs};
@@ -98,10 +98,10 @@ pub(super) fn max_rps(given: Option<&str>, flags: &mut Flags) -> Option<f64> {
     rate
 }
 
-/// Moves the job's clock by the seconds in `POSTHASTE_BULK_CLOCK_OFFSET`, in tests. Release builds don't.
+/// Moves the job's clock by the seconds in `IDEMPOST_BULK_CLOCK_OFFSET`, in tests. Release builds don't.
 #[cfg(debug_assertions)]
 fn moved_clock(options: RunOptions) -> RunOptions {
-    let offset = std::env::var("POSTHASTE_BULK_CLOCK_OFFSET").ok().and_then(|seconds| seconds.parse().ok());
+    let offset = std::env::var("IDEMPOST_BULK_CLOCK_OFFSET").ok().and_then(|seconds| seconds.parse().ok());
     offset.map(Duration::from_secs).into_iter().fold(options, RunOptions::clock_offset)
 }
 
@@ -132,7 +132,7 @@ pub(super) async fn run(
 ) -> Result<(), Fail> {
     let distributed = options.distributed.is_some();
     let queue = if distributed { " --queue …" } else { "" };
-    let resume = jobs.are_kept().then(|| format!("posthaste bulk resume {}{queue}", job.plan().id()));
+    let resume = jobs.are_kept().then(|| format!("idempost bulk resume {}{queue}", job.plan().id()));
     let before = job.status().await.map_err(failure::of)?;
     if before.state == JobState::Finished
         && let Some(report) = job.report().await.map_err(failure::of)?
@@ -285,7 +285,7 @@ pub(super) async fn end(
             return Err(match stopped_by {
                 Some(signal) if job.is_distributed() => {
                     let message = format!("interrupted; {left} left, and the workers continue");
-                    let pause = format!("to pause them: posthaste bulk pause {} --queue …", job.plan().id());
+                    let pause = format!("to pause them: idempost bulk pause {} --queue …", job.plan().id());
                     Fail::Stopped { signal, message, hint: hint.map(|hint| format!("{hint}; {pause}")) }
                 }
                 Some(signal) => Fail::Stopped { signal, message: format!("interrupted; {left} left"), hint },
@@ -302,9 +302,9 @@ pub(super) async fn end(
         }
         Ending::Unauthorized { reason } => {
             let advice = if reason.contains("invalid_permission") {
-                "batches need more than permission to send: posthaste auth login --scope full_access"
+                "batches need more than permission to send: idempost auth login --scope full_access"
             } else {
-                "check the credential with posthaste doctor, or log in"
+                "check the credential with idempost doctor, or log in"
             };
             let hint = resume.map(|resume| format!("{advice}; then continue: {resume}"));
             return Err(Fail::Auth { message: format!("{reason}; {left} left"), hint });
@@ -319,14 +319,14 @@ pub(super) async fn end(
                 count(counts.unknown, "row")
             ),
             hint: Some(format!(
-                "posthaste bulk reconcile {id} looks for them in the service's list of emails"
+                "idempost bulk reconcile {id} looks for them in the service's list of emails"
             )),
         });
     }
     if counts.rejected > 0 {
         return Err(Fail::Partial {
             message: format!("{} rejected; they are listed in rejected.csv", count(counts.rejected, "row")),
-            hint: Some(format!("after the cause is fixed: posthaste bulk retry --rejected {id}")),
+            hint: Some(format!("after the cause is fixed: idempost bulk retry --rejected {id}")),
         });
     }
     if report.invalid > 0 {

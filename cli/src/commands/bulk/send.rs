@@ -1,6 +1,6 @@
 //! `bulk send`: plans a job, asks for confirmation, and runs it.
 
-use posthaste_bulk::JobState;
+use idempost_bulk::JobState;
 
 use super::failure;
 use super::job::Jobs;
@@ -18,11 +18,11 @@ use crate::signals::Signals;
 pub(super) const EXAMPLES: &str = "Columns: to, cc, bcc, reply_to, from, subject, text, html, template, topic_id, scheduled_at, \
     attachment, var:NAME, tag:NAME, header:NAME; several addresses in a cell are separated by `;`\n\n\
     Examples:\n  \
-    posthaste bulk plan people.csv --from hi@acme.test --subject 'Hello {{{NAME|there}}}' --html-file mail.html\n  \
-    posthaste bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --limit 10 --test-to me@acme.test\n  \
-    posthaste bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --yes\n  \
-    jq -c '.[]' emails.json | posthaste bulk send - --yes\n  \
-    posthaste bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
+    idempost bulk plan people.csv --from hi@acme.test --subject 'Hello {{{NAME|there}}}' --html-file mail.html\n  \
+    idempost bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --limit 10 --test-to me@acme.test\n  \
+    idempost bulk send people.csv --from hi@acme.test --subject Invoice --html-file mail.html --yes\n  \
+    jq -c '.[]' emails.json | idempost bulk send - --yes\n  \
+    idempost bulk send --only invalid.csv --from hi@acme.test --subject Invoice --html-file mail.html";
 
 /// Send an email per row, each at most once, whatever happens
 ///

@@ -1,6 +1,6 @@
 //! `bulk status`: the state of a job.
 
-use posthaste_bulk::{Job, JobState, Status};
+use idempost_bulk::{Job, JobState, Status};
 use serde_json::{Value, json};
 
 use super::failure;
@@ -12,7 +12,7 @@ use crate::output::record;
 /// Show the state of a job and its counts, also while it runs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "States: planned, running, stopped, canceled, finished\n\n\
-    Examples:\n  posthaste bulk status\n  posthaste bulk status 3f9a --json --jq .remaining")]
+    Examples:\n  idempost bulk status\n  idempost bulk status 3f9a --json --jq .remaining")]
 pub(crate) struct Args {
     #[command(flatten)]
     job: JobArg,
@@ -24,7 +24,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if status.state == JobState::Stopped && job.is_distributed() {
         let id = job.plan().id();
         context.out.note(&format!(
-            "workers may still be sending; to collect their results: posthaste bulk resume {id} --queue …"
+            "workers may still be sending; to collect their results: idempost bulk resume {id} --queue …"
         ));
     }
     let document = document(&job, &status);

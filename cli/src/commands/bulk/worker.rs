@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use posthaste_bulk::queue::NatsQueue;
-use posthaste_bulk::worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions, WorkerReport};
+use idempost_bulk::queue::NatsQueue;
+use idempost_bulk::worker::{Worker, WorkerEnding, WorkerEvent, WorkerOptions, WorkerReport};
 use serde_json::json;
 
 use super::job::folder;
@@ -30,8 +30,8 @@ const IDLE: Duration = Duration::from_secs(10);
 /// The first Ctrl-C finishes the requests in flight, the second stops at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste bulk worker --queue nats://queue.acme.test:4222\n  \
-    POSTHASTE_QUEUE=tls://queue.acme.test posthaste --profile mailer bulk worker 3f9a1c2b7d4e-1 --queue-creds mailer.creds")]
+    idempost bulk worker --queue nats://queue.acme.test:4222\n  \
+    IDEMPOST_QUEUE=tls://queue.acme.test idempost --profile mailer bulk worker 3f9a1c2b7d4e-1 --queue-creds mailer.creds")]
 pub(crate) struct Args {
     /// ID of the job to serve, as `bulk list` prints it; the worker ends with it [default: all jobs]
     #[arg(value_name = "JOB")]
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut signals = Signals::listen()?;
     let mut flags = Flags::default();
-    flags.help("posthaste bulk worker --queue nats://127.0.0.1:4222");
+    flags.help("idempost bulk worker --queue nats://127.0.0.1:4222");
     let concurrency = running::concurrency(&args.concurrency, &mut flags);
     if !args.queue.is_given() {
         flags.missing("--queue");

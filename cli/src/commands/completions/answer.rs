@@ -135,7 +135,7 @@ fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
         .collect();
     let mut key = Sha256::new();
     for variable in ["PROFILE", "BASE_URL", "API_KEY", "ACCESS_TOKEN", "API_KEY_FILE"] {
-        key.update(env.get(&format!("POSTHASTE_{variable}")).unwrap_or_default());
+        key.update(env.get(&format!("IDEMPOST_{variable}")).unwrap_or_default());
         key.update([0]);
     }
     key.update(flags.join("\0"));
@@ -151,7 +151,7 @@ fn listed(noun: &str, words: &[String], env: &Env) -> Option<Value> {
     let mut child = Command::new(std::env::current_exe().ok()?);
     child.args(noun.split(' '));
     child.args(["list", "--limit", "100", "--json", "--quiet", "--no-input", "--retries", "0"]);
-    child.args(["--timeout", TIMEOUT.0]).args(flags).env_remove(VARIABLE).env_remove("POSTHASTE_OUTPUT");
+    child.args(["--timeout", TIMEOUT.0]).args(flags).env_remove(VARIABLE).env_remove("IDEMPOST_OUTPUT");
     let (send, listed) = std::sync::mpsc::channel();
     // A request that takes longer is left running: it may be saving the tokens of a refreshed login.
     std::thread::spawn(move || send.send(child.stdin(Stdio::null()).stderr(Stdio::null()).output()));

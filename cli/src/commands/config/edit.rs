@@ -14,7 +14,7 @@ use crate::settings::store::{self, ConfigStore};
 ///
 /// The editor opens a copy. The copy replaces the file if it is valid and the file hasn't changed in the meantime.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  EDITOR='code --wait' posthaste config edit")]
+#[command(after_help = "Examples:\n  EDITOR='code --wait' idempost config edit")]
 pub(crate) struct Args {}
 
 /// Opens the editor and validates the saved copy.
@@ -28,7 +28,7 @@ pub(super) fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
     files::create_dir(folder).map_err(failed)?;
     let mut copy =
         tempfile::Builder::new().prefix("config-").suffix(".toml").tempfile_in(folder).map_err(failed)?;
-    copy.write_all(before.as_deref().unwrap_or(b"# posthaste help config\n")).map_err(failed)?;
+    copy.write_all(before.as_deref().unwrap_or(b"# idempost help config\n")).map_err(failed)?;
     // Closed: on Windows some editors couldn't replace an open file.
     let copy = copy.into_temp_path();
     let editor = context.env.get("VISUAL").or_else(|| context.env.get("EDITOR"));

@@ -11,7 +11,7 @@ use crate::settings::merge::Layers;
 
 /// List the effective settings
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste config list --origin\n  posthaste --profile work config list")]
+#[command(after_help = "Examples:\n  idempost config list --origin\n  idempost --profile work config list")]
 pub(crate) struct Args {
     /// Also show where each setting comes from
     #[arg(long)]
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 
 /// Print one setting
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste config get base_url")]
+#[command(after_help = "Examples:\n  idempost config get base_url")]
 pub(crate) struct GetArgs {
     /// Name of the setting
     #[arg(value_name = "KEY")]

@@ -9,8 +9,8 @@ use crate::settings::store::ConfigStore;
 /// Set a value in the configuration file
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Writes to the active profile (--profile NAME), creating it if needed, \
-    or to [defaults].\n\nExamples:\n  posthaste --profile work config set base_url https://api.example.com\n  \
-    posthaste config set default_profile work")]
+    or to [defaults].\n\nExamples:\n  idempost --profile work config set base_url https://api.example.com\n  \
+    idempost config set default_profile work")]
 pub(crate) struct SetArgs {
     /// Name of the setting
     #[arg(value_name = "KEY")]
@@ -22,7 +22,7 @@ pub(crate) struct SetArgs {
 
 /// Remove a value from the configuration file
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste config unset retries")]
+#[command(after_help = "Examples:\n  idempost config unset retries")]
 pub(crate) struct UnsetArgs {
     /// Name of the setting
     #[arg(value_name = "KEY")]

@@ -1,6 +1,6 @@
 //! `contacts create`.
 
-use posthaste::{NewContact, Subscription};
+use idempost::{NewContact, Subscription};
 
 use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -15,8 +15,8 @@ use crate::input::pair::Pair;
 /// The specification doesn't define what happens if a contact already has the address; the sandbox updates that contact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
-    posthaste contacts create ada@example.com --property city=London --property-json orders=3 \\\n      \
+    idempost contacts create ada@example.com --first-name Ada --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
+    idempost contacts create ada@example.com --property city=London --property-json orders=3 \\\n      \
     --topic b6d24b8e-af0b-4c3c-be0c-359bbd97381e=opt_in")]
 pub(crate) struct Args {
     /// Email address of the contact, without a display name
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(mut args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
-    flags.help("posthaste contacts create ada@example.com");
+    flags.help("idempost contacts create ada@example.com");
     let (label, email) = argument_or_flag(args.email.take(), "EMAIL", args.email_flag.take(), "--email");
     flags.field("/email", label, email.as_deref());
     let email = email.unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use posthaste::{Client, Contact, ContactSummary, Error};
+use idempost::{Client, Contact, ContactSummary, Error};
 
 use crate::actions::export::{Sink, csv_lines};
 use crate::context::Context;
@@ -22,8 +22,8 @@ const READS: usize = 8;
 /// Properties take one request per contact; --no-properties omits them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste contacts export --output-file people.csv\n  \
-    posthaste contacts export --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --no-properties")]
+    idempost contacts export --output-file people.csv\n  \
+    idempost contacts export --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --no-properties")]
 pub(crate) struct Args {
     /// Only contacts in this segment
     #[arg(long, value_name = "ID", visible_alias = "segment")]

@@ -1,6 +1,6 @@
 //! The flags that `contacts create` and `contacts update` share.
 
-use posthaste::PropertyValue;
+use idempost::PropertyValue;
 use serde_json::Value;
 
 use crate::input::flags::{BOOL, Flags};
@@ -22,7 +22,7 @@ pub(super) struct Args {
     pub(super) unsubscribed: Option<String>,
     /// Set a string property; repeatable
     ///
-    /// The property must exist: posthaste properties create. The value is always a string: `--property N=007` stays `007`.
+    /// The property must exist: idempost properties create. The value is always a string: `--property N=007` stays `007`.
     #[arg(long, value_name = "KEY=TEXT")]
     property: Vec<String>,
     /// Set a property to a JSON string, number or boolean; repeatable

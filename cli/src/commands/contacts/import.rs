@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, PropertyType};
+use idempost::{Client, PropertyType};
 
 use self::columns::Columns;
 use self::file::Csv;
@@ -29,7 +29,7 @@ use crate::input::size::size;
 /// Create or update contacts from a CSV file
 ///
 /// The first row names the columns: email, first_name, last_name, unsubscribed; any other column is a property with that key, which must
-/// exist (posthaste properties create). An empty cell leaves the contact's value unchanged. All problems with the file are reported before
+/// exist (idempost properties create). An empty cell leaves the contact's value unchanged. All problems with the file are reported before
 /// anything is sent, each with its line and column.
 ///
 /// A row that the service rejects doesn't stop the others; the exit code is then 10. After an interruption, run the same command again:
@@ -40,10 +40,10 @@ use crate::input::size::size;
 /// To check the rows first: --dry-run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste contacts import people.csv --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
-    posthaste contacts import people.csv --map 'E-mail=email' --map 'Town=city' --map 'Notes=' --failed refused.csv\n  \
-    posthaste contacts import people.csv --server --wait\n  \
-    posthaste contacts export | POSTHASTE_PROFILE=other posthaste contacts import -")]
+    idempost contacts import people.csv --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf\n  \
+    idempost contacts import people.csv --map 'E-mail=email' --map 'Town=city' --map 'Notes=' --failed refused.csv\n  \
+    idempost contacts import people.csv --server --wait\n  \
+    idempost contacts export | IDEMPOST_PROFILE=other idempost contacts import -")]
 pub(crate) struct Args {
     /// CSV file in UTF-8; - reads standard input
     #[arg(value_name = "FILE")]

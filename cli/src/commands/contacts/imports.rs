@@ -1,6 +1,6 @@
 //! `contacts imports`: the imports that the service runs, started by `contacts import --server`.
 
-use posthaste::ContactImportStatus;
+use idempost::ContactImportStatus;
 
 use crate::actions::mutation;
 use crate::actions::pages::{self, Table};
@@ -24,7 +24,7 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, status, total, created, updated, skipped, failed, created_at, completed_at\n\n\
-    Example:\n  posthaste contacts imports list --status in_progress"
+    Example:\n  idempost contacts imports list --status in_progress"
 )]
 pub(crate) struct ListArgs {
     /// Only imports with this status: queued, in_progress, completed or failed
@@ -37,7 +37,7 @@ pub(crate) struct ListArgs {
 /// Show one contact import and the number of rows by their effect
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste contacts imports get 479e3145-dd38-476b-932c-529ceb705947 --jq .counts.failed"
+    after_help = "Example:\n  idempost contacts imports get 479e3145-dd38-476b-932c-529ceb705947 --jq .counts.failed"
 )]
 pub(crate) struct GetArgs {
     /// ID of the import

@@ -1,6 +1,6 @@
 //! `contacts segments`, `add-to-segment`, `remove-from-segment`.
 
-use posthaste::Client;
+use idempost::Client;
 
 use super::DryRunFlag;
 use crate::actions::mutation;
@@ -15,7 +15,7 @@ use crate::input::flags::Flags;
 /// Without --limit, the service returns all of them.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Columns: id, name, created_at\n\nExample:\n  posthaste contacts segments ada@example.com"
+    after_help = "Columns: id, name, created_at\n\nExample:\n  idempost contacts segments ada@example.com"
 )]
 pub(crate) struct ListArgs {
     /// ID or email address of the contact
@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
 /// A contact already in the segment stays in it. Prints the segment's ID.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"
+    after_help = "Example:\n  idempost contacts add-to-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf"
 )]
 pub(crate) struct ChangeArgs {
     /// ID or email address of the contact
@@ -48,7 +48,7 @@ pub(crate) struct ChangeArgs {
 /// The contact itself isn't deleted. Prints the segment's ID.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    posthaste contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
+    idempost contacts remove-from-segment ada@example.com 78261eea-8f8b-4381-83c6-79fa7120f1cf")]
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
     change: ChangeArgs,
@@ -75,13 +75,13 @@ pub(super) async fn remove(args: RemoveArgs, context: &Context) -> Result<(), Fa
 async fn execute(
     args: &ChangeArgs,
     context: &Context,
-    make: impl Fn(&Client) -> posthaste::Call<posthaste::Membership>,
+    make: impl Fn(&Client) -> idempost::Call<idempost::Membership>,
 ) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     flags.finish()?;
     let unknown_outcome =
-        format!("the membership may have changed; check: posthaste contacts segments {}", args.contact);
+        format!("the membership may have changed; check: idempost contacts segments {}", args.contact);
     match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => mutation::print(&args.segment, &response, context),
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! `contacts topics`, `update-topics`: a contact's topic subscriptions.
 
-use posthaste::{Client, Subscription};
+use idempost::{Client, Subscription};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::actions::pages::{self, Table};
@@ -15,8 +15,8 @@ use crate::output::table::{Column, Kind};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, name, subscription, description\n\n\
     Examples:\n  \
-    posthaste contacts topics ada@example.com\n  \
-    posthaste contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'")]
+    idempost contacts topics ada@example.com\n  \
+    idempost contacts topics ada@example.com --jq '.data[] | select(.subscription == \"opt_in\").name'")]
 pub(crate) struct ListArgs {
     /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
@@ -30,8 +30,8 @@ pub(crate) struct ListArgs {
 /// Subscriptions to other topics stay unchanged. Prints the contact's ID.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste contacts update-topics ada@example.com --opt-out b6d24b8e-af0b-4c3c-be0c-359bbd97381e\n  \
-    posthaste contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    \
+    idempost contacts update-topics ada@example.com --opt-out b6d24b8e-af0b-4c3c-be0c-359bbd97381e\n  \
+    idempost contacts update-topics ada@example.com --opt-in b6d24b8e-af0b-4c3c-be0c-359bbd97381e \\\n    \
     --opt-out 5b7f0c1d-93a6-4f6e-8f43-0a4d6e2b8c19")]
 pub(crate) struct UpdateArgs {
     /// ID or email address of the contact
@@ -123,13 +123,13 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         }
     }
     if choices.is_empty() && !given {
-        flags.help(format!("posthaste contacts update-topics {contact} --opt-out TOPIC"));
+        flags.help(format!("idempost contacts update-topics {contact} --opt-out TOPIC"));
         flags.missing("--opt-in, --opt-out or --topics");
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
     let unknown_outcome =
-        format!("the subscriptions may have been changed; check: posthaste contacts topics {contact}");
+        format!("the subscriptions may have been changed; check: idempost contacts topics {contact}");
     let make = |client: &Client| {
         let choices = choices.iter().map(|(topic, choice)| (topic.as_str(), choice.clone()));
         client.contacts().update_topics(&contact, choices)

@@ -1,6 +1,6 @@
 //! `contacts update`.
 
-use posthaste::ContactPatch;
+use idempost::ContactPatch;
 
 use super::{fields, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -13,8 +13,8 @@ use crate::input::flags::{Choices, Flags};
 /// Fields and properties not set by a flag stay unchanged.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste contacts update ada@example.com --email ada@example.org --clear last-name\n  \
-    posthaste contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false")]
+    idempost contacts update ada@example.com --email ada@example.org --clear last-name\n  \
+    idempost contacts update ada@example.com --property city=Paris --clear-property orders --unsubscribed=false")]
 pub(crate) struct Args {
     /// ID or email address of the contact
     #[arg(value_name = "ID|EMAIL")]
@@ -39,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let dry_run = flags.dry_run(args.dry_run.dry_run.as_deref());
     let patch = patch(&args, &mut flags);
     if patch.as_ref().is_none_or(is_empty) {
-        flags.help("posthaste contacts update ID|EMAIL --first-name '…'");
+        flags.help("idempost contacts update ID|EMAIL --first-name '…'");
         if patch.is_some() {
             flags.missing("a field to change");
         }
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let patch = patch.unwrap_or_default();
     let unknown_outcome =
         format!("the contact may have been changed; check: {}", show_command(&args.contact));
-    let make = |client: &posthaste::Client| client.contacts().update(&args.contact, &patch);
+    let make = |client: &idempost::Client| client.contacts().update(&args.contact, &patch);
     match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),

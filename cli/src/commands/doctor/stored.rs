@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posthaste::auth::AuthError;
+use idempost::auth::AuthError;
 
 use super::{Check, State, check};
 use crate::commands::auth;
@@ -21,7 +21,7 @@ pub(super) async fn checks(settings: &Settings, context: &Context, checks: &mut 
         Ok((credentials, Some(overview))) => (credentials, overview),
         Ok((_, None)) => {
             let hint =
-                format!("log in: {}; or set POSTHASTE_API_KEY, or pass --api-key-file PATH", auth::LOGIN);
+                format!("log in: {}; or set IDEMPOST_API_KEY, or pass --api-key-file PATH", auth::LOGIN);
             return checks.push(check("credential", State::Error, "not found".to_owned(), Some(&hint)));
         }
         Err(fail) => {

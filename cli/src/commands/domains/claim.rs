@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{
+use idempost::{
     ClaimBlockedReason, Client, DomainClaim, DomainClaimStatus, DomainId, NewDomainClaim, Region,
 };
 
@@ -32,8 +32,8 @@ pub(crate) enum Command {
 /// `domains claim verify`. A claim expires after 7 days; claiming the domain again starts over.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name of the domain, such as acme.test")), after_help = "Examples:\n  \
-    posthaste domains claim create acme.test\n  \
-    posthaste domains claim create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking")]
+    idempost domains claim create acme.test\n  \
+    idempost domains claim create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     name: NameArg,
@@ -54,8 +54,8 @@ pub(crate) struct CreateArgs {
 /// Show the latest claim of a domain
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste domains claim get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-    posthaste domains claim get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .record.value")]
+    idempost domains claim get d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+    idempost domains claim get d91cd9bd-1176-453e-8fc1-35364d380206 --jq .record.value")]
 pub(crate) struct GetArgs {
     /// ID of the domain created for the claim
     #[arg(value_name = "ID")]
@@ -70,7 +70,7 @@ pub(crate) struct GetArgs {
 /// publish them, then run `domains verify`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
+    after_help = "Example:\n  idempost domains claim verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n\n\
     Exit codes: 0 started, or with --wait completed; 3 the claim is blocked or has failed; 8 timed out"
 )]
 pub(crate) struct VerifyArgs {
@@ -120,7 +120,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
     mutation::print(id.as_str(), &response, context)?;
     if let Some(record) = response.value.record.as_ref().filter(|_| !context.out.is_json()) {
         context.out.note(&format!("{}  {}  {}", record.name, record.kind, record.value));
-        context.out.note(&format!("publish this record, then: posthaste domains claim verify {id} --wait"));
+        context.out.note(&format!("publish this record, then: idempost domains claim verify {id} --wait"));
     }
     match wait {
         Some(timeout) => until_completed(timeout, id, context).await,
@@ -131,7 +131,7 @@ async fn create(args: CreateArgs, context: &Context) -> Result<(), Fail> {
 fn plan(args: CreateArgs) -> Result<(NewDomainClaim, Option<Duration>, Option<DryRun>), Fail> {
     let CreateArgs { name, region, custom_return_path, tracking, wait, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste domains claim create acme.test");
+    flags.help("idempost domains claim create acme.test");
     let name = name.read(&mut flags);
     if name.is_none() {
         flags.missing("NAME");
@@ -202,7 +202,7 @@ async fn until_completed(timeout: Duration, id: DomainId, context: &Context) -> 
         check: show_command(id.as_str()),
     };
     let next = format!(
-        "publish its DNS records (posthaste domains records {id}), then: posthaste domains verify {id} --wait"
+        "publish its DNS records (idempost domains records {id}), then: idempost domains verify {id} --wait"
     );
     wait::until(context.client()?.domains().wait_for_claim(id), timeout, &words, context, end).await?;
     context.out.note(&next);
@@ -224,5 +224,5 @@ fn end(claim: &DomainClaim) -> End {
 
 /// The command that shows a claim, for hints.
 fn show_command(id: &str) -> String {
-    format!("posthaste domains claim get {id}")
+    format!("idempost domains claim get {id}")
 }

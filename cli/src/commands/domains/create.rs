@@ -1,6 +1,6 @@
 //! `domains create`: registers a domain and shows the DNS records to publish.
 
-use posthaste::{NewDomain, Region};
+use idempost::{NewDomain, Region};
 
 use super::{records, setup};
 use crate::actions::mutation::{self, DryRunFlag, document};
@@ -15,9 +15,9 @@ use crate::input::name::NameArg;
 /// `domains verify`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name of the domain, such as acme.test")), after_help = "Examples:\n  \
-    posthaste domains create acme.test\n  \
-    posthaste domains create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking\n  \
-    posthaste domains create in.acme.test --sending disabled --receiving enabled")]
+    idempost domains create acme.test\n  \
+    idempost domains create acme.test --region eu-west-1 --tracking-subdomain links --click-tracking\n  \
+    idempost domains create in.acme.test --sending disabled --receiving enabled")]
 pub(crate) struct Args {
     #[command(flatten)]
     name: NameArg,
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (domain, dry_run) = plan(args)?;
-    let unknown_outcome = "the domain may have been registered; check: posthaste domains list";
+    let unknown_outcome = "the domain may have been registered; check: idempost domains list";
     let done =
         mutation::execute(dry_run, unknown_outcome, context, |client| client.domains().create(&domain))
             .await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     mutation::print(id, &response, context)?;
     if !context.out.is_json() {
         let mut lines = records::lines(&document(&response));
-        lines.push(format!("publish these records, then: posthaste domains verify {id} --wait"));
+        lines.push(format!("publish these records, then: idempost domains verify {id} --wait"));
         for line in &lines {
             context.out.note(line);
         }
@@ -55,7 +55,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 fn plan(args: Args) -> Result<(NewDomain, Option<DryRun>), Fail> {
     let Args { name, region, custom_return_path, setup, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste domains create acme.test");
+    flags.help("idempost domains create acme.test");
     let name = name.read(&mut flags);
     if name.is_none() {
         flags.missing("NAME");

@@ -1,7 +1,7 @@
 //! `domains records`: the DNS records of a domain, as a table or a zone file.
 
+use idempost::DnsRecord;
 use jiff::Timestamp;
-use posthaste::DnsRecord;
 use serde_json::{Value, json};
 
 use crate::actions::mutation::document;
@@ -18,8 +18,8 @@ use crate::settings::Form;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: record, name, type, value, priority, ttl, status\n\n\
     Examples:\n  \
-    posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
-    posthaste domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone")]
+    idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206\n  \
+    idempost domains records d91cd9bd-1176-453e-8fc1-35364d380206 --format zone >> acme.test.zone")]
 pub(crate) struct Args {
     /// ID of the domain
     #[arg(value_name = "ID")]

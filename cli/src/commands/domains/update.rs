@@ -1,6 +1,6 @@
 //! `domains update`: changes a domain's settings.
 
-use posthaste::{DomainPatch, Problems};
+use idempost::{DomainPatch, Problems};
 
 use super::{setup, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -16,8 +16,8 @@ const TRACKING_SUBDOMAIN: &str = "tracking-subdomain";
 /// Settings not set by a flag stay unchanged. If the change adds DNS records, publish and verify them too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking\n  \
-    posthaste domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain")]
+    idempost domains update d91cd9bd-1176-453e-8fc1-35364d380206 --tracking-subdomain links --open-tracking\n  \
+    idempost domains update d91cd9bd-1176-453e-8fc1-35364d380206 --open-tracking=false --clear tracking-subdomain")]
 pub(crate) struct Args {
     /// ID of the domain
     #[arg(value_name = "ID")]
@@ -84,7 +84,7 @@ fn plan(args: Args) -> Result<(DomainPatch, Option<DryRun>), Fail> {
         let problems = problems.into_iter().filter(|problem| !problem.path.is_empty());
         flags.add_problems(Problems::check(problems));
     } else {
-        flags.help("posthaste domains update ID --open-tracking");
+        flags.help("idempost domains update ID --open-tracking");
         flags.missing("a field to change");
     }
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());

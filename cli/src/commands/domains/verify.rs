@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Client, Domain, DomainId, DomainStatus, RecordStatus};
+use idempost::{Client, Domain, DomainId, DomainStatus, RecordStatus};
 
 use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
@@ -20,8 +20,8 @@ const VERIFIED: &str = "verified";
 /// that adds records.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
-    posthaste domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
+    idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait\n  \
+    idempost domains verify d91cd9bd-1176-453e-8fc1-35364d380206 --wait --wait-timeout 30m\n\n\
     Exit codes: 0 started, or with --wait verified; 3 verification failed; 8 timed out")]
 pub(crate) struct Args {
     /// ID of the domain

@@ -12,8 +12,8 @@ use crate::diagnostics::Fail;
 #[command(
     after_help = "Columns: id, filename, size, content_type, content_disposition, content_id, expires_at, download_url\n\n\
     Examples:\n  \
-    posthaste emails attachments 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
-    posthaste emails attachments 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --download sent"
+    idempost emails attachments 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    idempost emails attachments 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --download sent"
 )]
 pub(crate) struct Args {
     /// ID of the email, as printed by `emails send`

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use http::Method;
-use posthaste::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem, Problems, check_batch};
+use idempost::{AcceptedBatch, BatchEmail, Call, Client, IdempotencyKey, Problem, Problems, check_batch};
 use serde_json::Value;
 
 use super::count;
@@ -22,9 +22,9 @@ use crate::input::{body_builder::flag_origin, documents::Documents};
 /// Prints the IDs of the accepted emails in order, one per line.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste emails batch emails.json --idempotency-key newsletter-17\n  \
-    jq -c '.[]' people.json | posthaste emails batch -\n  \
-    posthaste emails batch emails.jsonl --dry-run")]
+    idempost emails batch emails.json --idempotency-key newsletter-17\n  \
+    jq -c '.[]' people.json | idempost emails batch -\n  \
+    idempost emails batch emails.jsonl --dry-run")]
 pub(crate) struct Args {
     /// JSON array, or one JSON object per line; - reads standard input
     #[arg(value_name = "FILE")]
@@ -157,7 +157,7 @@ pub(crate) async fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
     if !found.is_empty() {
         let timed = found.iter().any(|found| found.problem.code == "unsupported");
         let help = timed.then(|| {
-            "attachments and scheduling need single emails: posthaste emails send; some services accept schedules: --allow-scheduled-at"
+            "attachments and scheduling need single emails: idempost emails send; some services accept schedules: --allow-scheduled-at"
                 .to_owned()
         });
         return Err(Fail::Usage(Diagnostics { summary, found, omitted, help, ..Diagnostics::default() }));

@@ -7,8 +7,8 @@ use crate::diagnostics::Fail;
 /// Show one email
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
-    posthaste emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html")]
+    idempost emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    idempost emails get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --jq .html > body.html")]
 pub(crate) struct Args {
     /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]

@@ -13,10 +13,10 @@ use crate::diagnostics::Fail;
 #[command(
     after_help = "Columns: id, to, subject, last_event, created_at; optional: from, cc, bcc, reply_to, message_id, scheduled_at\n\n\
     Examples:\n  \
-    posthaste emails list --limit 3\n  \
-    posthaste emails list --columns id,from,subject\n  \
-    posthaste emails list --json --jq '.data[0].last_event'\n  \
-    posthaste emails list --all -o ndjson --jq 'select(.last_event==\"bounced\").to[]'"
+    idempost emails list --limit 3\n  \
+    idempost emails list --columns id,from,subject\n  \
+    idempost emails list --json --jq '.data[0].last_event'\n  \
+    idempost emails list --all -o ndjson --jq 'select(.last_event==\"bounced\").to[]'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

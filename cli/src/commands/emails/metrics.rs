@@ -1,6 +1,6 @@
 //! `emails metrics`: how many emails were sent, delivered, opened and so on.
 
-use posthaste::{
+use idempost::{
     BroadcastId, DomainId, EmailId, EmailMetric, EmailMetricsQuery, MetricsDimension, MetricsGranularity,
 };
 
@@ -28,10 +28,10 @@ const DEFAULT: [&str; 7] =
 /// open_rate, click_rate, complaint_rate, unsubscribe_rate.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste emails metrics\n  \
-    posthaste emails metrics --dimensions period --metrics sent,open_rate --start-date 2026-07-01 --timezone Europe/Berlin\n  \
-    posthaste emails metrics --dimensions period,domain --granularity weekly -o tsv\n  \
-    posthaste emails metrics --broadcast-id 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .totals.click_rate")]
+    idempost emails metrics\n  \
+    idempost emails metrics --dimensions period --metrics sent,open_rate --start-date 2026-07-01 --timezone Europe/Berlin\n  \
+    idempost emails metrics --dimensions period,domain --granularity weekly -o tsv\n  \
+    idempost emails metrics --broadcast-id 559ac32e-9ef5-46fb-82a1-b76b840c0f7b --jq .totals.click_rate")]
 pub(crate) struct Args {
     /// Beginning: a date (UTC) or a date and time, in ISO 8601 [default: six days before the end]
     #[arg(long, value_name = "DATE")]

@@ -1,6 +1,6 @@
 //! `emails update` and `emails cancel`: reschedules or cancels a scheduled email.
 
-use posthaste::{Call, Client, EmailId, Reference};
+use idempost::{Call, Client, EmailId, Reference};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
@@ -12,8 +12,8 @@ use crate::input::flags::{Flags, Required};
 /// Only scheduled emails can be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'\n  \
-    posthaste emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z")]
+    idempost emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 'tomorrow at 9am'\n  \
+    idempost emails update 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --scheduled-at 2026-12-24T18:00:00Z")]
 pub(crate) struct UpdateArgs {
     /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
@@ -31,7 +31,7 @@ pub(crate) struct UpdateArgs {
 ///
 /// Emails that were already sent can't be canceled. Safe to repeat.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  posthaste emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
+#[command(after_help = "Example:\n  idempost emails cancel 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
 pub(crate) struct CancelArgs {
     /// ID of the email, as printed by `emails send`
     #[arg(value_name = "ID")]
@@ -46,14 +46,14 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     let mut flags = Flags::default();
     match scheduled_at.as_deref().map(str::trim) {
         None => {
-            flags.help("posthaste emails update ID --scheduled-at 'in 1 hour'");
+            flags.help("idempost emails update ID --scheduled-at 'in 1 hour'");
             flags.missing("--scheduled-at");
         }
         Some("") => flags.wrong("empty", "--scheduled-at must not be empty", "--scheduled-at", ""),
         Some(_) => {}
     }
     let when = scheduled_at.unwrap_or_default();
-    let unknown_outcome = format!("the email may have been rescheduled; check: posthaste emails get {id}");
+    let unknown_outcome = format!("the email may have been rescheduled; check: idempost emails get {id}");
     let make = |client: &Client| client.emails().reschedule(id.as_str(), when.as_str());
     change(flags, &dry_run, &unknown_outcome, context, make).await
 }
@@ -61,7 +61,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
 /// Cancels the email.
 pub(super) async fn cancel(args: CancelArgs, context: &Context) -> Result<(), Fail> {
     let CancelArgs { id, dry_run } = args;
-    let unknown_outcome = format!("the email may have been canceled; check: posthaste emails get {id}");
+    let unknown_outcome = format!("the email may have been canceled; check: idempost emails get {id}");
     let make = |client: &Client| client.emails().cancel(id.as_str());
     change(Flags::default(), &dry_run, &unknown_outcome, context, make).await
 }

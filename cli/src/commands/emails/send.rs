@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use posthaste::{Accepted, Call, Client, Email, IdempotencyKey};
+use idempost::{Accepted, Call, Client, Email, IdempotencyKey};
 use serde_json::Value;
 
 pub(crate) use plan::plan;
@@ -32,18 +32,18 @@ use crate::output::progress::Upload;
 /// retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "13 more options: posthaste emails send --help\n\nExamples:\n  \
-        posthaste emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
-        posthaste emails send --input mail.json --idempotency-key order-17",
+    after_help = "13 more options: idempost emails send --help\n\nExamples:\n  \
+        idempost emails send --from hi@acme.test --to ada@example.com --subject Hi --text Hello\n  \
+        idempost emails send --input mail.json --idempotency-key order-17",
     after_long_help = "Examples:\n  \
-        posthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hi --text Hello\n  \
-        posthaste emails send --from hi@acme.test --to ada@example.com --subject Report --html-file body.html \\\n      \
+        idempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com --subject Hi --text Hello\n  \
+        idempost emails send --from hi@acme.test --to ada@example.com --subject Report --html-file body.html \\\n      \
         --attach report.pdf --attach 'logo.png;cid=logo' --wait\n  \
-        posthaste emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
-        posthaste emails send --input mail.json --idempotency-key order-17\n  \
-        posthaste emails send --input mail.json --to test@example.com --dry-run\n\n\
+        idempost emails send --template welcome --to ada@example.com --var NAME=Ada --var-json APPLES=17\n  \
+        idempost emails send --input mail.json --idempotency-key order-17\n  \
+        idempost emails send --input mail.json --to test@example.com --dry-run\n\n\
         Exit codes: 0 accepted, 2 invalid input, 3 rejected or bounced, 4 credential, 6 rate limit, 7 unavailable,\n\
-        8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: posthaste help exit-codes"
+        8 wait timeout, 9 unknown outcome: retry with the printed key. All of them: idempost help exit-codes"
 )]
 pub(crate) struct Args {
     /// Sender: `you@x.test` or `You <you@x.test>`

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Client, problem::limits};
+use idempost::{Client, problem::limits};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
@@ -15,8 +15,8 @@ use crate::settings::keys;
 /// The email was sent or received. The link works in a browser without a login until it expires, and can't be revoked. Prints its URL.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
-    posthaste emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h")]
+    idempost emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    idempost emails share 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --for 2h")]
 pub(crate) struct Args {
     /// ID of the email
     #[arg(value_name = "ID")]
@@ -49,7 +49,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.finish()?;
     let make = |client: &Client| {
         let call = client.emails().share(id.as_str());
-        lifetime.into_iter().fold(call, posthaste::Call::expires_in)
+        lifetime.into_iter().fold(call, idempost::Call::expires_in)
     };
     let unknown_outcome = "a link may have been created; repeating the command creates another one";
     match mutation::execute(dry_run, unknown_outcome, context, make).await? {

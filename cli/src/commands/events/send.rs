@@ -1,6 +1,6 @@
 //! `events send`: sends a custom event for a contact.
 
-use posthaste::EventOccurrence;
+use idempost::EventOccurrence;
 use serde_json::{Map, Value};
 
 use crate::actions::mutation::{self, DryRunFlag};
@@ -16,8 +16,8 @@ use crate::input::pair::Pair;
 /// operation: an event sent twice starts two runs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5\n  \
-    posthaste events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3")]
+    idempost events send user.created --email ada@example.com --payload plan=pro --payload-json seats=5\n  \
+    idempost events send user.created --contact-id e169aa45-1ecf-4183-9955-b1499d5701d3")]
 pub(crate) struct Args {
     /// Name of the event
     #[arg(value_name = "EVENT")]
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (event, dry_run) = plan(&args)?;
     let unknown_outcome =
-        "the event may have been sent and may have started runs; check: posthaste automations runs ID";
+        "the event may have been sent and may have started runs; check: idempost automations runs ID";
     match mutation::execute(dry_run, unknown_outcome, context, |client| client.events().send(&event)).await? {
         Some(response) => mutation::print(&args.event, &response, context),
         None => Ok(()),
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 
 fn plan(args: &Args) -> Result<(EventOccurrence, Option<DryRun>), Fail> {
     let mut flags = Flags::default();
-    flags.help("posthaste events send EVENT --email ada@example.com");
+    flags.help("idempost events send EVENT --email ada@example.com");
     flags.field("/event", "EVENT", Some(&args.event));
     flags.field("/contact_id", "--contact-id", args.contact_id.as_deref());
     flags.field("/email", "--email", args.email.as_deref());

@@ -1,6 +1,6 @@
 //! Drafts of an inbox.
 
-use posthaste::{Client, InboxDraftPatch, NewInboxDraft};
+use idempost::{Client, InboxDraftPatch, NewInboxDraft};
 
 use super::change_with_files;
 use super::messages::{self, SendFlags};
@@ -104,8 +104,8 @@ impl Content {
 /// Create a draft and print its ID
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste inboxes create-draft support@acme.test --to ada@example.com --subject Offer --text 'Dear Ada'\n  \
-    posthaste inboxes create-draft support@acme.test --thread 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 \\\n    \
+    idempost inboxes create-draft support@acme.test --to ada@example.com --subject Offer --text 'Dear Ada'\n  \
+    idempost inboxes create-draft support@acme.test --thread 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 \\\n    \
     --reply-to-email 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text-file answer.txt")]
 pub(crate) struct CreateArgs {
     /// ID or address of the inbox
@@ -155,7 +155,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
 /// Fields not set by a flag stay unchanged, except that a body replaces the other one, too, and the attached files replace all others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    posthaste inboxes update-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21 --subject 'New offer' --clear cc")]
+    idempost inboxes update-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21 --subject 'New offer' --clear cc")]
 pub(crate) struct UpdateArgs {
     #[command(flatten)]
     draft: DraftArg,
@@ -217,14 +217,14 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
         patch = patch.text(text);
     }
     let checked = if bodies.unread { Ok(()) } else { patch.check() };
-    let unknown = format!("the draft may have been changed; check: posthaste inboxes draft {inbox} {draft}");
+    let unknown = format!("the draft may have been changed; check: idempost inboxes draft {inbox} {draft}");
     let make = |client: &Client| client.inboxes().update_draft(&inbox, &draft, &patch);
     change_with_files(flags, checked, &dry_run, &unknown, &contents, context, make).await
 }
 
 pub(super) async fn delete(args: ChangeDraft, context: &Context) -> Result<(), Fail> {
     let ChangeDraft { draft: DraftArg { inbox, draft }, dry_run } = args;
-    let unknown = format!("the draft may have been deleted; check: posthaste inboxes drafts {inbox}");
+    let unknown = format!("the draft may have been deleted; check: idempost inboxes drafts {inbox}");
     let make = |client: &Client| client.inboxes().delete_draft(&inbox, &draft);
     mutation::delete(&dry_run, &unknown, context, make).await
 }
@@ -232,7 +232,7 @@ pub(super) async fn delete(args: ChangeDraft, context: &Context) -> Result<(), F
 /// Send a draft, once, and print the ID of the email
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste inboxes send-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
+    after_help = "Example:\n  idempost inboxes send-draft support@acme.test c2b4f6a8-1d3e-4f50-9a7b-8c6d5e4f3a21"
 )]
 pub(crate) struct SendArgs {
     #[command(flatten)]

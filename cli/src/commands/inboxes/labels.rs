@@ -1,6 +1,6 @@
 //! Labels of an inbox and of its threads.
 
-use posthaste::{Call, Client, Error, InboxLabelPatch, InboxLabels, NewInboxLabel};
+use idempost::{Call, Client, Error, InboxLabelPatch, InboxLabels, NewInboxLabel};
 
 use super::{ThreadArg, change};
 use crate::actions::mutation::DryRunFlag;
@@ -24,7 +24,7 @@ pub(crate) struct ChangeLabel {
 /// Create a label and print its ID
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste inboxes create-label support@acme.test Urgent --label-color '#AB12EF'"
+    after_help = "Example:\n  idempost inboxes create-label support@acme.test Urgent --label-color '#AB12EF'"
 )]
 pub(crate) struct CreateArgs {
     /// ID or address of the inbox
@@ -49,7 +49,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     if let Some(color) = color {
         label = label.color(color);
     }
-    let unknown = format!("the label may have been created; check: posthaste inboxes labels {inbox}");
+    let unknown = format!("the label may have been created; check: idempost inboxes labels {inbox}");
     let make = |client: &Client| client.inboxes().create_label(&inbox, &label);
     change(flags, label.check(), &dry_run, &unknown, context, make).await
 }
@@ -57,7 +57,7 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
 /// Change the name or color of a label
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste inboxes update-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34 --name Later"
+    after_help = "Example:\n  idempost inboxes update-label support@acme.test 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34 --name Later"
 )]
 pub(crate) struct UpdateArgs {
     /// ID or address of the inbox
@@ -89,14 +89,14 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     if let Some(color) = color {
         patch = patch.color(color);
     }
-    let unknown = format!("the label may have been changed; check: posthaste inboxes labels {inbox}");
+    let unknown = format!("the label may have been changed; check: idempost inboxes labels {inbox}");
     let make = |client: &Client| client.inboxes().update_label(&inbox, &label, &patch);
     change(flags, patch.check(), &dry_run, &unknown, context, make).await
 }
 
 pub(super) async fn delete(args: ChangeLabel, context: &Context) -> Result<(), Fail> {
     let ChangeLabel { inbox, label, dry_run } = args;
-    let unknown = format!("the label may have been deleted; check: posthaste inboxes labels {inbox}");
+    let unknown = format!("the label may have been deleted; check: idempost inboxes labels {inbox}");
     let make = |client: &Client| client.inboxes().delete_label(&inbox, &label);
     crate::actions::mutation::delete(&dry_run, &unknown, context, make).await
 }
@@ -104,8 +104,8 @@ pub(super) async fn delete(args: ChangeLabel, context: &Context) -> Result<(), F
 /// Add labels to a thread and print all of its labels
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34\n  \
-    posthaste inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --replace")]
+    idempost inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34\n  \
+    idempost inboxes label support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --replace")]
 pub(crate) struct LabelArgs {
     #[command(flatten)]
     thread: ThreadArg,
@@ -141,7 +141,7 @@ pub(super) async fn label(args: LabelArgs, context: &Context) -> Result<(), Fail
 /// Remove a label from a thread and print those that remain
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    posthaste inboxes unlabel support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34")]
+    idempost inboxes unlabel support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 7f9c1d2e-4a6b-4c3d-8e15-9b0a7c6d5e34")]
 pub(crate) struct UnlabelArgs {
     #[command(flatten)]
     thread: ThreadArg,
@@ -154,8 +154,7 @@ pub(crate) struct UnlabelArgs {
 
 pub(super) async fn unlabel(args: UnlabelArgs, context: &Context) -> Result<(), Fail> {
     let UnlabelArgs { thread: ThreadArg { inbox, thread }, label, dry_run } = args;
-    let unknown =
-        format!("the label may have been removed; check: posthaste inboxes thread {inbox} {thread}");
+    let unknown = format!("the label may have been removed; check: idempost inboxes thread {inbox} {thread}");
     let make = |client: &Client| client.inboxes().remove_label(&inbox, &thread, &label);
     change(Flags::default(), Ok(()), &dry_run, &unknown, context, make).await
 }

@@ -1,6 +1,6 @@
 //! `inboxes reply` and `forward`, and what they share with drafts.
 
-use posthaste::{Call, Client, IdempotencyKey, InboxForward, InboxReply, Problems, SentInboxEmail};
+use idempost::{Call, Client, IdempotencyKey, InboxForward, InboxReply, Problems, SentInboxEmail};
 use serde::de::DeserializeOwned;
 
 use super::{EmailArg, ThreadArg};
@@ -59,8 +59,8 @@ pub(super) async fn send<T: DeserializeOwned + Send + 'static>(
 /// It goes to the Reply-To address, else to the sender.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text 'On its way.'\n  \
-    posthaste inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    \
+    idempost inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 --text 'On its way.'\n  \
+    idempost inboxes reply support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    \
     --html-file answer.html --attach invoice.pdf --reply-all")]
 pub(crate) struct ReplyArgs {
     #[command(flatten)]
@@ -126,7 +126,7 @@ pub(super) async fn reply(args: ReplyArgs, context: &Context) -> Result<(), Fail
 /// Forward an email of a thread with its attachments and print the ID of the new email
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    posthaste inboxes forward support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    \
+    idempost inboxes forward support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 5b1a9f47-2c8d-4e6f-9a03-1d2e3f4a5b60 \\\n    \
     --to boss@acme.test --text 'Please decide.'")]
 pub(crate) struct ForwardArgs {
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! `inboxes create`, `update` and `agent`.
 
-use posthaste::resources::inboxes::InboxAction;
-use posthaste::{Client, InboxAgentPatch, InboxPatch, InboxTone, NewInbox};
+use idempost::resources::inboxes::InboxAction;
+use idempost::{Client, InboxAgentPatch, InboxPatch, InboxTone, NewInbox};
 
 use super::change;
 use crate::actions::mutation::{self, DryRunFlag};
@@ -13,8 +13,8 @@ use crate::input::flags::{Choices, Flags};
 /// Create an inbox and print its ID
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste inboxes create support@acme.test --name Support --from-name 'Acme Support'\n  \
-    posthaste inboxes create sales@acme.test --forwarding --jq .id")]
+    idempost inboxes create support@acme.test --name Support --from-name 'Acme Support'\n  \
+    idempost inboxes create sales@acme.test --forwarding --jq .id")]
 pub(crate) struct CreateArgs {
     /// Address of a domain that receives mail
     #[arg(value_name = "ADDRESS")]
@@ -48,15 +48,15 @@ pub(super) async fn create(args: CreateArgs, context: &Context) -> Result<(), Fa
     if forwarding {
         inbox = inbox.forwarding(true);
     }
-    let unknown = "the inbox may have been created; check: posthaste inboxes list";
+    let unknown = "the inbox may have been created; check: idempost inboxes list";
     change(flags, inbox.check(), &dry_run, unknown, context, |client| client.inboxes().create(&inbox)).await
 }
 
 /// Change the name or the sender's name of an inbox
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste inboxes update support@acme.test --from-name 'Acme Support'\n  \
-    posthaste inboxes update support@acme.test --clear from-name"
+    after_help = "Examples:\n  idempost inboxes update support@acme.test --from-name 'Acme Support'\n  \
+    idempost inboxes update support@acme.test --clear from-name"
 )]
 pub(crate) struct UpdateArgs {
     /// ID or address of the inbox
@@ -91,7 +91,7 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
     if let Some(name) = from_name {
         patch = patch.from_name(name);
     }
-    let unknown = format!("the inbox may have been changed; check: posthaste inboxes get {inbox}");
+    let unknown = format!("the inbox may have been changed; check: idempost inboxes get {inbox}");
     let make = |client: &Client| client.inboxes().update(&inbox, &patch);
     change(flags, patch.check(), &dry_run, &unknown, context, make).await
 }
@@ -100,8 +100,8 @@ pub(super) async fn update(args: UpdateArgs, context: &Context) -> Result<(), Fa
 ///
 /// Without flags it shows them. A sandbox stores the settings; no agent acts there.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste inboxes agent support@acme.test\n  \
-    posthaste inboxes agent support@acme.test --instructions 'Be kind' --tone concise_casual --action draft_reply --action archive")]
+#[command(after_help = "Examples:\n  idempost inboxes agent support@acme.test\n  \
+    idempost inboxes agent support@acme.test --instructions 'Be kind' --tone concise_casual --action draft_reply --action archive")]
 pub(crate) struct AgentArgs {
     /// ID or address of the inbox
     #[arg(value_name = "INBOX")]
@@ -150,7 +150,7 @@ pub(super) async fn agent(args: AgentArgs, context: &Context) -> Result<(), Fail
     if !action.is_empty() {
         patch = patch.actions(action.into_iter().map(InboxAction::from).collect::<Vec<_>>());
     }
-    let unknown = format!("the settings may have been changed; check: posthaste inboxes agent {inbox}");
+    let unknown = format!("the settings may have been changed; check: idempost inboxes agent {inbox}");
     let make = |client: &Client| client.inboxes().update_agent(&inbox, &patch);
     change(flags, patch.check(), &dry_run, &unknown, context, make).await
 }

@@ -1,6 +1,6 @@
 //! `inboxes threads`, `search`, `emails`, `read` and `move`.
 
-use posthaste::{Client, InboxFolder, InboxThreadPatch};
+use idempost::{Client, InboxFolder, InboxThreadPatch};
 
 use super::{ThreadArg, change};
 use crate::actions::mutation::DryRunFlag;
@@ -64,8 +64,8 @@ impl Filters {
 #[command(
     after_help = "Columns: id, from, subject, email_count, received_at, folder, read, labels, to, cc, bcc, has_attachment, has_draft\n\n\
     Examples:\n  \
-    posthaste inboxes threads support@acme.test --unread\n  \
-    posthaste inboxes threads support@acme.test --folder archive --folder sent --all"
+    idempost inboxes threads support@acme.test --unread\n  \
+    idempost inboxes threads support@acme.test --folder archive --folder sent --all"
 )]
 pub(crate) struct ListArgs {
     /// ID or address of the inbox
@@ -112,8 +112,8 @@ pub(super) async fn list(args: ListArgs, context: &Context) -> Result<(), Fail> 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: those of `inboxes threads`, and matched_email_id\n\n\
     Examples:\n  \
-    posthaste inboxes search support@acme.test '\"unpaid invoice\" -draft'\n  \
-    posthaste inboxes search support@acme.test --from ada@example.com --since 2026-09-01 --has-attachment")]
+    idempost inboxes search support@acme.test '\"unpaid invoice\" -draft'\n  \
+    idempost inboxes search support@acme.test --from ada@example.com --since 2026-09-01 --has-attachment")]
 pub(crate) struct SearchArgs {
     /// ID or address of the inbox
     #[arg(value_name = "INBOX")]
@@ -188,7 +188,7 @@ pub(super) async fn search(args: SearchArgs, context: &Context) -> Result<(), Fa
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Columns: id, direction, from, to, received_at, subject, text, html, cc, bcc, reply_to, message_id, read\n\n\
-    Example:\n  posthaste inboxes emails support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --columns from,text"
+    Example:\n  idempost inboxes emails support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --columns from,text"
 )]
 pub(crate) struct EmailsArgs {
     #[command(flatten)]
@@ -226,8 +226,8 @@ pub(super) async fn emails(args: EmailsArgs, context: &Context) -> Result<(), Fa
 /// Mark a thread with all its emails as read
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12\n  \
-    posthaste inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --unread"
+    after_help = "Examples:\n  idempost inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12\n  \
+    idempost inboxes read support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 --unread"
 )]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
@@ -248,7 +248,7 @@ pub(super) async fn read(args: ReadArgs, context: &Context) -> Result<(), Fail> 
 /// Move a thread to a folder
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste inboxes move support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 archive"
+    after_help = "Example:\n  idempost inboxes move support@acme.test 4d8e2a1c-9b3f-4c6d-8a21-3e5f7c9c0d12 archive"
 )]
 pub(crate) struct MoveArgs {
     #[command(flatten)]
@@ -276,7 +276,7 @@ async fn update(
 ) -> Result<(), Fail> {
     let ThreadArg { inbox, thread } = thread;
     let unknown =
-        format!("the thread may have been changed; check: posthaste inboxes thread {inbox} {thread}");
+        format!("the thread may have been changed; check: idempost inboxes thread {inbox} {thread}");
     let make = |client: &Client| client.inboxes().update_thread(&inbox, &thread, patch);
     change(flags, patch.check(), dry_run, &unknown, context, make).await
 }

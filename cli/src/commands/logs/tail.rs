@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -22,8 +22,8 @@ use crate::settings::keys;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: created_at, method, endpoint, response_status, user_agent, id\n\n\
     Examples:\n  \
-    posthaste logs tail\n  \
-    posthaste logs tail --status 5xx -o ndjson --jq .endpoint")]
+    idempost logs tail\n  \
+    idempost logs tail --status 5xx -o ndjson --jq .endpoint")]
 pub(crate) struct Args {
     #[command(flatten)]
     filter: FilterArgs,
@@ -75,7 +75,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 }
 
 /// The next entries after this one, oldest first, and whether there are more; with `None`, only the newest entry.
-async fn newer(client: &Client, seen: Option<&str>) -> posthaste::Result<(Vec<Value>, bool)> {
+async fn newer(client: &Client, seen: Option<&str>) -> idempost::Result<(Vec<Value>, bool)> {
     let list = client.logs().list();
     match seen {
         None => Ok((list.page_size(1).as_json().await?.data, false)),

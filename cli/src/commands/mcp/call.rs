@@ -53,7 +53,7 @@ impl Runner {
     async fn output(&self, command_line: Vec<OsString>) -> std::io::Result<Ran> {
         let mut child = Command::new(&self.program)
             .args(command_line)
-            .env_remove("POSTHASTE_FORCE_TTY")
+            .env_remove("IDEMPOST_FORCE_TTY")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -21,9 +21,9 @@ pub(crate) fn tools(data: &[u8], tree: fn() -> clap::Command) {
     let Ok(Value::Object(arguments)) = serde_json::from_slice(data.get(end + 1..).unwrap_or_default()) else {
         return;
     };
-    let runner = Runner::new("posthaste".into(), vec!["--output=json".into(), "--no-input".into()]);
+    let runner = Runner::new("idempost".into(), vec!["--output=json".into(), "--no-input".into()]);
     let Ok(line) = runner.command_line(tool, &arguments) else { return };
-    let program = std::iter::once("posthaste".into());
+    let program = std::iter::once("idempost".into());
     let Ok(matches) = tree.clone().try_get_matches_from(program.chain(line)) else { return };
     let (mut path, mut here) = (Vec::new(), &matches);
     while let Some((name, inner)) = here.subcommand() {

@@ -58,7 +58,7 @@ pub(super) async fn serve(tools: Vec<Tool>, runner: Runner, confirm: Confirm) ->
     let failed = |error: &dyn std::fmt::Display| Fail::Local {
         message: format!("the Model Context Protocol session failed: {error}"),
         source: None,
-        hint: Some("an AI application starts this command; see posthaste mcp --help".to_owned()),
+        hint: Some("an AI application starts this command; see idempost mcp --help".to_owned()),
     };
     let running = server.serve(rmcp::transport::stdio()).await.map_err(|error| failed(&error))?;
     running.waiting().await.map(drop).map_err(|error| failed(&error))
@@ -67,9 +67,9 @@ pub(super) async fn serve(tools: Vec<Tool>, runner: Runner, confirm: Confirm) ->
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-            .with_server_info(Implementation::new("posthaste", env!("CARGO_PKG_VERSION")))
+            .with_server_info(Implementation::new("idempost", env!("CARGO_PKG_VERSION")))
             .with_instructions(
-                "Tools to send and manage email. Each is a command of `posthaste` and returns its JSON. Set `dry_run` to see a request without sending it. \
+                "Tools to send and manage email. Each is a command of `idempost` and returns its JSON. Set `dry_run` to see a request without sending it. \
                  After an error with the outcome `unknown`, retry only with the same `idempotency_key`.",
             )
     }
@@ -221,7 +221,7 @@ fn question(tool: &Tool, request: &Value) -> Result<ElicitRequestParams, ErrorDa
     let schema = ElicitationSchema::builder().required_bool(CONFIRM).build();
     Ok(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("Run `posthaste {}`?\n\n{message}", tool.command),
+        message: format!("Run `idempost {}`?\n\n{message}", tool.command),
         requested_schema: schema.map_err(|error| ErrorData::internal_error(error.to_owned(), None))?,
     })
 }
@@ -247,7 +247,7 @@ fn failed(reason: String) -> CallToolResponse {
 fn record(tool: &Tool) -> ToolRecord {
     let reads = tool.access == Access::Read;
     let annotations = ToolAnnotations::from_raw(
-        Some(format!("posthaste {}", tool.command)),
+        Some(format!("idempost {}", tool.command)),
         Some(reads),
         Some(tool.access == Access::Manage),
         Some(reads),

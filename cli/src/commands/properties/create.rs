@@ -1,6 +1,6 @@
 //! `properties create`: creates a contact property.
 
-use posthaste::NewContactProperty;
+use idempost::NewContactProperty;
 
 use super::fallback::{self, Fallback};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -14,8 +14,8 @@ use crate::input::name::argument_or_flag;
 /// Broadcasts insert it with {{{contact.KEY|fallback}}}. The key and type can't be changed later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste properties create city --type string --fallback 'your town'\n  \
-    posthaste properties create orders --type number --fallback-number 0")]
+    idempost properties create city --type string --fallback 'your town'\n  \
+    idempost properties create orders --type number --fallback-number 0")]
 pub(crate) struct Args {
     /// Key of A-Z a-z 0-9 _, at most 50 characters
     #[arg(value_name = "KEY", add = Required)]
@@ -34,8 +34,8 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (property, dry_run) = plan(args)?;
-    let unknown_outcome = "the property may have been created; check: posthaste properties list --limit 1";
-    let make = |client: &posthaste::Client| client.contact_properties().create(property.clone());
+    let unknown_outcome = "the property may have been created; check: idempost properties list --limit 1";
+    let make = |client: &idempost::Client| client.contact_properties().create(property.clone());
     match mutation::execute(dry_run, unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
@@ -46,7 +46,7 @@ fn plan(args: Args) -> Result<(NewContactProperty, Option<DryRun>), Fail> {
     let Args { key, key_flag, r#type, fallback, dry_run } = args;
     let (label, key) = argument_or_flag(key, "KEY", key_flag, "--key");
     let mut flags = Flags::default();
-    flags.help("posthaste properties create city --type string");
+    flags.help("idempost properties create city --type string");
     flags.field("/key", label, key.as_deref());
     let fallback_is_given = fallback.is_given();
     let fallback = fallback.read(&mut flags);

@@ -1,6 +1,6 @@
 //! `properties update`: changes the fallback of a contact property.
 
-use posthaste::ContactPropertyPatch;
+use idempost::ContactPropertyPatch;
 
 use super::fallback::{self, Fallback};
 use super::show_command;
@@ -17,8 +17,8 @@ const FALLBACK: &str = "fallback";
 /// The fallback must match the property's type. Type and key can't be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'\n  \
-    posthaste properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback")]
+    idempost properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --fallback 'your place'\n  \
+    idempost properties update 0c9a2f4e-6d1b-4f53-8f5e-2b7d9a1c3e60 --clear fallback")]
 pub(crate) struct Args {
     /// ID of the property
     #[arg(value_name = "ID")]
@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
     let unknown_outcome = format!("the property may have been changed; check: {}", show_command(&id));
-    let make = |client: &posthaste::Client| client.contact_properties().update(id.as_str(), &patch);
+    let make = |client: &idempost::Client| client.contact_properties().update(id.as_str(), &patch);
     match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
@@ -48,7 +48,7 @@ fn plan(args: Args) -> Result<(ContactPropertyPatch, Option<DryRun>), Fail> {
     let mut flags = Flags::default();
     let fallback_is_given = fallback.is_given();
     if !fallback_is_given && clear.is_empty() {
-        flags.help("posthaste properties update ID --fallback '…'");
+        flags.help("idempost properties update ID --fallback '…'");
         flags.missing("a field to change");
     }
     let mut patch = ContactPropertyPatch::new();

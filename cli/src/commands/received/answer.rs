@@ -1,6 +1,6 @@
 //! The common part of `received forward` and `received reply`: the flags, and the send.
 
-use posthaste::{Accepted, Client, Email, IdempotencyKey};
+use idempost::{Accepted, Client, Email, IdempotencyKey};
 
 use crate::actions::dry_run::Content;
 use crate::actions::html_command;

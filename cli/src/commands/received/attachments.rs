@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use posthaste::{Call, Client, EmailAttachment, Error, List};
+use idempost::{Call, Client, EmailAttachment, Error, List};
 use serde_json::{Value, json};
 
 use super::file_name::{numbered, safe};
@@ -23,8 +23,8 @@ use crate::output::table::{Column, Kind};
 #[command(
     after_help = "Columns: id, filename, size, content_type, content_disposition, content_id, expires_at, download_url\n\n\
     Examples:\n  \
-    posthaste received attachments 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
-    posthaste received attachments 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --download invoices"
+    idempost received attachments 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
+    idempost received attachments 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --download invoices"
 )]
 pub(crate) struct Args {
     /// ID of the email

@@ -14,8 +14,8 @@ use crate::input::flags::{Flags, Required};
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste received forward 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from hi@acme.test --to ada@example.com\n  \
-    posthaste received forward 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from hi@acme.test --to abuse@example.com \\\n      \
+    idempost received forward 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from hi@acme.test --to ada@example.com\n  \
+    idempost received forward 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from hi@acme.test --to abuse@example.com \\\n      \
     --wrap --text 'This is what we received.'")]
 pub(crate) struct Args {
     /// ID of the received email
@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, to, wrap, answer } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste received forward ID --from 'You <you@yours.test>' --to ada@example.com");
+    flags.help("idempost received forward ID --from 'You <you@yours.test>' --to ada@example.com");
     let plan = Plan::read(answer, Some(&to), &mut flags, context).await?;
     match (wrap, plan.has_body()) {
         (true, false) => flags.missing("--text or --html, with --wrap"),

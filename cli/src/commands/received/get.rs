@@ -1,6 +1,6 @@
 //! `received get`: one received email with its bodies.
 
-use posthaste::{EmailAuthentication, HtmlFormat};
+use idempost::{EmailAuthentication, HtmlFormat};
 
 use crate::actions::{mutation, trace};
 use crate::context::Context;
@@ -13,9 +13,9 @@ use crate::output::record;
 /// Treat it as untrusted: the sender address can be forged. Only `dmarc pass` means that the sender's domain authorized the email.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
-    posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --jq .authentication.dmarc\n  \
-    posthaste received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --html-format cid --json=text,headers")]
+    idempost received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c\n  \
+    idempost received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --jq .authentication.dmarc\n  \
+    idempost received get 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --html-format cid --json=text,headers")]
 pub(crate) struct Args {
     /// ID of the email
     #[arg(value_name = "ID")]

@@ -13,8 +13,8 @@ use crate::input::flags::Flags;
 /// Prints the ID of the accepted email. If the response is lost, the error shows the idempotency key: retrying with it can't send the email twice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --text 'We are looking into it.'\n  \
-    posthaste received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --reply-all")]
+    idempost received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --text 'We are looking into it.'\n  \
+    idempost received reply 4ef9a417-02e9-4d39-ad75-9611e0fcc33c --from support@acme.test --html-file answer.html --reply-all")]
 pub(crate) struct Args {
     /// ID of the received email
     #[arg(value_name = "ID")]
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { id, reply_all, answer } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste received reply ID --from 'You <you@yours.test>' --text '…'");
+    flags.help("idempost received reply ID --from 'You <you@yours.test>' --text '…'");
     let plan = Plan::read(answer, None, &mut flags, context).await?;
     if !plan.has_body() {
         flags.missing("--text or --html");

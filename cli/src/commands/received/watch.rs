@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -35,11 +35,11 @@ use crate::settings::keys;
 #[command(
     after_help = "Columns: id, from, subject, created_at, to, received_for, cc, bcc, reply_to, message_id\n\n\
     Examples:\n  \
-    posthaste received watch\n  \
-    posthaste received watch -o ndjson | while read -r email; do ./ticket.sh \"$email\"; done\n  \
-    posthaste received watch --from-start --once --json --jq .id\n  \
-    posthaste received watch --exec ./ticket.sh\n  \
-    posthaste received watch --limit 1 --interval 1s --from-now"
+    idempost received watch\n  \
+    idempost received watch -o ndjson | while read -r email; do ./ticket.sh \"$email\"; done\n  \
+    idempost received watch --from-start --once --json --jq .id\n  \
+    idempost received watch --exec ./ticket.sh\n  \
+    idempost received watch --limit 1 --interval 1s --from-now"
 )]
 pub(crate) struct Args {
     /// Discard the stored position and start with new emails
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// Exit after N emails
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     limit: Option<String>,
-    /// Command to run for each email, with its JSON on standard input and its ID in POSTHASTE_EMAIL_ID
+    /// Command to run for each email, with its JSON on standard input and its ID in IDEMPOST_EMAIL_ID
     ///
     /// The email counts as printed once the command succeeds. If it fails, the watch exits with 1, and the next watch runs it for the same
     /// email again. Its output goes to standard error.
@@ -205,7 +205,7 @@ impl Watch<'_> {
                 Err(Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => row.clone(),
                 Err(error) => return Err(error.into()),
             };
-            Shell::feed(command, email.to_string().as_bytes(), ("POSTHASTE_EMAIL_ID", &id)).await.map_err(
+            Shell::feed(command, email.to_string().as_bytes(), ("IDEMPOST_EMAIL_ID", &id)).await.map_err(
                 |why| Fail::Local {
                     message: format!("--exec, received email {id}: {why}"),
                     source: None,

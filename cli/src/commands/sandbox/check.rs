@@ -1,8 +1,8 @@
 //! `sandbox check`: what recipients of an email would see wrong, as an exit code.
 
 use http::{Method, StatusCode};
-use posthaste::{Client, Error};
-use posthaste_reference_server::check;
+use idempost::{Client, Error};
+use idempost_reference_server::check;
 use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, newest};
@@ -25,10 +25,10 @@ const LEVELS: &[&str] = &["note", "warning", "error", "never"];
 /// are in docs/sandbox.md; the data about mail clients is from caniemail.com.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox check --to ada@example.com\n  \
-    posthaste sandbox check mail.eml --fail-on warning --ignore link_placeholder,css-gap\n  \
-    posthaste sandbox check --fetch-links --ignore link_denied\n  \
-    posthaste sandbox check --json --jq '.findings[].code'")]
+    idempost sandbox check --to ada@example.com\n  \
+    idempost sandbox check mail.eml --fail-on warning --ignore link_placeholder,css-gap\n  \
+    idempost sandbox check --fetch-links --ignore link_denied\n  \
+    idempost sandbox check --json --jq '.findings[].code'")]
 pub(crate) struct Args {
     /// ID of a captured or received email, or a message file (.eml); - reads standard input [default: the newest captured email]
     #[arg(value_name = "ID|FILE", conflicts_with_all = ["to", "from", "subject", "tag"])]
@@ -83,7 +83,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let of_file = file.and_then(|file| read(file, &mut flags));
     if let Some(file) = file.filter(|_| args.fetch_links) {
         let rule =
-            "the sandbox requests the links of its own emails only; first: posthaste sandbox receive FILE";
+            "the sandbox requests the links of its own emails only; first: idempost sandbox receive FILE";
         flags.wrong("conflict", rule, "--fetch-links", file);
     }
     flags.finish()?;
@@ -96,7 +96,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
             let client = client()?;
             let id = newest(&client, &args.which.query()).await?.ok_or_else(|| Fail::NotFound {
                 message: "no captured email matches".to_owned(),
-                hint: Some("posthaste sandbox inbox list".to_owned()),
+                hint: Some("idempost sandbox inbox list".to_owned()),
             })?;
             by_id(&id, args.fetch_links, &client).await?
         }
@@ -115,7 +115,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     }
     Err(Fail::Rejected {
         message: format!("the check found {}", summary(findings)),
-        hint: Some("to accept a finding: posthaste sandbox check --ignore CODE".to_owned()),
+        hint: Some("to accept a finding: idempost sandbox check --ignore CODE".to_owned()),
     })
 }
 

@@ -16,12 +16,12 @@ use crate::output::table::at;
 /// clock.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox clock\n  \
-    posthaste sandbox clock freeze\n  \
-    posthaste sandbox clock advance 1h 30m\n  \
-    posthaste sandbox clock set 2026-03-02T12:00:00Z\n  \
-    posthaste sandbox clock scale 60\n  \
-    posthaste sandbox clock set now")]
+    idempost sandbox clock\n  \
+    idempost sandbox clock freeze\n  \
+    idempost sandbox clock advance 1h 30m\n  \
+    idempost sandbox clock set 2026-03-02T12:00:00Z\n  \
+    idempost sandbox clock scale 60\n  \
+    idempost sandbox clock set now")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -31,14 +31,14 @@ pub(crate) struct Args {
 #[command(defer = true)]
 enum Command {
     /// Stop the clock; it can still be advanced
-    #[command(after_help = "Examples:\n  posthaste sandbox clock freeze")]
+    #[command(after_help = "Examples:\n  idempost sandbox clock freeze")]
     Freeze,
     /// Let the clock run on from its current time
-    #[command(after_help = "Examples:\n  posthaste sandbox clock run")]
+    #[command(after_help = "Examples:\n  idempost sandbox clock run")]
     Run,
     /// Advance the clock
     #[command(
-        after_help = "Examples:\n  posthaste sandbox clock advance 1h 30m\n  posthaste sandbox clock advance '2 days'"
+        after_help = "Examples:\n  idempost sandbox clock advance 1h 30m\n  idempost sandbox clock advance '2 days'"
     )]
     Advance {
         /// Duration: 90s, 1h 30m, 2 days, 1 month
@@ -47,7 +47,7 @@ enum Command {
     },
     /// Set the clock, forward or back
     #[command(
-        after_help = "Examples:\n  posthaste sandbox clock set 2026-03-02T12:00:00Z\n  posthaste sandbox clock set now"
+        after_help = "Examples:\n  idempost sandbox clock set 2026-03-02T12:00:00Z\n  idempost sandbox clock set now"
     )]
     Set {
         /// Time or date in UTC, or `now` for this machine's time
@@ -55,7 +55,7 @@ enum Command {
         to: String,
     },
     /// Run the clock N times as fast as real time
-    #[command(after_help = "Examples:\n  posthaste sandbox clock scale 60")]
+    #[command(after_help = "Examples:\n  idempost sandbox clock scale 60")]
     Scale {
         /// Factor from 0.001 to 100000; 1 is real time
         #[arg(value_name = "N", allow_negative_numbers = true)]

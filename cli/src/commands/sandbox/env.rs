@@ -15,12 +15,12 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// Print the variables that point programs to a sandbox, or write them to a file
 ///
-/// Prints `export` lines for a shell, or with --shell powershell its commands: POSTHASTE_BASE_URL and POSTHASTE_API_KEY, and for Resend's own clients RESEND_BASE_URL, RESEND_API_URL and
+/// Prints `export` lines for a shell, or with --shell powershell its commands: IDEMPOST_BASE_URL and IDEMPOST_API_KEY, and for Resend's own clients RESEND_BASE_URL, RESEND_API_URL and
 /// RESEND_API_KEY. The API key is the configured one if it is a sandbox key (sb_…), otherwise sb_local: a live key is never written.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  eval \"$(posthaste sandbox env)\"\n  posthaste sandbox env --shell powershell | Invoke-Expression\n  posthaste sandbox env --write .env.local\n  \
-    posthaste sandbox env --smtp-port 2525 --output json"
+    after_help = "Examples:\n  eval \"$(idempost sandbox env)\"\n  idempost sandbox env --shell powershell | Invoke-Expression\n  idempost sandbox env --write .env.local\n  \
+    idempost sandbox env --smtp-port 2525 --output json"
 )]
 pub(crate) struct Args {
     /// Set the variables in this dotenv file instead (`NAME=value` lines); its other lines stay as they are
@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let client = client(context)?;
     let base_url = client.base_url().as_str().trim_end_matches('/').to_owned();
     let key = key(context)?;
-    let mut variables = vec![("POSTHASTE_BASE_URL", base_url.clone()), ("POSTHASTE_API_KEY", key.clone())];
+    let mut variables = vec![("IDEMPOST_BASE_URL", base_url.clone()), ("IDEMPOST_API_KEY", key.clone())];
     if !args.no_vendor_env {
         variables.extend(VENDOR_BASE_URLS.map(|name| (name, base_url.clone())));
         variables.push((VENDOR_API_KEY, key));

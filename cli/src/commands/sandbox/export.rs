@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use http::Method;
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 use serde_json::{Value, json};
 
 use super::inbox::{EmailFilter, messages};
@@ -32,9 +32,9 @@ const MAX_CHUNK_MAILS: usize = 100;
 /// would have been sent; json has bodies and headers but no attachments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox export mails\n  \
-    posthaste sandbox export mails.mbox --to ada@example.com\n  \
-    posthaste sandbox export - --format json")]
+    idempost sandbox export mails\n  \
+    idempost sandbox export mails.mbox --to ada@example.com\n  \
+    idempost sandbox export - --format json")]
 pub(crate) struct Args {
     /// Folder, file, or - for standard output
     #[arg(value_name = "DEST")]

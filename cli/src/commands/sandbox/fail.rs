@@ -22,14 +22,14 @@ use crate::settings::keys;
 /// temporary error such as 451; --code, --drop, --lose, --stall and --slow choose another failure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox fail 'POST /emails' --status 503 --times 2\n  \
-    posthaste sandbox fail --rate-limit --retry-after 2 --percent 30\n  \
-    posthaste sandbox fail 'POST /emails' --lose --after 5\n  \
-    posthaste sandbox fail --rotate-then-lose\n  \
-    posthaste sandbox fail 'SMTP RCPT' --code 451 --percent 30\n  \
-    posthaste sandbox fail 'SMTP END-OF-DATA' --drop --times 2\n  \
-    posthaste sandbox fail --list\n  \
-    posthaste sandbox fail --clear")]
+    idempost sandbox fail 'POST /emails' --status 503 --times 2\n  \
+    idempost sandbox fail --rate-limit --retry-after 2 --percent 30\n  \
+    idempost sandbox fail 'POST /emails' --lose --after 5\n  \
+    idempost sandbox fail --rotate-then-lose\n  \
+    idempost sandbox fail 'SMTP RCPT' --code 451 --percent 30\n  \
+    idempost sandbox fail 'SMTP END-OF-DATA' --drop --times 2\n  \
+    idempost sandbox fail --list\n  \
+    idempost sandbox fail --clear")]
 pub(crate) struct Args {
     /// Method, path, or both; or SMTP and a stage
     #[arg(value_name = "RULE", num_args = 0..=2)]

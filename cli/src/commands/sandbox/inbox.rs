@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum as _};
 use http::{Method, StatusCode};
-use posthaste::{Client, Error, RetryPolicy, path_segment};
+use idempost::{Client, Error, RetryPolicy, path_segment};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -33,7 +33,7 @@ pub(crate) enum Command {
 /// Filter for captured emails; all given conditions must match.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct EmailFilter {
-    /// Search, such as 'from:ada has:attachment -"out of office"'; see `posthaste help search`
+    /// Search, such as 'from:ada has:attachment -"out of office"'; see `idempost help search`
     #[arg(long, value_name = "SEARCH")]
     query: Option<String>,
     /// Part of a recipient's address or name
@@ -80,10 +80,10 @@ enum State {
 
 /// List captured emails, newest first; with --state, unsent emails
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste sandbox inbox list --to ada@example.com\n  \
-    posthaste sandbox inbox list --query 'subject:\"your code\" after:10m'\n  \
-    posthaste sandbox inbox list --state unsent\n  \
-    posthaste sandbox inbox list --json --jq '.data | length'")]
+#[command(after_help = "Examples:\n  idempost sandbox inbox list --to ada@example.com\n  \
+    idempost sandbox inbox list --query 'subject:\"your code\" after:10m'\n  \
+    idempost sandbox inbox list --state unsent\n  \
+    idempost sandbox inbox list --json --jq '.data | length'")]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     which: EmailFilter,
@@ -97,7 +97,7 @@ pub(crate) struct ListArgs {
 
 /// Show one captured email
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste sandbox inbox get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
+#[command(after_help = "Examples:\n  idempost sandbox inbox get 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
 pub(crate) struct GetArgs {
     /// ID in the inbox, or the ID printed when sending it
     #[arg(value_name = "ID")]
@@ -109,8 +109,8 @@ pub(crate) struct GetArgs {
 /// Show the newest captured email
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox inbox latest --to ada@example.com --json --jq .subject\n  \
-        posthaste sandbox inbox latest --raw > latest.eml"
+    after_help = "Examples:\n  idempost sandbox inbox latest --to ada@example.com --json --jq .subject\n  \
+        idempost sandbox inbox latest --raw > latest.eml"
 )]
 pub(crate) struct LatestArgs {
     #[command(flatten)]
@@ -125,9 +125,9 @@ pub(crate) struct LatestArgs {
 /// the email has no such code or link.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s\n  \
-        code=$(posthaste sandbox inbox wait --to ada@example.com --code)\n  \
-        posthaste sandbox inbox wait --to ada@example.com --link 'Verify'"
+    after_help = "Examples:\n  idempost sandbox inbox wait --to ada@example.com --subject Welcome --timeout 10s\n  \
+        code=$(idempost sandbox inbox wait --to ada@example.com --code)\n  \
+        idempost sandbox inbox wait --to ada@example.com --link 'Verify'"
 )]
 pub(crate) struct WaitArgs {
     #[command(flatten)]
@@ -157,7 +157,7 @@ const MAX_NAME: usize = 60;
 /// Bcc fields are removed. The server's reply is printed; if it rejects the email, the exit code is 3. The timeline of the email shows the result.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox inbox release 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --to ada@acme.test"
+    after_help = "Examples:\n  idempost sandbox inbox release 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794 --to ada@acme.test"
 )]
 pub(crate) struct ReleaseArgs {
     /// ID of a captured or received email
@@ -217,7 +217,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<(), Fail>
             let Some(id) = newest(&client, &args.which.query()).await? else {
                 return Err(Fail::NotFound {
                     message: "no captured email matches".to_owned(),
-                    hint: Some("posthaste sandbox inbox list".to_owned()),
+                    hint: Some("idempost sandbox inbox list".to_owned()),
                 });
             };
             show(&id, args.how, &client, context).await
@@ -267,7 +267,7 @@ async fn wait(args: &WaitArgs, context: &Context) -> Result<(), Fail> {
                 if left <= MAX_TIMEOUT {
                     return Err(Fail::Pending {
                         message: format!("timed out after {} waiting for a matching email", shown(limit)),
-                        hint: Some("posthaste sandbox inbox list".to_owned()),
+                        hint: Some("idempost sandbox inbox list".to_owned()),
                     });
                 }
             }
@@ -292,7 +292,7 @@ fn show_code(mail: &Value, context: &Context) -> Result<(), Fail> {
                 "the email has no one-time code; its subject is `{}`",
                 safe(&at(mail, "/subject"))
             ),
-            hint: Some(format!("posthaste sandbox inbox get {}", at(mail, "/id"))),
+            hint: Some(format!("idempost sandbox inbox get {}", at(mail, "/id"))),
         });
     };
     let document =
@@ -315,7 +315,7 @@ fn show_link(mail: &Value, wanted: &str, context: &Context) -> Result<(), Fail> 
                 }
                 _ => format!("no link contains `{wanted}`; there are {}", there.join(", ")),
             },
-            hint: Some(format!("posthaste sandbox inbox get {} --json=links", at(mail, "/id"))),
+            hint: Some(format!("idempost sandbox inbox get {} --json=links", at(mail, "/id"))),
         });
     };
     let document = json!({ "link": link, "id": mail["id"], "email_id": mail["email_id"] });

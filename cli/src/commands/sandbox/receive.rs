@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::Method;
-use posthaste::AuthenticationResult;
+use idempost::AuthenticationResult;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
@@ -19,9 +19,9 @@ use crate::input::source::{Source, TEXT_LIMIT};
 /// The sandbox doesn't check senders: --spf, --dkim and --dmarc set the results that `received get` shows.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox receive mail.eml\n  \
-    posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt\n  \
-    posthaste sandbox receive mail.eml --spf pass --dkim pass --dmarc fail")]
+    idempost sandbox receive mail.eml\n  \
+    idempost sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke' --attach log.txt\n  \
+    idempost sandbox receive mail.eml --spf pass --dkim pass --dmarc fail")]
 pub(crate) struct Args {
     /// File with the whole message; - reads standard input
     #[arg(value_name = "FILE", conflicts_with_all = ["from", "cc", "reply_to", "subject", "text", "html", "attach"])]
@@ -91,7 +91,7 @@ enum Mail {
 }
 
 fn fields(args: &Args, flags: &mut Flags) -> Map<String, Value> {
-    flags.help("posthaste sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
+    flags.help("idempost sandbox receive --from ada@example.com --to support@acme.test --subject Help --text 'It broke'");
     let mut fields = Map::new();
     for (name, flag, value) in [
         ("from", "--from", &args.from),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use idempost_reference_server::{AllowList, Outgoing, Relay, RelayError};
 use lettre::address::{Address, Envelope};
 use lettre::transport::smtp::{Error as SmtpError, PoolConfig};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
-use posthaste_reference_server::{AllowList, Outgoing, Relay, RelayError};
 use url::Url;
 
 use crate::diagnostics::{Diagnostics, Fail, Origin, Problem};
@@ -20,13 +20,13 @@ pub(super) struct RelayArgs {
     ///
     /// Single emails can be released to it as well; see --smtp-release. Command lines are visible to other users; put a URL with a password in
     /// the variable.
-    #[arg(long, value_name = "URL", env = "POSTHASTE_SANDBOX_FORWARD", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "IDEMPOST_SANDBOX_FORWARD", hide_env_values = true)]
     smtp: Option<String>,
     /// Release single emails to this SMTP server, from the inbox page or by `sandbox inbox release`; forward nothing
     #[arg(
         long,
         value_name = "URL",
-        env = "POSTHASTE_SANDBOX_RELEASE",
+        env = "IDEMPOST_SANDBOX_RELEASE",
         hide_env_values = true,
         hide_short_help = true
     )]
@@ -61,7 +61,7 @@ impl Target {
             let origin = Origin::Flag { name: flag.to_owned(), n: 1, value: shown, span: None };
             Fail::Usage(Diagnostics {
                 help: Some(format!(
-                    "posthaste sandbox serve {flag} 'smtp://user:password@mail.acme.test:587?tls=required'"
+                    "idempost sandbox serve {flag} 'smtp://user:password@mail.acme.test:587?tls=required'"
                 )),
                 ..Diagnostics::one(Problem::new("", "url", rule.to_owned()), Some(origin))
             })

@@ -13,7 +13,7 @@ use crate::diagnostics::Fail;
 /// If the sandbox persists its state (`sandbox serve --data`), the data on disk is deleted too, so the command asks first; --yes skips the question.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Other keys are unaffected: each key with the prefix sb_ is a separate account.\n\n\
-    Examples:\n  posthaste sandbox reset")]
+    Examples:\n  idempost sandbox reset")]
 pub(crate) struct Args {}
 
 /// Sends the request.

@@ -16,10 +16,10 @@ use crate::signals::Signals;
 /// Run a command with its own sandbox and exit with the command's exit code
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Sets POSTHASTE_BASE_URL and POSTHASTE_API_KEY for the command, with --smtp-port also POSTHASTE_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port POSTHASTE_SANDBOX_SMTPS. \
+    after_help = "Sets IDEMPOST_BASE_URL and IDEMPOST_API_KEY for the command, with --smtp-port also IDEMPOST_SANDBOX_SMTP, SMTP_HOST and SMTP_PORT, and with --smtp-tls-port IDEMPOST_SANDBOX_SMTPS. \
     For Resend's own clients it sets RESEND_BASE_URL, RESEND_API_URL and RESEND_API_KEY, replacing any live key in the environment.\n\nExamples:\n  \
-    posthaste sandbox run -- bash\n  \
-    posthaste sandbox run -- sh -c './app && posthaste sandbox inbox wait --to ada@example.com --timeout 10s'"
+    idempost sandbox run -- bash\n  \
+    idempost sandbox run -- sh -c './app && idempost sandbox inbox wait --to ada@example.com --timeout 10s'"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -36,8 +36,7 @@ pub(crate) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let server = SandboxServer::open(0, &Reach::default(), &args.service, context).await?;
     let base_url = server.base_url().to_owned();
-    let smtp =
-        [("POSTHASTE_SANDBOX_SMTP", server.smtp_url()), ("POSTHASTE_SANDBOX_SMTPS", server.smtps_url())];
+    let smtp = [("IDEMPOST_SANDBOX_SMTP", server.smtp_url()), ("IDEMPOST_SANDBOX_SMTPS", server.smtps_url())];
     let smtp = smtp.into_iter().filter_map(|(name, url)| Some((name, url?)));
     let smtp_address = server.smtp_address();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -51,9 +50,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut command = Command::new(processes::program(program, &context.env));
     command
         .args(arguments)
-        .env("POSTHASTE_BASE_URL", &base_url)
-        .env("POSTHASTE_API_KEY", KEY)
-        .env_remove("POSTHASTE_ACCESS_TOKEN")
+        .env("IDEMPOST_BASE_URL", &base_url)
+        .env("IDEMPOST_API_KEY", KEY)
+        .env_remove("IDEMPOST_ACCESS_TOKEN")
         .env_remove(REMOTE)
         .envs(smtp);
     if let Some(address) = smtp_address {

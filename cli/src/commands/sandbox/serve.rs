@@ -19,8 +19,8 @@ use crate::signals::Signals;
 
 /// Commands to try first; they find the sandbox through the variables on the last line.
 const TRY: [&str; 2] = [
-    "posthaste emails send --from hi@acme.test --to ada@example.com --subject Hello --text 'It works'",
-    "posthaste sandbox inbox latest",
+    "idempost emails send --from hi@acme.test --to ada@example.com --subject Hello --text 'It works'",
+    "idempost sandbox inbox latest",
 ];
 
 /// Run the sandbox until Ctrl-C
@@ -33,10 +33,10 @@ const TRY: [&str; 2] = [
 /// after a minute, with `fail.` never, with `partial.` for sending only.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  posthaste sandbox serve\n  posthaste sandbox serve --port 0 --rate-limit 2 -v\n  \
-    posthaste sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n  \
-    POSTHASTE_SANDBOX_AUTH=correct-horse posthaste sandbox serve --host 0.0.0.0 --allow-host mail\n\n\
-    In another terminal, paste the last line (it sets the variables), then run: posthaste emails send …\n\
+    after_help = "Examples:\n  idempost sandbox serve\n  idempost sandbox serve --port 0 --rate-limit 2 -v\n  \
+    idempost sandbox serve --open --smtp-port 2525 --smtp-tls-port 2465\n  \
+    IDEMPOST_SANDBOX_AUTH=correct-horse idempost sandbox serve --host 0.0.0.0 --allow-host mail\n\n\
+    In another terminal, paste the last line (it sets the variables), then run: idempost emails send …\n\
     Or log in as with the real service: paste the command after `log in`, without setting the key."
 )]
 pub(crate) struct Args {
@@ -65,7 +65,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let mut lines = vec![
         format!("# sandbox {base_url}"),
         format!("# inbox   {base_url}/_/"),
-        format!("# log in  posthaste --base-url {base_url} auth login"),
+        format!("# log in  idempost --base-url {base_url} auth login"),
     ];
     let urls = [("smtp", server.smtp_url()), ("smtps", server.smtps_url())];
     lines.extend(urls.into_iter().filter_map(|(name, url)| Some(format!("# {name:<7} {}", url?))));
@@ -85,7 +85,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let [first, second] = VENDOR_BASE_URLS;
     let resend = shell.line(&[(first, base_url), (second, base_url), (VENDOR_API_KEY, key)]);
     lines.push(format!("# resend  {resend}"));
-    lines.push(shell.line(&[("POSTHASTE_BASE_URL", base_url), ("POSTHASTE_API_KEY", key)]));
+    lines.push(shell.line(&[("IDEMPOST_BASE_URL", base_url), ("IDEMPOST_API_KEY", key)]));
     if context.global.verbose > 0 {
         let note = context.out.noter();
         server.service.on_request(move |request| note(&line(request)));

@@ -6,10 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use posthaste_reference_server::mount::smtp::Options;
-use posthaste_reference_server::mount::tls::Tls;
-use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
-use posthaste_reference_server::{Service, Settings, mount};
+use idempost_reference_server::mount::smtp::Options;
+use idempost_reference_server::mount::tls::Tls;
+use idempost_reference_server::persistence::{self, Persistence, PersistenceError};
+use idempost_reference_server::{Service, Settings, mount};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -190,7 +190,7 @@ fn resume(folder: &Path, settings: Settings, context: &Context) -> Result<(Arc<S
             PersistenceError::InUse => "stop the other sandbox, or choose another folder",
             PersistenceError::Newer { .. } => "use the newer version, or choose another folder",
             PersistenceError::Older { .. } => {
-                "export the emails with the older version (posthaste sandbox export), or choose another folder"
+                "export the emails with the older version (idempost sandbox export), or choose another folder"
             }
             PersistenceError::Damaged(_) => {
                 "the folder is unchanged; move it away to start over, or choose another folder"

@@ -1,7 +1,7 @@
 //! `sandbox trigger`: sends a simulated event to subscribed webhooks.
 
 use http::Method;
-use posthaste::EventType;
+use idempost::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{client, unreachable};
@@ -18,9 +18,9 @@ use crate::output::table::at;
 /// a dotted path, or a JSON pointer if a key contains dots; = sets a string, := sets JSON, and :=null removes the field.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste sandbox trigger email.bounced\n  \
-    posthaste sandbox trigger email.bounced --override bounce.type=Transient --override 'to:=[\"ada@example.com\"]'\n  \
-    posthaste sandbox trigger --list")]
+    idempost sandbox trigger email.bounced\n  \
+    idempost sandbox trigger email.bounced --override bounce.type=Transient --override 'to:=[\"ada@example.com\"]'\n  \
+    idempost sandbox trigger --list")]
 pub(crate) struct Args {
     /// Type of the event, such as email.delivered
     #[arg(value_name = "EVENT", required_unless_present = "list", conflicts_with = "list", value_parser = Choices(EventType::KNOWN), hide_possible_values = true)]
@@ -50,7 +50,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<(), Fail> {
     let deliveries: Vec<_> = response["deliveries"].as_array().into_iter().flatten().collect();
     context.out.note(&match deliveries.len() {
         0 => format!(
-            "no webhook is subscribed to {event}: posthaste webhooks create, or posthaste webhooks listen"
+            "no webhook is subscribed to {event}: idempost webhooks create, or idempost webhooks listen"
         ),
         1 => "sent to 1 webhook".to_owned(),
         several => format!("sent to {several} webhooks"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use posthaste::RetryPolicy;
+use idempost::RetryPolicy;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 ///
 /// Waits up to --timeout, 30s by default, and exits with 8 on timeout.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste sandbox serve & posthaste sandbox wait --timeout 10s")]
+#[command(after_help = "Examples:\n  idempost sandbox serve & idempost sandbox wait --timeout 10s")]
 pub(crate) struct Args {}
 
 /// Polls until the sandbox responds.
@@ -35,7 +35,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
                 .timeout(Duration::from_secs(1));
             match asked.await {
                 Ok(_) => return Ok(()),
-                Err(posthaste::Error::Unreachable(_) | posthaste::Error::OutcomeUnknown(_)) => {
+                Err(idempost::Error::Unreachable(_) | idempost::Error::OutcomeUnknown(_)) => {
                     sleep(POLL_INTERVAL).await;
                 }
                 Err(error) => return Err(Fail::Sdk(error)),
@@ -47,7 +47,7 @@ pub(super) async fn run(Args {}: &Args, context: &Context) -> Result<(), Fail> {
         Err(_) => {
             return Err(Fail::Pending {
                 message: format!("no sandbox at {} after {}", client.base_url(), shown(limit)),
-                hint: Some("start one: posthaste sandbox serve".to_owned()),
+                hint: Some("start one: idempost sandbox serve".to_owned()),
             });
         }
     }

@@ -1,6 +1,6 @@
 //! `segments metrics`: how many contacts there are, in total and by segment.
 
-use posthaste::{SegmentMetric, SegmentMetricsQuery};
+use idempost::{SegmentMetric, SegmentMetricsQuery};
 
 use crate::actions::metrics;
 use crate::context::Context;
@@ -17,8 +17,8 @@ const DIMENSIONS: Choices = Choices(&["segment"]);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns with --dimensions: name, all_contacts, subscribers, unsubscribers, id\n\n\
     Examples:\n  \
-    posthaste segments metrics --dimensions segment\n  \
-    posthaste segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers")]
+    idempost segments metrics --dimensions segment\n  \
+    idempost segments metrics --segment-id 78261eea-8f8b-4381-83c6-79fa7120f1cf --jq .totals.subscribers")]
 pub(crate) struct Args {
     /// Metrics to show, separated by commas [default: all]
     #[arg(long, value_name = "METRICS", value_delimiter = ',', value_parser = METRICS, hide_possible_values = true)]

@@ -1,6 +1,6 @@
 //! `suppressions add`: adds addresses.
 
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 
 use super::{BATCH, check_count};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -13,8 +13,8 @@ use crate::input::flags::Flags;
 /// Takes up to 100 addresses and adds all of them or none; `suppressions import` reads more from a file. An address on the list keeps its
 /// entry. Prints the ID of each entry.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste suppressions add ada@example.com\n  \
-    posthaste suppressions add ada@example.com bob@example.com --dry-run")]
+#[command(after_help = "Examples:\n  idempost suppressions add ada@example.com\n  \
+    idempost suppressions add ada@example.com bob@example.com --dry-run")]
 pub(crate) struct Args {
     /// Address to add; repeatable
     #[arg(value_name = "EMAIL", required = true)]
@@ -28,7 +28,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let mut flags = Flags::default();
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.list("/emails", "EMAIL", &emails);
-    check_count(&emails, "EMAIL", "; for more, use: posthaste suppressions import FILE", &mut flags);
+    check_count(&emails, "EMAIL", "; for more, use: idempost suppressions import FILE", &mut flags);
     flags.field("/email", "EMAIL", emails.first().map(String::as_str));
     let one = |client: &Client| client.suppressions().add(emails.first().map_or("", String::as_str));
     let batch = |client: &Client| client.suppressions().add_batch(&emails);

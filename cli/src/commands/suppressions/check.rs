@@ -1,6 +1,6 @@
 //! `suppressions check`: whether the service would send to an address, as an exit code.
 
-use posthaste::{ApiErrorKind, Error};
+use idempost::{ApiErrorKind, Error};
 use serde_json::{Value, json};
 
 use crate::actions::{mutation, trace};
@@ -14,9 +14,9 @@ use crate::input::flags::Flags;
 /// if the service can't be reached.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste suppressions check ada@example.com\n  \
-    posthaste suppressions check ada@example.com --quiet && ./send-invoice ada@example.com\n  \
-    posthaste suppressions check ada@example.com --jq .suppression.origin")]
+    idempost suppressions check ada@example.com\n  \
+    idempost suppressions check ada@example.com --quiet && ./send-invoice ada@example.com\n  \
+    idempost suppressions check ada@example.com --jq .suppression.origin")]
 pub(crate) struct Args {
     /// Address to look up
     #[arg(value_name = "EMAIL")]
@@ -58,6 +58,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     Err(Fail::Rejected {
         message: format!("{email} is on the suppression list (origin: {})", text("origin")),
-        hint: Some(format!("to send to it again: posthaste suppressions remove {email}")),
+        hint: Some(format!("to send to it again: idempost suppressions remove {email}")),
     })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use futures_util::TryStreamExt as _;
-use posthaste::Suppression;
+use idempost::Suppression;
 
 use super::OriginArg;
 use crate::actions::export::{Sink, csv_lines};
@@ -20,8 +20,8 @@ const COLUMNS: [&str; 5] = ["email", "origin", "created_at", "source_id", "id"];
 /// `suppressions import` reads both formats.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste suppressions export --output-file suppressed.csv\n  \
-    posthaste suppressions export --format ndjson --origin complaint")]
+    idempost suppressions export --output-file suppressed.csv\n  \
+    idempost suppressions export --format ndjson --origin complaint")]
 pub(crate) struct Args {
     #[command(flatten)]
     origin: OriginArg,

@@ -1,6 +1,6 @@
 //! `suppressions import`: adds the addresses of a file, in steps of 100.
 
-use posthaste::{Error, Problem, SuppressionOrigin};
+use idempost::{Error, Problem, SuppressionOrigin};
 use serde_json::json;
 
 use super::BATCH;
@@ -20,8 +20,8 @@ use crate::output::rows::Rows;
 /// Addresses are sent 100 at a time, and an address on the list keeps its entry: after an interruption, run the same command again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste suppressions import suppressed.csv\n  \
-    posthaste suppressions export | POSTHASTE_PROFILE=other posthaste suppressions import -")]
+    idempost suppressions import suppressed.csv\n  \
+    idempost suppressions export | IDEMPOST_PROFILE=other idempost suppressions import -")]
 pub(crate) struct Args {
     /// CSV, NDJSON, or one address per line; - reads standard input
     #[arg(value_name = "FILE")]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use posthaste::{Call, Client, RemovedSuppressions};
+use idempost::{Call, Client, RemovedSuppressions};
 
 use super::check_count;
 use crate::actions::mutation::{self, DryRunFlag};
@@ -15,8 +15,8 @@ use crate::input::flags::Flags;
 /// Takes up to 100 addresses, or as many IDs. The service sends to them again; the next permanent bounce or complaint adds them again. Prints
 /// the ID of each removed entry. The exit code is 5 if none was on the list, and 10 if only some were.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste suppressions remove ada@example.com\n  \
-    posthaste suppressions remove 520784e2-887d-4c25-b53c-4ad46ad38100 --yes")]
+#[command(after_help = "Examples:\n  idempost suppressions remove ada@example.com\n  \
+    idempost suppressions remove 520784e2-887d-4c25-b53c-4ad46ad38100 --yes")]
 pub(crate) struct Args {
     /// ID or address of the entry; repeatable
     #[arg(value_name = "ID|EMAIL", required = true)]
@@ -30,7 +30,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { mut entries, dry_run } = args;
     let mut seen = HashSet::new();
     entries.retain(|entry| seen.insert(entry.to_ascii_lowercase()));
-    let unknown_outcome = "the entries may have been removed; check: posthaste suppressions check EMAIL";
+    let unknown_outcome = "the entries may have been removed; check: idempost suppressions check EMAIL";
     if let [entry] = &entries[..] {
         let make = |client: &Client| client.suppressions().remove(entry);
         return mutation::delete(&dry_run, unknown_outcome, context, make).await;

@@ -1,6 +1,6 @@
 //! The content flags that `create` and `update` share.
 
-use posthaste::TemplateVariable;
+use idempost::TemplateVariable;
 use serde_json::Value;
 
 use crate::actions::html_command;

@@ -1,6 +1,6 @@
 //! `templates create`: creates a draft, or publishes at once with `--publish`.
 
-use posthaste::NewTemplate;
+use idempost::NewTemplate;
 
 use super::{content, publish_now};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -14,9 +14,9 @@ use crate::input::name::argument_or_flag;
 /// The template is a draft; it can be sent after publishing with --publish or `templates publish`.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.hide(true)), mut_arg("html", |html| html.add(Required)), after_help = "Examples:\n  \
-    posthaste templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
+    idempost templates create Welcome --alias welcome --subject 'Welcome, {{{NAME}}}' \\\n      \
     --html '<p>Hello {{{NAME}}}</p>' --variable NAME=friend --publish\n  \
-    posthaste templates create Invoice --html-file invoice.html --variable TOTAL:number")]
+    idempost templates create Invoice --html-file invoice.html --variable TOTAL:number")]
 pub(crate) struct Args {
     /// Internal name
     #[arg(value_name = "NAME", conflicts_with = "name", add = Required)]
@@ -37,7 +37,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let Args { named, mut content, publish, dry_run } = args;
 
     let mut flags = Flags::default();
-    flags.help("posthaste templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
+    flags.help("idempost templates create Welcome --html '<p>Hello {{{NAME}}}</p>' --variable NAME");
     let (label, name) = argument_or_flag(named, "NAME", content.name.take(), "--name");
     flags.field("/name", label, name.as_deref());
     let bodies = content.bodies(&mut flags, context).await;
@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     flags.add_problems(template.check());
     let dry_run = flags.dry_run(dry_run.dry_run.as_deref());
     flags.finish()?;
-    let unknown_outcome = "the template may have been created; check: posthaste templates list --limit 1";
+    let unknown_outcome = "the template may have been created; check: idempost templates list --limit 1";
     let done =
         mutation::execute(dry_run, unknown_outcome, context, |client| client.templates().create(&template));
     let Some(response) = done.await? else { return Ok(()) };
@@ -73,6 +73,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     if publish {
         return publish_now(id, context).await;
     }
-    context.out.note(&format!("draft created · publish it: posthaste templates publish {id}"));
+    context.out.note(&format!("draft created · publish it: idempost templates publish {id}"));
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `templates update`: changes the fields set by flags.
 
-use posthaste::TemplatePatch;
+use idempost::TemplatePatch;
 
 use super::{content, publish_now, show_command};
 use crate::actions::mutation::{self, DryRunFlag};
@@ -15,8 +15,8 @@ use crate::input::flags::{Choices, Flags};
 /// change immediately. --variable replaces all existing variables.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste templates update welcome --subject 'Hello, {{{NAME}}}' --publish\n  \
-    posthaste templates update welcome --html-file welcome.html --clear text")]
+    idempost templates update welcome --subject 'Hello, {{{NAME}}}' --publish\n  \
+    idempost templates update welcome --html-file welcome.html --clear text")]
 pub(crate) struct Args {
     /// ID or alias of the template
     #[arg(value_name = "ID|ALIAS")]
@@ -43,7 +43,7 @@ const CLEARS: [(&str, Clear); 6] = [
     ("subject", TemplatePatch::clear_subject),
     ("reply-to", TemplatePatch::clear_reply_to),
     ("text", TemplatePatch::clear_text),
-    ("variable", |patch| patch.variables::<posthaste::TemplateVariable>([])),
+    ("variable", |patch| patch.variables::<idempost::TemplateVariable>([])),
 ];
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
@@ -77,7 +77,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     }
     patch = clear::apply(patch, &clear, &CLEARS, &set, &mut flags);
     if set.is_empty() && clear.is_empty() && !bodies.unread {
-        flags.help("posthaste templates update welcome --subject '…'");
+        flags.help("idempost templates update welcome --subject '…'");
         flags.missing("a field to change");
     }
     flags.add_problems(patch.check());

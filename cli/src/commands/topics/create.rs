@@ -1,6 +1,6 @@
 //! `topics create`: creates a topic.
 
-use posthaste::{NewTopic, Subscription, Visibility};
+use idempost::{NewTopic, Subscription, Visibility};
 
 use crate::actions::mutation::{self, DryRunFlag};
 use crate::context::Context;
@@ -13,8 +13,8 @@ use crate::input::name::NameArg;
 /// The default applies to everyone who hasn't chosen, contact or not. It can't be changed later, so the flag is required.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("name", |name| name.help("Name shown to contacts, at most 50 characters")), after_help = "Examples:\n  \
-    posthaste topics create 'Weekly digest' --default-subscription opt_in\n  \
-    posthaste topics create 'Product news' --default-subscription opt_out --visibility public \\\n    \
+    idempost topics create 'Weekly digest' --default-subscription opt_in\n  \
+    idempost topics create 'Product news' --default-subscription opt_out --visibility public \\\n    \
     --description 'What is new, at most once a month'")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let (topic, dry_run) = plan(args)?;
-    let unknown_outcome = "the topic may have been created; check: posthaste topics list --limit 1";
+    let unknown_outcome = "the topic may have been created; check: idempost topics list --limit 1";
     match mutation::execute(dry_run, unknown_outcome, context, |client| client.topics().create(&topic))
         .await?
     {
@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
 fn plan(args: Args) -> Result<(NewTopic, Option<DryRun>), Fail> {
     let Args { name, default_subscription, description, visibility, dry_run } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste topics create 'Weekly digest' --default-subscription opt_in");
+    flags.help("idempost topics create 'Weekly digest' --default-subscription opt_in");
     let name = name.read(&mut flags).unwrap_or_default();
     flags.field("/default_subscription", "--default-subscription", default_subscription.as_deref());
     flags.field("/description", "--description", description.as_deref());

@@ -1,6 +1,6 @@
 //! `topics update`: changes a topic.
 
-use posthaste::{TopicPatch, Visibility};
+use idempost::{TopicPatch, Visibility};
 
 use super::show_command;
 use crate::actions::mutation::{self, DryRunFlag};
@@ -16,8 +16,8 @@ const DESCRIPTION: &str = "description";
 /// Fields not set by a flag stay unchanged. The default subscription can't be changed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'\n  \
-    posthaste topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description")]
+    idempost topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --name 'Monthly digest'\n  \
+    idempost topics update b6d24b8e-af0b-4c3c-be0c-359bbd97381e --visibility public --clear description")]
 pub(crate) struct Args {
     /// ID of the topic
     #[arg(value_name = "ID")]
@@ -42,7 +42,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<(), Fail> {
     let id = args.id.clone();
     let (patch, dry_run) = plan(args)?;
     let unknown_outcome = format!("the topic may have been changed; check: {}", show_command(&id));
-    let make = |client: &posthaste::Client| client.topics().update(id.as_str(), &patch);
+    let make = |client: &idempost::Client| client.topics().update(id.as_str(), &patch);
     match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => mutation::print(response.value.id.as_str(), &response, context),
         None => Ok(()),
@@ -56,7 +56,7 @@ fn plan(args: Args) -> Result<(TopicPatch, Option<DryRun>), Fail> {
     flags.field("/description", "--description", description.as_deref());
     flags.field("/visibility", "--visibility", visibility.as_deref());
     if name.is_none() && description.is_none() && visibility.is_none() && clear.is_empty() {
-        flags.help("posthaste topics update ID --name '…'");
+        flags.help("idempost topics update ID --name '…'");
         flags.missing("a field to change");
     }
     let mut patch = TopicPatch::new();

@@ -12,7 +12,7 @@ use crate::output::table::{Column, Kind};
 /// List the events of a webhook, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, type, status, created_at\n\n\
-    Example:\n  posthaste webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'")]
+    Example:\n  idempost webhooks events 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --jq '.data[] | select(.status == \"failed\").id'")]
 pub(crate) struct EventsArgs {
     /// ID of the webhook
     #[arg(value_name = "ID")]
@@ -24,7 +24,7 @@ pub(crate) struct EventsArgs {
 /// Show one event of a webhook with its payload
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste webhooks event 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk --jq .payload"
+    after_help = "Example:\n  idempost webhooks event 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk --jq .payload"
 )]
 pub(crate) struct EventArgs {
     /// ID of the webhook
@@ -38,7 +38,7 @@ pub(crate) struct EventArgs {
 /// List the delivery attempts of an event, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Columns: id, http_status_code, response, sent_at\n\n\
-    Example:\n  posthaste webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk")]
+    Example:\n  idempost webhooks attempts 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk")]
 pub(crate) struct AttemptsArgs {
     /// ID of the webhook
     #[arg(value_name = "ID")]
@@ -53,7 +53,7 @@ pub(crate) struct AttemptsArgs {
 /// Redeliver an event immediately and print its ID
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"
+    after_help = "Example:\n  idempost webhooks replay 4dd369bc-aa82-4ff3-97de-514ae3000ee0 msg_27UH4WbU6Z5A5EzD8u03UvzRbpk"
 )]
 pub(crate) struct ReplayArgs {
     /// ID of the webhook
@@ -72,7 +72,7 @@ pub(crate) struct ReplayArgs {
 /// with --json.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  posthaste webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"
+    after_help = "Example:\n  idempost webhooks rotate-secret 4dd369bc-aa82-4ff3-97de-514ae3000ee0 --secret-file hooks.new"
 )]
 pub(crate) struct RotateArgs {
     /// ID of the webhook
@@ -119,15 +119,15 @@ pub(super) async fn event(args: EventArgs, context: &Context) -> Result<(), Fail
 
 pub(super) async fn attempts(args: AttemptsArgs, context: &Context) -> Result<(), Fail> {
     let AttemptsArgs { id, event_id, part } = args;
-    let make = |client: &posthaste::Client| client.webhooks().attempts(id.as_str(), event_id.as_str());
+    let make = |client: &idempost::Client| client.webhooks().attempts(id.as_str(), event_id.as_str());
     pages::list(part.into(), &ATTEMPTS, context, make).await
 }
 
 pub(super) async fn replay(args: ReplayArgs, context: &Context) -> Result<(), Fail> {
     let ReplayArgs { id, event_id, dry_run } = args;
     let unknown_outcome =
-        format!("the event may be redelivered; check: posthaste webhooks attempts {id} {event_id}");
-    let make = |client: &posthaste::Client| client.webhooks().replay(id.as_str(), event_id.as_str());
+        format!("the event may be redelivered; check: idempost webhooks attempts {id} {event_id}");
+    let make = |client: &idempost::Client| client.webhooks().replay(id.as_str(), event_id.as_str());
     mutation::by_id(&dry_run, &unknown_outcome, context, make).await
 }
 
@@ -138,7 +138,7 @@ pub(super) async fn rotate(args: RotateArgs, context: &Context) -> Result<(), Fa
     flags.finish()?;
     let file = secret_file.as_deref().filter(|_| dry_run.is_none()).map(secret::place).transpose()?;
     let unknown_outcome = format!("the secret may have been rotated; check: {}", show_command(&id));
-    let make = |client: &posthaste::Client| client.webhooks().rotate_secret(id.as_str());
+    let make = |client: &idempost::Client| client.webhooks().rotate_secret(id.as_str());
     match mutation::execute(dry_run, &unknown_outcome, context, make).await? {
         Some(response) => print_secret(&response, file, context),
         None => Ok(()),

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use idempost::WebhookVerifier;
 use jiff::tz::TimeZone;
-use posthaste::WebhookVerifier;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -48,9 +48,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// connect. After Ctrl-C, the exit code is 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks listen --forward-to http://localhost:3000/hooks --write-secret hooks.secret\n  \
-    posthaste webhooks listen --public-url https://abc.tunnel.test --event email.bounced,email.complained\n  \
-    posthaste webhooks listen --port 4020 --secret-file hooks.secret --jq '.payload.data.email_id'")]
+    idempost webhooks listen --forward-to http://localhost:3000/hooks --write-secret hooks.secret\n  \
+    idempost webhooks listen --public-url https://abc.tunnel.test --event email.bounced,email.complained\n  \
+    idempost webhooks listen --port 4020 --secret-file hooks.secret --jq '.payload.data.email_id'")]
 pub(crate) struct Args {
     /// Port on 127.0.0.1; 0 picks any free port
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -267,7 +267,7 @@ fn plan(args: Args, context: &Context) -> Result<Plan, Fail> {
         ..
     } = args;
     let mut flags = Flags::default();
-    flags.help("posthaste webhooks listen --public-url https://abc.tunnel.test");
+    flags.help("idempost webhooks listen --public-url https://abc.tunnel.test");
     let mut stdin = context.stdin();
     let verifier = secrets::read(&secret_file, &mut stdin, &mut flags);
     let tolerance = secrets::tolerance(tolerance.as_deref(), &mut flags);

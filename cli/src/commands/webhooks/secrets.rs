@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::WebhookVerifier;
+use idempost::WebhookVerifier;
 
 use crate::input::flags::Flags;
 use crate::input::source::{Source, StdinReaders};

@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use idempost::{Delivery, VerificationError, WebhookVerifier};
 use jiff::Timestamp;
-use posthaste::{Delivery, VerificationError, WebhookVerifier};
 use serde_json::json;
 
 use super::secrets;
@@ -20,8 +20,8 @@ use crate::output::record;
 /// delivery is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    posthaste webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json\n  \
-    posthaste webhooks verify --secret-file hooks.secret --payload - --tolerance any \\\n      \
+    idempost webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json\n  \
+    idempost webhooks verify --secret-file hooks.secret --payload - --tolerance any \\\n      \
     --header 'svix-id: msg_27UH4WbU6Z5A5EzD8u03UvzRbpk' --header 'svix-timestamp: 1649367553' \\\n      \
     --header 'svix-signature: v1,tZ1I4/hDygAJgO5TYxiSd6Sd0kDW6hPenDe+bTa3Kkw=' < body.json")]
 pub(crate) struct Args {
@@ -98,7 +98,7 @@ fn plan(args: &Args, context: &Context) -> Result<Plan, Fail> {
     let Args { secret_file, headers, header, payload, tolerance, at } = args;
     let mut flags = Flags::default();
     flags.help(
-        "posthaste webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json",
+        "idempost webhooks verify --secret-file hooks.secret --headers headers.txt --payload body.json",
     );
     let mut stdin = context.stdin();
     let verifier = secrets::read(secret_file, &mut stdin, &mut flags);

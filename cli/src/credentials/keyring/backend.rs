@@ -3,11 +3,11 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use posthaste::auth::StoreError;
+use idempost::auth::StoreError;
 use secrecy::zeroize::Zeroizing;
 
 /// The service name of all entries.
-const SERVICE: &str = "posthaste";
+const SERVICE: &str = "idempost";
 /// The timeout of a call. On macOS any call may ask for a password, after an update of this program as well; without a user session, it fails
 /// at once.
 const TIMEOUT: Duration = Duration::from_secs(if cfg!(target_os = "macos") { 60 } else { 5 });

@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use posthaste_drivers::rexpect::process::WaitStatus;
-use posthaste_drivers::rexpect::session::{PtySession, spawn_command};
+use idempost_drivers::rexpect::process::WaitStatus;
+use idempost_drivers::rexpect::session::{PtySession, spawn_command};
 
 use super::*;
 
@@ -11,7 +11,7 @@ use super::*;
 struct Session {
     pty: PtySession,
     page: Url,
-    posthaste: Posthaste,
+    idempost: Idempost,
 }
 
 impl Session {
@@ -20,16 +20,16 @@ impl Session {
     }
 
     fn with(service: &Service, arguments: &[&str]) -> Self {
-        let posthaste = without_credentials(service).env("TERM", "xterm");
-        let mut command = posthaste.command();
+        let idempost = without_credentials(service).env("TERM", "xterm");
+        let mut command = idempost.command();
         command.args(["auth", "login", "--no-browser"]).args(arguments);
-        Self::of(posthaste, command)
+        Self::of(idempost, command)
     }
 
     /// The same through a shell, at a terminal with echo; afterwards prints whether the echo is still on.
     fn by_a_shell(service: &Service) -> Self {
-        let posthaste = without_credentials(service).env("TERM", "xterm");
-        let mut command = posthaste.command();
+        let idempost = without_credentials(service).env("TERM", "xterm");
+        let mut command = idempost.command();
         let program = command.get_program().to_owned();
         command = {
             let mut shell = std::process::Command::new("sh");
@@ -39,16 +39,16 @@ impl Session {
         let line =
             "stty echo; \"$0\" auth login --no-browser; code=$?; stty -a | grep -o '[ -]echo '; exit $code";
         command.args(["-c", line]).arg(program);
-        Self::of(posthaste, command)
+        Self::of(idempost, command)
     }
 
-    fn of(posthaste: Posthaste, mut command: std::process::Command) -> Self {
+    fn of(idempost: Idempost, mut command: std::process::Command) -> Self {
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let mut pty = spawn_command(command, Some(10_000)).unwrap();
         let (_, page) = pty.exp_regex(r"http://[^\s]+/oauth/authorize\?[^\s]+").unwrap();
         pty.exp_string("or paste the URL").unwrap();
         pty.exp_string("Enter.").unwrap();
-        Self { pty, page: Url::parse(&page).unwrap(), posthaste }
+        Self { pty, page: Url::parse(&page).unwrap(), idempost }
     }
 
     fn parameter(&self, name: &str) -> String {
@@ -94,7 +94,7 @@ fn the_redirect_url_can_be_pasted() {
     let before = session.pty.exp_string("logged in as profile `default`").unwrap();
     assert!(!before.contains(&code), "the code is visible: {before:?}");
     assert_eq!(session.code(), 0);
-    session.posthaste.run(&SEND).ok();
+    session.idempost.run(&SEND).ok();
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_terminal_shows_the_remaining_time() {
     session.pty.exp_string("timed out after 3 s").unwrap();
     assert_eq!(session.code(), 4);
 
-    let posthaste = without_credentials(&service).env("TERM", "xterm");
-    let mut command = posthaste.command();
+    let idempost = without_credentials(&service).env("TERM", "xterm");
+    let mut command = idempost.command();
     command.args(["auth", "login", "--no-browser", "-q", "--login-timeout", "2s"]);
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut pty = spawn_command(command, Some(10_000)).unwrap();
@@ -143,7 +143,7 @@ fn ctrl_c_ends_the_prompt_at_once() {
     let mut session = Session::begin(&service);
     session.pty.send_control('c').unwrap();
     assert_eq!(session.code(), 130);
-    session.posthaste.run(&["auth", "status"]).fails(4);
+    session.idempost.run(&["auth", "status"]).fails(4);
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn without_a_keyring_the_file_store_needs_confirmation() {
     // C-15
     let service = service();
     for (answer, code) in [("n", 130), ("y", 0)] {
-        let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url()).env("TERM", "xterm");
-        let mut command = posthaste.command();
+        let idempost = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url()).env("TERM", "xterm");
+        let mut command = idempost.command();
         command.args(["auth", "login", "--no-browser"]);
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         let mut pty = spawn_command(command, Some(10_000)).unwrap();
@@ -185,6 +185,6 @@ fn without_a_keyring_the_file_store_needs_confirmation() {
             pty.exp_string("only you can read").unwrap();
         }
         assert!(matches!(pty.process().wait().unwrap(), WaitStatus::Exited(_, ended) if ended == code));
-        assert_eq!(posthaste.run(&["auth", "status"]).code, Some(if code == 0 { 0 } else { 4 }));
+        assert_eq!(idempost.run(&["auth", "status"]).code, Some(if code == 0 { 0 } else { 4 }));
     }
 }

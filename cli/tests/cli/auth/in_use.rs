@@ -7,50 +7,50 @@ use super::*;
 #[test]
 fn an_expiring_access_token_is_refreshed_by_the_command_that_needs_it() {
     let service = service();
-    let posthaste = without_credentials(&service);
-    let login = Login::begin(&posthaste, &[]);
+    let idempost = without_credentials(&service);
+    let login = Login::begin(&idempost, &[]);
     // From the program's view, the first one is valid for only a few seconds.
     let person = Person::of("sb_test");
     let back = runtime().block_on(person.allows(login.page.as_str()));
     visit(&back);
     login.end().ok();
-    let file = posthaste.home().join(".config/posthaste/credentials/default.cred");
+    let file = idempost.home().join(".config/idempost/credentials/default.cred");
     assert!(file.exists());
     let kinds = || service.core().token_events().into_iter().map(|event| event.kind).collect::<Vec<_>>();
-    posthaste.run(&["auth", "token"]).ok();
+    idempost.run(&["auth", "token"]).ok();
     assert_eq!(kinds(), [TokenEventKind::Issued], "a fresh one isn't refreshed");
     // The service rejects it from now on: its clock is past the expiry.
     service.core().clock().advance(Duration::from_secs(901));
-    posthaste.run(&SEND).ok();
+    idempost.run(&SEND).ok();
     assert_eq!(kinds(), [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
-    assert_eq!(posthaste.run(&["auth", "status", "--json"]).json()["generation"], 2);
-    posthaste.run(&SEND).ok();
+    assert_eq!(idempost.run(&["auth", "status", "--json"]).json()["generation"], 2);
+    idempost.run(&SEND).ok();
     assert_eq!(kinds().len(), 2);
 }
 
 #[test]
 fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     for wrong in ["", "two words", "sb_a\nsb_b\n"] {
-        let stderr = posthaste.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
+        let stderr = idempost.run_with(&["auth", "login", "--with-token"], wrong).fails(2);
         assert!(!stderr.contains("sb_a"), "{stderr}");
     }
-    let ran = posthaste.run_with(&["auth", "login", "--with-token"], "sb_test\n");
+    let ran = idempost.run_with(&["auth", "login", "--with-token"], "sb_test\n");
     assert!(!ran.stdout.contains("sb_test") && !ran.stderr.contains("sb_test"), "{ran:?}");
     assert!(ran.ok().contains("API key of profile `default`"));
-    posthaste.run(&SEND).ok();
-    posthaste.run(&["emails", "list"]).ok();
-    let status = posthaste.run(&["auth", "status", "--json"]).json();
+    idempost.run(&SEND).ok();
+    idempost.run(&["emails", "list"]).ok();
+    let status = idempost.run(&["auth", "status", "--json"]).json();
     assert_eq!((&status["kind"], &status["scope"]), (&json!("api_key"), &json!(null)));
-    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
+    assert_eq!(idempost.run(&["auth", "token"]).ok(), "sb_test\n");
 
     let asked = service.asked();
     for command in [
         &["emails", "list", "--base-url", "https://other.test"][..],
         &["auth", "status", "--base-url", "https://other.test"],
     ] {
-        let ran = posthaste.run(command);
+        let ran = idempost.run(command);
         assert_eq!(ran.code, Some(4), "{ran:?}");
         assert!(
             ran.stderr.contains("https://other.test") && ran.stderr.contains(&service.base_url()),
@@ -58,8 +58,8 @@ fn an_api_key_is_stored_like_a_login_and_sent_only_to_its_service() {
         );
     }
     assert_eq!(service.asked(), asked);
-    assert!(posthaste.run(&["auth", "logout"]).ok().contains("removed the API key"));
-    posthaste.run(&["emails", "list"]).fails(4);
+    assert!(idempost.run(&["auth", "logout"]).ok().contains("removed the API key"));
+    idempost.run(&["emails", "list"]).fails(4);
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_login_is_sent_only_to_its_own_service() {
     // D-19
     let service = service();
     let other = Service::start();
-    let posthaste = logged_in(&service, &[]);
-    let stderr = posthaste.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
+    let idempost = logged_in(&service, &[]);
+    let stderr = idempost.run(&[&SEND[..], &["--base-url", &other.base_url()]].concat()).fails(4);
     assert!(stderr.contains("nothing was sent") && stderr.contains("--profile"), "{stderr}");
     assert_eq!(other.asked(), 0);
 }
@@ -77,29 +77,29 @@ fn a_login_is_sent_only_to_its_own_service() {
 fn explicit_credentials_take_precedence_over_the_login() {
     //
     let service = service();
-    let posthaste = without_credentials(&service).env("POSTHASTE_API_KEY", "sb_test");
-    let ran = Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true);
-    assert!(ran.stderr.contains("POSTHASTE_API_KEY is set and takes precedence over this login"), "{ran:?}");
+    let idempost = without_credentials(&service).env("IDEMPOST_API_KEY", "sb_test");
+    let ran = Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true);
+    assert!(ran.stderr.contains("IDEMPOST_API_KEY is set and takes precedence over this login"), "{ran:?}");
     ran.ok();
     // A send-only login couldn't list.
-    posthaste.run(&["emails", "list"]).ok();
-    assert_eq!(posthaste.run(&["auth", "token"]).ok(), "sb_test\n");
-    let ran = posthaste.run(&["auth", "status"]);
+    idempost.run(&["emails", "list"]).ok();
+    assert_eq!(idempost.run(&["auth", "token"]).ok(), "sb_test\n");
+    let ran = idempost.run(&["auth", "status"]);
     assert!(ran.stderr.contains("takes precedence over it"), "{ran:?}");
-    assert!(ran.ok().contains("POSTHASTE_API_KEY"));
+    assert!(ran.ok().contains("IDEMPOST_API_KEY"));
 }
 
 #[test]
 fn a_command_with_a_key_accesses_no_store() {
     let service = service();
-    let posthaste = service.posthaste();
-    let credentials = posthaste.home().join(".config/posthaste/credentials");
+    let idempost = service.idempost();
+    let credentials = idempost.home().join(".config/idempost/credentials");
     std::fs::create_dir_all(credentials.parent().unwrap()).unwrap();
     // Any access fails.
     std::fs::write(&credentials, "in the way").unwrap();
-    posthaste.run(&["emails", "list"]).ok();
-    posthaste.run(&["--version"]).ok();
-    let without = Posthaste::new().env("POSTHASTE_BASE_URL", service.base_url());
+    idempost.run(&["emails", "list"]).ok();
+    idempost.run(&["--version"]).ok();
+    let without = Idempost::new().env("IDEMPOST_BASE_URL", service.base_url());
     without.run(&["--version"]).ok();
     without.run(&["emails", "list"]).fails(4);
     assert!(!without.home().join(".config").exists(), "reading creates nothing");
@@ -108,20 +108,20 @@ fn a_command_with_a_key_accesses_no_store() {
 #[test]
 fn each_profile_has_its_own_login() {
     let service = service();
-    let posthaste = Posthaste::new().env("POSTHASTE_CREDENTIAL_STORE", "file");
+    let idempost = Idempost::new().env("IDEMPOST_CREDENTIAL_STORE", "file");
     let base_url = service.base_url();
     for profile in ["work", "home"] {
-        let login = Login::begin(&posthaste, &["--profile", profile, "--base-url", &base_url]);
+        let login = Login::begin(&idempost, &["--profile", profile, "--base-url", &base_url]);
         login.decided(&Person::of(&format!("sb_{profile}")), true).ok();
     }
     // The base URL was saved.
-    posthaste.run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
+    idempost.run(&[&SEND[..], &["--profile", "work"]].concat()).ok();
     assert_eq!((service.core().mails("sb_work").len(), service.core().mails("sb_home").len()), (1, 0));
-    assert!(posthaste.run(&SEND).fails(2).contains("base URL"));
-    posthaste.run(&["auth", "use", "home"]).ok();
-    posthaste.run(&SEND).ok();
+    assert!(idempost.run(&SEND).fails(2).contains("base URL"));
+    idempost.run(&["auth", "use", "home"]).ok();
+    idempost.run(&SEND).ok();
     assert_eq!(service.core().mails("sb_home").len(), 1);
-    let listed = posthaste.run(&["auth", "list", "--json"]).json();
+    let listed = idempost.run(&["auth", "list", "--json"]).json();
     let used: Vec<_> = listed["data"]
         .as_array()
         .unwrap()
@@ -129,12 +129,12 @@ fn each_profile_has_its_own_login() {
         .map(|row| (row["profile"].clone(), row["used"].clone()))
         .collect();
     assert_eq!(used, [(json!("home"), json!(true)), (json!("work"), json!(false))]);
-    assert!(posthaste.run(&["auth", "use", "hone"]).fails(5).contains("did you mean `home`?"));
+    assert!(idempost.run(&["auth", "use", "hone"]).fails(5).contains("did you mean `home`?"));
 
-    assert!(posthaste.run(&["auth", "logout", "--all"]).fails(2).contains("--yes"));
-    let done = posthaste.run(&["auth", "logout", "--all", "--yes", "--json"]).json();
+    assert!(idempost.run(&["auth", "logout", "--all"]).fails(2).contains("--yes"));
+    let done = idempost.run(&["auth", "logout", "--all", "--yes", "--json"]).json();
     assert_eq!(done["logged_out"].as_array().unwrap().iter().filter(|one| one["revoked"] == true).count(), 2);
-    let rows = posthaste.run(&["auth", "list", "--json"]).json();
+    let rows = idempost.run(&["auth", "list", "--json"]).json();
     assert!(rows["data"].as_array().unwrap().iter().all(|row| row["state"] == "logged_out"), "{rows}");
 }
 
@@ -142,49 +142,49 @@ fn each_profile_has_its_own_login() {
 fn a_grant_revoked_elsewhere_ends_the_login() {
     // D-08
     let service = service();
-    let posthaste = logged_in(&service, &["--scope", "full_access"]);
-    let grants = posthaste.run(&["auth", "grants", "list", "--json"]).json();
+    let idempost = logged_in(&service, &["--scope", "full_access"]);
+    let grants = idempost.run(&["auth", "grants", "list", "--json"]).json();
     let id = grants["data"][0]["id"].as_str().unwrap().to_owned();
-    let owner = service.posthaste();
+    let owner = service.idempost();
     assert_eq!(owner.run(&["auth", "grants", "revoke", &id]).ok(), format!("{id}\n"));
     owner.run(&["auth", "grants", "revoke", &id]).fails(5);
-    let stderr = posthaste.run(&["emails", "list"]).fails(4);
+    let stderr = idempost.run(&["emails", "list"]).fails(4);
     assert!(stderr.contains("auth login"), "{stderr}");
-    let ran = posthaste.run(&["auth", "status"]);
+    let ran = idempost.run(&["auth", "status"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("has ended"), "{ran:?}");
     // An ended login is reported without another request.
     let asked = service.asked();
-    posthaste.run(&["emails", "list"]).fails(4);
+    idempost.run(&["emails", "list"]).fails(4);
     assert_eq!(service.asked(), asked);
-    Login::begin(&posthaste, &[]).decided(&Person::of("sb_test"), true).ok();
-    posthaste.run(&SEND).ok();
+    Login::begin(&idempost, &[]).decided(&Person::of("sb_test"), true).ok();
+    idempost.run(&SEND).ok();
 }
 
 #[test]
 fn a_grant_that_cannot_be_revoked_is_removed_locally_with_a_warning() {
     let service = service();
-    let posthaste = logged_in(&service, &[]);
+    let idempost = logged_in(&service, &[]);
     service.core().faults().add(Rule::new(Action::answer(503, "{}")).on(Method::POST, "/oauth/revoke"));
-    let ran = posthaste.run(&["auth", "logout"]);
+    let ran = idempost.run(&["auth", "logout"]);
     assert!(ran.stderr.contains("may stay valid"), "{ran:?}");
     ran.ok();
-    posthaste.run(&["auth", "status"]).fails(4);
+    idempost.run(&["auth", "status"]).fails(4);
 }
 
 #[test]
 fn a_request_timeout_does_not_interrupt_a_token_refresh() {
     // TOK-28
     let service = service();
-    let posthaste = logged_in(&service, &[]);
+    let idempost = logged_in(&service, &[]);
     // The service rejects the access token from now on, and takes longer to refresh it than the request's timeout.
     service.core().clock().advance(Duration::from_secs(901));
     let slow = Rule::new(Action::Delay(Duration::from_secs(2))).on(Method::POST, "/oauth/token");
     service.core().faults().add(slow);
     let mut call = SEND.to_vec();
     call.extend(["--timeout", "500ms"]);
-    assert_ne!(posthaste.run(&call).code, Some(0));
-    posthaste.run(&SEND).ok();
+    assert_ne!(idempost.run(&call).code, Some(0));
+    idempost.run(&SEND).ok();
     let kinds: Vec<_> = service.core().token_events().into_iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [TokenEventKind::Issued, TokenEventKind::Rotated { generation: 2 }]);
 }
@@ -192,14 +192,14 @@ fn a_request_timeout_does_not_interrupt_a_token_refresh() {
 #[test]
 fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
     let service = service();
-    let posthaste = logged_in(&service, &["--scope", "full_access"]);
+    let idempost = logged_in(&service, &["--scope", "full_access"]);
     let arrive = |subject: &str| {
         let mail =
             format!("From: ada@example.com\r\nTo: in@acme.test\r\nSubject: {subject}\r\n\r\nHello\r\n");
         service.core().receive("sb_test", &["in@acme.test"], mail).unwrap();
     };
     let watch = ["received", "watch", "--from-start", "--interval", "20ms", "--columns", "subject"];
-    let mut child = posthaste.command().args(watch).spawn().unwrap();
+    let mut child = idempost.command().args(watch).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for subject in ["one", "two", "three"] {
         arrive(subject);
@@ -220,16 +220,16 @@ fn a_watch_outlives_its_access_tokens_and_ends_with_its_login() {
 #[test]
 fn a_refresh_whose_response_is_lost_can_be_simulated_and_sends_nothing() {
     let service = service();
-    let posthaste = logged_in(&service, &[]);
-    let key = service.posthaste();
+    let idempost = logged_in(&service, &[]);
+    let key = service.idempost();
     assert_eq!(key.run(&["sandbox", "fail", "--rotate-then-lose"]).ok(), "1\n");
-    posthaste.run(&SEND).ok();
+    idempost.run(&SEND).ok();
     assert!(
         key.run(&["sandbox", "fail", "--list"]).ok().contains("/oauth/token"),
         "a fresh token isn't refreshed"
     );
     service.core().clock().advance(Duration::from_secs(901));
-    let ran = posthaste.run(&[&SEND[..], &["--timeout", "2s"]].concat());
+    let ran = idempost.run(&[&SEND[..], &["--timeout", "2s"]].concat());
     assert_eq!(ran.code, Some(7), "{ran:?}");
     assert_eq!(key.run(&["sandbox", "fail", "--list"]).ok(), "", "the rule was applied");
     // The service has replaced the token, and the new one is lost; the old one wasn't sent again.
@@ -242,17 +242,17 @@ fn a_refresh_whose_response_is_lost_can_be_simulated_and_sends_nothing() {
 #[test]
 fn a_logout_of_all_profiles_reports_the_cause_of_each_failure() {
     let service = service();
-    let posthaste = without_credentials(&service);
+    let idempost = without_credentials(&service);
     for profile in ["work", "home", "away"] {
-        posthaste.run_with(&["auth", "login", "--with-token", "--profile", profile], "sb_test\n").ok();
+        idempost.run_with(&["auth", "login", "--with-token", "--profile", profile], "sb_test\n").ok();
     }
-    let credentials = posthaste.home().join(".config/posthaste/credentials");
+    let credentials = idempost.home().join(".config/idempost/credentials");
     for profile in ["work", "home"] {
         let lock = credentials.join(format!("{profile}.lock"));
         std::fs::remove_file(&lock).unwrap();
         std::fs::create_dir(&lock).unwrap();
     }
-    let ran = posthaste.run(&["auth", "logout", "--all", "--yes"]);
+    let ran = idempost.run(&["auth", "logout", "--all", "--yes"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("profile `away`"), "{ran:?}");
     for cause in ["2 profiles couldn't", "\n  work: ", "work.lock", "\n  home: ", "home.lock"] {

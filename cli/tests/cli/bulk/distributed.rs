@@ -4,12 +4,12 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use posthaste_needs::needs;
+use idempost_needs::needs;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use super::{Bench, MESSAGE, until};
-use crate::support::{Posthaste, Ran, signal};
+use crate::support::{Idempost, Ran, signal};
 
 /// A NATS server that syncs each record. It is killed when this value is dropped.
 struct Queue {
@@ -49,22 +49,22 @@ impl Drop for Queue {
     }
 }
 
-fn worker(posthaste: &Posthaste, queue: &Queue) -> Child {
-    posthaste.command().args(["bulk", "worker", "--queue", &queue.address()]).spawn().unwrap()
+fn worker(idempost: &Idempost, queue: &Queue) -> Child {
+    idempost.command().args(["bulk", "worker", "--queue", &queue.address()]).spawn().unwrap()
 }
 
 /// Sends a second job, with a single row.
 fn send_another(bench: &Bench, queue: &str) -> Ran {
     bench.write("others.csv", "to,NAME\nother@example.com,Other\n");
     let send = ["bulk", "send", "others.csv", "--yes", "--queue", queue];
-    bench.posthaste.run(&[&send, &MESSAGE[..]].concat())
+    bench.idempost.run(&[&send, &MESSAGE[..]].concat())
 }
 
 #[needs("nats-server")]
 #[test]
 fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordinator_are_killed() {
     let (bench, queue) = (Bench::with(3_000), Queue::start());
-    let machines = [bench.service.posthaste(), bench.service.posthaste(), bench.service.posthaste()];
+    let machines = [bench.service.idempost(), bench.service.idempost(), bench.service.idempost()];
     let [mut first, second, third] = [0, 1, 2].map(|n| worker(&machines[n], &queue));
     let address = queue.address();
     let flags = ["--max-rps", "10", "--queue", &address];
@@ -94,7 +94,7 @@ fn every_row_of_a_distributed_job_is_sent_once_although_a_worker_and_the_coordin
 #[test]
 fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let (bench, queue) = (Bench::with(3_000), Queue::start());
-    let machine = bench.service.posthaste();
+    let machine = bench.service.idempost();
     let worker = worker(&machine, &queue);
     let address = queue.address();
     let flags = ["--max-rps", "5", "--queue", &address];
@@ -123,7 +123,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
     let paused_at = until_quiet(&bench);
     let other = send_another(&bench, &address);
     assert_eq!(other.code, Some(0), "a paused job keeps no worker from another one: {other:?}");
-    let resumed = bench.posthaste.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
+    let resumed = bench.idempost.command().args(["bulk", "resume", id]).args(flags).spawn().unwrap();
     bench.until_asked(paused_at + 3);
     signal(&resumed, Signal::INT);
     Ran::of(resumed.wait_with_output().unwrap());
@@ -146,7 +146,7 @@ fn workers_without_a_coordinator_are_paused_and_canceled_through_their_queue() {
 #[test]
 fn a_job_without_a_coordinator_keeps_no_worker_from_another_one() {
     let (bench, queue) = (Bench::with(300), Queue::start());
-    let machine = bench.service.posthaste();
+    let machine = bench.service.idempost();
     let mut worker = worker(&machine, &queue);
     let address = queue.address();
     let flags = ["--max-rps", "1", "--queue", &address];

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use posthaste_reference_server::Settings;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::Settings;
+use idempost_reference_server::faults::{Action, Rule};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use rustix::process::Signal;
@@ -22,7 +22,7 @@ fn every_row_is_sent_once_whatever_kills_the_program_and_whatever_the_service_do
     killed(&Bench::with(16_000), 16_000, 30);
 }
 
-/// An hour of kills: `cargo test -p posthaste-cli --test cli bulk_soak -- --ignored --nocapture`. The service keeps every email, in several GB.
+/// An hour of kills: `cargo test -p idempost-cli --test cli bulk_soak -- --ignored --nocapture`. The service keeps every email, in several GB.
 #[test]
 #[ignore = "takes an hour"]
 fn bulk_soak() {
@@ -59,12 +59,12 @@ fn killed(bench: &Bench, people: usize, times: usize) {
         planning.kill().unwrap();
         planning.wait().unwrap();
     }
-    bench.posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     let (mut kills, mut runs) = (0, 0);
     loop {
         runs += 1;
         assert!(runs < 100 + 3 * times, "the job makes no progress");
-        let mut resume = bench.posthaste.command();
+        let mut resume = bench.idempost.command();
         resume.args(["bulk", "resume", "--concurrency", "2"]).stdin(Stdio::null());
         let mut child = resume.spawn().unwrap();
         let which = [Signal::KILL, Signal::TERM, Signal::INT, Signal::KILL][kills % 4];
@@ -116,7 +116,7 @@ fn the_first_interrupt_finishes_the_requests_in_flight_and_names_the_resume_comm
         let stderr = stderr_of(&output);
         assert_eq!(output.status.code(), Some(130), "{flags:?} {stderr}");
         let status = bench.bulk(&["status", "--json"]).json();
-        let resume = format!("posthaste bulk resume {}", status["job"].as_str().unwrap());
+        let resume = format!("idempost bulk resume {}", status["job"].as_str().unwrap());
         assert!(stderr.contains(&resume), "{flags:?} {stderr}");
         assert_eq!(status["state"], "stopped");
         let sent = status["sent"].as_u64().unwrap();
@@ -182,7 +182,7 @@ fn canceling_a_job_that_was_killed_names_the_rows_that_may_have_been_sent() {
 #[test]
 fn a_signal_before_the_first_request_sends_nothing() {
     let bench = Bench::with(1);
-    let mut command = bench.posthaste.command();
+    let mut command = bench.idempost.command();
     command.args(["bulk", "send", "-", "--yes"]).args(MESSAGE).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let stdin = child.stdin.take();
@@ -216,7 +216,7 @@ fn another_command_shows_pauses_and_cancels_a_running_job() {
     let asked = bench.service.asked();
     let id = status["job"].as_str().unwrap();
     let child =
-        bench.posthaste.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
+        bench.idempost.command().args(["bulk", "resume", &id[..6], "--max-rps", "4"]).spawn().unwrap();
     bench.until_asked(asked + 1);
     bench.bulk(&["cancel", id, "--yes"]).ok();
     let canceled = Ran::of(child.wait_with_output().unwrap());
@@ -234,9 +234,9 @@ fn a_full_disk_stops_the_job_and_it_continues_when_there_is_space() {
     let bench = Bench::with(2_000);
     // The journal grows by 1.7 kB per batch; a file of at most 8 kB is a disk that fills up.
     let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
-    let mut command = bench.posthaste.wrapped("dash");
+    let mut command = bench.idempost.wrapped("dash");
     command
-        .args(["-c", script, env!("CARGO_BIN_EXE_posthaste"), "bulk", "send", "people.csv", "--yes"])
+        .args(["-c", script, env!("CARGO_BIN_EXE_idempost"), "bulk", "send", "people.csv", "--yes"])
         .args(MESSAGE);
     let ran = Ran::of(command.output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");

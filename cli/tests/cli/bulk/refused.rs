@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::faults::{Action, Rule};
 use rustix::process::Signal;
 
 use super::{Bench, MESSAGE};
@@ -42,11 +42,11 @@ fn a_rejected_credential_stops_the_job_and_nothing_is_lost() {
     bench.service.core().faults().add(Rule::new(rejected).after(1).always());
     let ran = bench.send(&["--concurrency", "1"]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
-    assert!(ran.stderr.contains("100 rows left") && ran.stderr.contains("posthaste doctor"), "{ran:?}");
+    assert!(ran.stderr.contains("100 rows left") && ran.stderr.contains("idempost doctor"), "{ran:?}");
     bench.service.core().faults().clear();
     bench.bulk(&["resume"]).ok();
     bench.each_got_one(200);
-    let without = crate::support::Posthaste::new().env("POSTHASTE_BASE_URL", bench.service.base_url());
+    let without = crate::support::Idempost::new().env("IDEMPOST_BASE_URL", bench.service.base_url());
     without.run(&["bulk", "send", "people.csv"]).fails(4);
 }
 
@@ -89,10 +89,10 @@ fn rows_whose_key_has_expired_are_unknown_and_never_sent_again_automatically() {
     // The service has accepted a batch whose result isn't in the journal, and forgets its key.
     bench.service.core().clock().advance(Duration::from_hours(25));
     let resumed = bench
-        .posthaste
+        .idempost
         .command()
         .args(["bulk", "resume", "--json"])
-        .env("POSTHASTE_BULK_CLOCK_OFFSET", "90000")
+        .env("IDEMPOST_BULK_CLOCK_OFFSET", "90000")
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&resumed.stderr).into_owned();
@@ -125,8 +125,8 @@ fn a_login_is_refreshed_during_a_job() {
     service.core().listens_at(&service.base_url());
     // Browsers request pages that aren't part of the contract.
     let service = service.unjudged();
-    let posthaste = crate::auth::logged_in(&service, &["--scope", "full_access"]);
-    let bench = Bench { service, posthaste };
+    let idempost = crate::auth::logged_in(&service, &["--scope", "full_access"]);
+    let bench = Bench { service, idempost };
     bench.write("people.csv", super::csv(600));
     bench.service.core().faults().add(Rule::new(Action::Delay(Duration::from_millis(300))).always());
     let asked = bench.service.asked();
@@ -146,8 +146,8 @@ fn a_login_that_may_only_send_gets_a_hint() {
     let service = Service::start();
     service.core().listens_at(&service.base_url());
     let service = service.unjudged();
-    let posthaste = crate::auth::logged_in(&service, &[]);
-    let bench = Bench { service, posthaste };
+    let idempost = crate::auth::logged_in(&service, &[]);
+    let bench = Bench { service, idempost };
     bench.write("people.csv", super::csv(1));
     let ran = bench.send(&[]);
     assert_eq!(ran.code, Some(4), "{ran:?}");
@@ -164,7 +164,7 @@ fn a_job_in_a_temporary_sandbox_ends_with_it() {
         bench.bulk(&["list"]).stderr.contains("no jobs yet"),
         "the job of a temporary sandbox isn't kept"
     );
-    let plan = bench.posthaste.run(&[&["--sandbox", "bulk", "plan", "people.csv"], &MESSAGE[..]].concat());
+    let plan = bench.idempost.run(&[&["--sandbox", "bulk", "plan", "people.csv"], &MESSAGE[..]].concat());
     assert!(plan.ok().contains("1 row = 1 request"));
     assert_eq!(bench.service.asked(), 0);
 }

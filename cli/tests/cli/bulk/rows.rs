@@ -1,7 +1,7 @@
 //! Which rows are sent: valid, invalid, corrected, in every format.
 
 use super::{Bench, MESSAGE, csv};
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 #[test]
 fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
@@ -39,9 +39,9 @@ fn every_row_is_sent_once_and_the_same_command_sends_nothing_more() {
 #[test]
 fn a_plan_shows_counts_emails_and_an_estimate_without_a_credential() {
     let bench = Bench::with(0);
-    let posthaste = Posthaste::new().env("POSTHASTE_BASE_URL", bench.service.base_url());
-    std::fs::write(posthaste.home().join("people.csv"), csv(250) + "P7@example.com,\n,\n").unwrap();
-    let plan = posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    let idempost = Idempost::new().env("IDEMPOST_BASE_URL", bench.service.base_url());
+    std::fs::write(idempost.home().join("people.csv"), csv(250) + "P7@example.com,\n,\n").unwrap();
+    let plan = idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     for line in [
         "rows        252 (251 valid, 0 invalid, 1 blank)",
         "recipients  251 (1 with the recipients of an earlier row)",
@@ -51,11 +51,11 @@ fn a_plan_shows_counts_emails_and_an_estimate_without_a_credential() {
         assert!(plan.contains(line), "{line}\n{plan}");
     }
     assert!(!plan.contains("row 4\n"), "{plan}");
-    let plan = posthaste.run(&[&["bulk", "plan", "people.csv", "--json"], &MESSAGE[..]].concat()).json();
+    let plan = idempost.run(&[&["bulk", "plan", "people.csv", "--json"], &MESSAGE[..]].concat()).json();
     assert_eq!((&plan["valid"], &plan["batches"], &plan["duplicates"]), (&251.into(), &3.into(), &1.into()));
     assert_eq!(plan["emails"][0]["email"]["subject"], "Hello Person 1");
     assert_eq!(bench.service.asked(), 0);
-    let unset = Posthaste::new();
+    let unset = Idempost::new();
     std::fs::write(unset.home().join("people.csv"), csv(1)).unwrap();
     unset.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     assert!(
@@ -94,13 +94,13 @@ fn invalid_rows_are_all_reported_and_nothing_is_sent() {
     let corrected = list.lines().take(2).collect::<Vec<_>>().join("\n").replace("b@@", "b@");
     bench.write("corrected.csv", corrected + "\n");
     bench
-        .posthaste
+        .idempost
         .run(&[&["bulk", "send", "people.csv", "--only", "corrected.csv", "--yes"], &MESSAGE[..]].concat())
         .ok();
     bench.each_got_one(3);
     bench.write("sent.csv", "to,NAME,_row,_problem\nada@example.com,Ada,1,\n");
     let stderr = bench
-        .posthaste
+        .idempost
         .run(&[&["bulk", "send", "people.csv", "--only", "sent.csv", "--yes"], &MESSAGE[..]].concat())
         .fails(2);
     assert!(stderr.contains("has rows that weren't invalid in the earlier job: 1"), "{stderr}");
@@ -141,7 +141,7 @@ fn all_problems_of_the_command_line_are_reported_with_their_flags() {
     assert!(stderr.contains("couldn't read nowhere.csv"), "{stderr}");
     let stderr = bench.send(&["--test-to", "nobody"]).fails(2);
     assert!(stderr.contains("--test-to"), "{stderr}");
-    let unconfirmed = bench.posthaste.run(&[&["bulk", "send", "people.csv"], &MESSAGE[..]].concat());
+    let unconfirmed = bench.idempost.run(&[&["bulk", "send", "people.csv"], &MESSAGE[..]].concat());
     let stderr = unconfirmed.fails(2);
     let question = "Send 1 email from hi@acme.test, subject \"Hello Person 1\", the first to p1@example.com?";
     assert!(stderr.contains(question) && stderr.contains("--yes"), "{stderr}");
@@ -162,17 +162,17 @@ fn rows_are_read_in_every_format_and_from_standard_input() {
     let bench = Bench::with(0);
     bench.write("people.tsv", "to\tNAME\na@example.com\tAda, Countess\n");
     let send =
-        |file: &str| bench.posthaste.run(&[&["bulk", "send", file, "--yes"], &MESSAGE[..]].concat()).ok();
+        |file: &str| bench.idempost.run(&[&["bulk", "send", file, "--yes"], &MESSAGE[..]].concat()).ok();
     send("people.tsv");
     bench.write("people.jsonl", "{\"to\":\"b@example.com\",\"variables\":{\"NAME\":\"Bo\"}}\n{\"to\":[\"c@example.com\"],\"subject\":\"Own\"}\n");
     send("people.jsonl");
     let piped = [&["bulk", "send", "-", "--yes", "--format", "csv"], &MESSAGE[..]].concat();
-    bench.posthaste.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
+    bench.idempost.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
     // The same rows are the same job.
-    bench.posthaste.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
+    bench.idempost.run_with(&piped, "to,NAME\nd@example.com,Dee\n").ok();
     bench.each_got_one(4);
     let unread =
-        bench.posthaste.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
+        bench.idempost.run_with(&[&["bulk", "send", "-", "--html-file", "-"], &MESSAGE[..4]].concat(), "");
     assert!(unread.fails(2).contains("standard input can be read only once"));
 }
 

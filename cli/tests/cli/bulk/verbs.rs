@@ -7,7 +7,7 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
     let bench = Bench::with(3);
     assert!(bench.bulk(&["list"]).stderr.contains("no jobs yet"));
     assert!(bench.bulk(&["status"]).fails(5).contains("there is no job yet"));
-    bench.posthaste.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
+    bench.idempost.run(&[&["bulk", "plan", "people.csv"], &MESSAGE[..]].concat()).ok();
     assert_eq!(bench.bulk(&["status", "--json"]).json()["state"], "planned");
     bench.send(&[]).ok();
     bench.send(&["--again"]).ok();
@@ -25,7 +25,7 @@ fn jobs_are_listed_and_named_by_prefix_or_folder() {
     let table = bench.bulk(&["list", "--columns", "state,sent,rows"]).ok();
     assert_eq!(table, "finished\t3\t3\nfinished\t3\t3\n");
     // The input isn't needed to look at a job.
-    std::fs::remove_file(bench.posthaste.home().join("people.csv")).unwrap();
+    std::fs::remove_file(bench.idempost.home().join("people.csv")).unwrap();
     assert_eq!(bench.bulk(&["list", "--json"]).json()["data"].as_array().unwrap().len(), 2);
     bench.bulk(&["report"]).ok();
 }
@@ -54,8 +54,8 @@ fn the_doctor_sends_one_email_twice_and_compares_the_ids() {
     let stderr = bench.bulk(&["doctor"]).fails(2);
     assert!(stderr.contains("missing: --from"), "{stderr}");
     // A service that forgets the key between the requests.
-    let forgets = posthaste_reference_server::faults::Action::answer(200, r#"{"data":[{"id":"another"}]}"#);
-    bench.service.core().faults().add(posthaste_reference_server::faults::Rule::new(forgets).after(1));
+    let forgets = idempost_reference_server::faults::Action::answer(200, r#"{"data":[{"id":"another"}]}"#);
+    bench.service.core().faults().add(idempost_reference_server::faults::Rule::new(forgets).after(1));
     let ran = bench.bulk(&["doctor", "--from", "hi@acme.test", "--to", "me@acme.test", "--json"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains(r#""honored":false"#), "{ran:?}");

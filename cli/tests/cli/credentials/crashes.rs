@@ -5,14 +5,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use posthaste_reference_server::TokenEventKind;
-use posthaste_reference_server::faults::Action;
+use idempost_reference_server::TokenEventKind;
+use idempost_reference_server::faults::Action;
 
 use super::Setup;
 
 /// Runs the command while the refreshing process is killed at this point. Tokens saved by then are used.
 fn killed_at(mut command: Command, point: &str) {
-    let output = command.env("POSTHASTE_FAILPOINT", point).output().unwrap();
+    let output = command.env("IDEMPOST_FAILPOINT", point).output().unwrap();
     let died = output.status.signal() == Some(9)
         || String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
     assert_eq!(died, !["C11", "C12"].contains(&point), "{point}: {output:?}");
@@ -31,7 +31,7 @@ fn killed_while_the_service_responds(setup: &Setup) {
             kill(super::holder_of(&lock));
         }
     });
-    let stderr = setup.posthaste.run(&super::CALL).fails(7);
+    let stderr = setup.idempost.run(&super::CALL).fails(7);
     assert!(stderr.contains("interrupted"), "{stderr}");
 }
 
@@ -99,7 +99,7 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
     super::until(|| setup.events().len() == 1);
     assert!(setup.is_pending());
     setup.age();
-    let stderr = setup.posthaste.run(&super::CALL).fails(4);
+    let stderr = setup.idempost.run(&super::CALL).fails(4);
     assert!(stderr.contains("the response to a refresh was lost"), "{stderr}");
     let events = setup.events();
     assert!(
@@ -108,11 +108,11 @@ fn a_lost_response_ends_the_login_and_is_reported_once() {
     );
     // TOK-28: an ended login sends no further request.
     for _ in 0..3 {
-        assert_eq!(setup.posthaste.run(&super::CALL).fails(4), stderr);
+        assert_eq!(setup.idempost.run(&super::CALL).fails(4), stderr);
     }
     assert_eq!(setup.shown(), 2);
     // Once the login has ended, the lost refresh isn't reported again.
-    let ran = setup.posthaste.run(&["auth", "status"]);
+    let ran = setup.idempost.run(&["auth", "status"]);
     assert!(ran.code == Some(4) && !ran.stderr.contains("begun"), "{ran:?}");
 }
 
@@ -140,7 +140,7 @@ fn a_truncated_next_record_is_not_adopted() {
     let torn = [&whole[..300], &vec![0; whole.len() - 300]].concat();
     std::fs::write(setup.file("next"), torn).unwrap();
     setup.age();
-    assert!(setup.posthaste.run(&super::CALL).fails(4).contains("lost"));
+    assert!(setup.idempost.run(&super::CALL).fails(4).contains("lost"));
     assert!(!setup.file("next").exists());
 }
 
@@ -149,11 +149,11 @@ fn an_interrupted_logout_leaves_the_login_or_nothing() {
     // F-01
     // C13
     let setup = Setup::fresh();
-    let mut logout = setup.posthaste.command();
+    let mut logout = setup.idempost.command();
     logout.args(["auth", "logout"]);
     killed_at(logout, "C13");
     assert!(setup.file("cred").exists());
-    setup.posthaste.run(&["auth", "logout"]).ok();
+    setup.idempost.run(&["auth", "logout"]).ok();
     assert!(setup.files().is_empty());
-    assert!(setup.posthaste.run(&super::CALL).fails(4).contains("log in"));
+    assert!(setup.idempost.run(&super::CALL).fails(4).contains("log in"));
 }

@@ -9,10 +9,10 @@ use super::{CALL, Setup, assert_private};
 /// The call is rejected before anything is sent, with these words.
 #[track_caller]
 fn refused(setup: &Setup, words: &str) {
-    let ran = setup.posthaste.run(&CALL);
+    let ran = setup.idempost.run(&CALL);
     assert!(matches!(ran.code, Some(1 | 4)) && ran.stdout.is_empty(), "{ran:?}");
     assert!(ran.stderr.contains(words), "{words}: {ran:?}");
-    assert!(!ran.stderr.contains("bug in posthaste"), "{ran:?}");
+    assert!(!ran.stderr.contains("bug in idempost"), "{ran:?}");
     assert_eq!(setup.service.asked(), 0, "{ran:?}");
 }
 
@@ -62,9 +62,9 @@ fn a_home_folder_whose_path_is_not_text_is_used() {
     // E-11
     use std::os::unix::ffi::OsStringExt as _;
     let setup = Setup::expired();
-    let odd = setup.posthaste.home().join(std::ffi::OsString::from_vec(b"h\xffme".to_vec()));
+    let odd = setup.idempost.home().join(std::ffi::OsString::from_vec(b"h\xffme".to_vec()));
     std::fs::create_dir(&odd).unwrap();
-    std::fs::rename(setup.posthaste.home().join(".config"), odd.join(".config")).unwrap();
+    std::fs::rename(setup.idempost.home().join(".config"), odd.join(".config")).unwrap();
     let output = setup.command().env("HOME", &odd).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(setup.shown(), 1);
@@ -143,17 +143,17 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
     // E-06
     for command in [&CALL[..], &["auth", "token"]] {
         let setup = Setup::expired();
-        let (folder, home) = (setup.folder(), setup.posthaste.home().to_owned());
+        let (folder, home) = (setup.folder(), setup.idempost.home().to_owned());
         setup.service.core().on_request(move |request| {
             if request.path == "/oauth/token" {
                 // While the response is in flight, every place for the new token is removed.
                 std::fs::rename(&folder, home.join("aside")).unwrap();
                 std::fs::write(&folder, "in the way").unwrap();
                 std::fs::create_dir_all(home.join(".local/state")).unwrap();
-                std::fs::write(home.join(".local/state/posthaste"), "in the way").unwrap();
+                std::fs::write(home.join(".local/state/idempost"), "in the way").unwrap();
             }
         });
-        let error = setup.posthaste.run(&[command, &["--json"]].concat()).error(11);
+        let error = setup.idempost.run(&[command, &["--json"]].concat()).error(11);
         assert_eq!((&error["kind"], &error["retryable"]), (&"credential_not_saved".into(), &false.into()));
         let message = error["message"].as_str().unwrap();
         assert!(
@@ -162,7 +162,7 @@ fn a_refreshed_token_that_cannot_be_saved_has_its_own_exit_code() {
                 && message.contains("credentials/default."),
             "{error}"
         );
-        assert!(error["hint"].as_str().unwrap().contains("posthaste auth login"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("idempost auth login"), "{error}");
         assert_eq!(setup.shown(), 1);
     }
 }
@@ -198,11 +198,11 @@ fn files_are_private_regardless_of_the_umask() {
 fn the_lock_names_its_holder_by_its_command_up_to_the_first_flag() {
     let setup = Setup::fresh();
     for (arguments, command) in [
-        (&["auth", "logout", "--json"][..], "posthaste auth logout"),
-        (&["--json", "auth", "logout"], "posthaste"),
+        (&["auth", "logout", "--json"][..], "idempost auth logout"),
+        (&["--json", "auth", "logout"], "idempost"),
     ] {
         setup.log_in();
-        setup.posthaste.run(arguments).ok();
+        setup.idempost.run(arguments).ok();
         let holder: Value = serde_json::from_slice(&std::fs::read(setup.file("lock")).unwrap()).unwrap();
         assert_eq!(holder["command"], command);
     }
@@ -229,7 +229,7 @@ fn a_login_is_bound_to_its_service() {
     let setup = Setup::expired();
     let other = crate::service::Service::start();
     let mut command = setup.command();
-    let output = command.env("POSTHASTE_BASE_URL", other.base_url()).output().unwrap();
+    let output = command.env("IDEMPOST_BASE_URL", other.base_url()).output().unwrap();
     assert_eq!((output.status.code(), other.asked(), setup.service.asked()), (Some(4), 0, 0));
 }
 

@@ -3,7 +3,7 @@
 use std::process::Child;
 use std::time::Duration;
 
-use posthaste_reference_server::faults::Action;
+use idempost_reference_server::faults::Action;
 
 use super::{Setup, assert_private};
 
@@ -56,11 +56,11 @@ fn a_logout_during_a_refresh_wins() {
     setup.on_token(Action::Delay(Duration::from_secs(2)));
     let renewing = setup.start();
     super::until(|| setup.shown() == 1);
-    let logout = setup.posthaste.command().args(["auth", "logout"]).spawn().unwrap();
+    let logout = setup.idempost.command().args(["auth", "logout"]).spawn().unwrap();
     all_succeed(vec![renewing, logout]);
     assert!(setup.files().is_empty());
     assert_eq!(setup.rotations(), 1);
-    setup.posthaste.run(&super::CALL).fails(4);
+    setup.idempost.run(&super::CALL).fails(4);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn two_concurrent_logins_leave_one_complete_login() {
     let renewing = setup.start();
     super::until(|| setup.shown() == 1);
     let keys = ["sb_first", "sb_second"].map(|key| {
-        let mut command = setup.posthaste.command();
+        let mut command = setup.idempost.command();
         command.args(["auth", "login", "--with-token", "--store", "file"]);
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), key.as_bytes()).unwrap();
@@ -110,9 +110,9 @@ fn commands_that_need_no_login_do_not_read_it() {
     let setup = Setup::fresh();
     // Any access is rejected.
     assert_private(&setup.folder(), 0o777);
-    setup.posthaste.run(&["--version"]).ok();
+    setup.idempost.run(&["--version"]).ok();
     let mut keyed = setup.command();
-    keyed.env("POSTHASTE_API_KEY", "re_123456789");
+    keyed.env("IDEMPOST_API_KEY", "re_123456789");
     assert!(keyed.output().unwrap().status.success());
-    assert!(setup.posthaste.run(&super::CALL).fails(4).contains("chmod 700"));
+    assert!(setup.idempost.run(&super::CALL).fails(4).contains("chmod 700"));
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use posthaste_needs::needs;
-use posthaste_reference_server::{Settings, TokenEventKind};
+use idempost_needs::needs;
+use idempost_reference_server::{Settings, TokenEventKind};
 use serde_json::Value;
 use url::Url;
 
 use crate::service::Service;
-use crate::support::Posthaste;
+use crate::support::Idempost;
 
 const KEY: &str = "sb_test";
 
@@ -112,7 +112,7 @@ fn stop(process: &mut Child) {
 struct Setup {
     desktop: Desktop,
     service: Service,
-    posthaste: Posthaste,
+    idempost: Idempost,
 }
 
 impl Setup {
@@ -120,10 +120,10 @@ impl Setup {
         let desktop = Desktop::start();
         let settings = Settings { seed: Some(0), rate_limit: Some(10_000), ..Settings::default() };
         let service = Service::with(settings).unjudged();
-        let posthaste = Posthaste::new()
-            .env("POSTHASTE_BASE_URL", service.base_url())
+        let idempost = Idempost::new()
+            .env("IDEMPOST_BASE_URL", service.base_url())
             .env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
-        Self { desktop, service, posthaste }
+        Self { desktop, service, idempost }
     }
 
     /// With a login in it.
@@ -136,7 +136,7 @@ impl Setup {
 
     /// Runs `auth login`; the test acts as the browser and allows access.
     fn log_in(&self) -> Output {
-        let mut command = self.posthaste.command();
+        let mut command = self.idempost.command();
         command.args(["--json", "auth", "login", "--no-browser", "--scope", "full_access"]);
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -191,14 +191,14 @@ impl Setup {
     }
 
     fn call(&self) -> Command {
-        let mut command = self.posthaste.command();
+        let mut command = self.idempost.command();
         command.args(super::CALL);
         command
     }
 
     #[track_caller]
     fn works(&self) {
-        self.posthaste.run(&super::CALL).ok();
+        self.idempost.run(&super::CALL).ok();
     }
 
     #[track_caller]
@@ -214,7 +214,7 @@ impl Setup {
     }
 
     fn files(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.posthaste.home().join(".config/posthaste/credentials")).unwrap();
+        let entries = std::fs::read_dir(self.idempost.home().join(".config/idempost/credentials")).unwrap();
         let mut names: Vec<_> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -223,7 +223,7 @@ impl Setup {
 
     /// Every byte that the program has written outside the keyring.
     fn bytes(&self) -> String {
-        let folder = self.posthaste.home().join(".config/posthaste/credentials");
+        let folder = self.idempost.home().join(".config/idempost/credentials");
         let files = self.files().into_iter().map(|name| std::fs::read(folder.join(name)).unwrap());
         files.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
     }
@@ -249,17 +249,17 @@ fn a_login_is_stored_and_refreshed_in_the_keyring() {
         }
         assert_eq!(setup.rotations(), round);
     }
-    let status = setup.posthaste.run(&["--json", "auth", "status"]).json();
+    let status = setup.idempost.run(&["--json", "auth", "status"]).json();
     assert_eq!(status["store"], "keyring", "{status}");
-    let token = setup.posthaste.run(&["auth", "token"]).ok();
+    let token = setup.idempost.run(&["auth", "token"]).ok();
     assert!(!setup.bytes().contains(token.trim()));
     assert_eq!(setup.files().iter().filter(|name| name.ends_with("next")).count(), 0);
     assert!(setup.desktop.entries() > 0);
 
-    setup.posthaste.run(&["auth", "logout"]).ok();
+    setup.idempost.run(&["auth", "logout"]).ok();
     assert_eq!(setup.files(), ["default.lock"]);
     assert_eq!(setup.desktop.entries(), 0);
-    setup.posthaste.run(&super::CALL).fails(4);
+    setup.idempost.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
@@ -270,7 +270,7 @@ fn a_crash_after_the_response_loses_nothing() {
     let setup = Setup::logged_in();
     for (round, point) in ["C8", "C10", "C11", "C12"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        let output = setup.call().env("IDEMPOST_FAILPOINT", point).output().unwrap();
         let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
         assert_eq!(setup.rotations(), 2 * round + 1, "{point}");
@@ -292,7 +292,7 @@ fn a_crash_before_the_request_has_no_effect() {
     let setup = Setup::logged_in();
     for (round, point) in ["C1", "C2", "C3"].into_iter().enumerate() {
         setup.expire();
-        let output = setup.call().env("POSTHASTE_FAILPOINT", point).output().unwrap();
+        let output = setup.call().env("IDEMPOST_FAILPOINT", point).output().unwrap();
         let cut_off = String::from_utf8_lossy(&output.stderr).contains("interrupted (signal: 9");
         assert_eq!(cut_off, !["C11", "C12"].contains(&point), "{point}: {output:?}");
         assert_eq!(setup.rotations(), round, "{point}");
@@ -308,7 +308,7 @@ fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
     let setup = Setup::logged_in();
     let asked = setup.service.asked();
     setup.desktop.lock();
-    let ran = setup.posthaste.run(&super::CALL);
+    let ran = setup.idempost.run(&super::CALL);
     assert!(ran.code != Some(0) && ran.stderr.contains("keyring"), "{ran:?}");
     assert_eq!(setup.service.asked(), asked);
 }
@@ -317,25 +317,25 @@ fn a_locked_keyring_stops_a_command_before_anything_is_sent() {
 #[test]
 fn an_api_key_is_stored_in_the_keyring() {
     let setup = Setup::new();
-    setup.posthaste.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
+    setup.idempost.run_with(&["auth", "login", "--with-token"], &format!("{KEY}\n")).ok();
     assert!(!setup.bytes().contains(KEY));
     setup.works();
-    setup.posthaste.run(&["auth", "logout"]).ok();
-    setup.posthaste.run(&super::CALL).fails(4);
+    setup.idempost.run(&["auth", "logout"]).ok();
+    setup.idempost.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
 #[test]
 fn a_renamed_profile_keeps_its_login_in_the_keyring() {
     let setup = Setup::logged_in();
-    setup.posthaste.run(&["auth", "rename", "default", "acme"]).ok();
-    let status = setup.posthaste.run(&["auth", "status", "--json"]).json();
+    setup.idempost.run(&["auth", "rename", "default", "acme"]).ok();
+    let status = setup.idempost.run(&["auth", "status", "--json"]).json();
     assert_eq!((&status["profile"], &status["store"]), (&"acme".into(), &"keyring".into()));
     setup.expire();
     setup.works();
     assert_eq!(setup.rotations(), 1);
-    setup.posthaste.run(&["auth", "logout"]).ok();
-    setup.posthaste.run(&super::CALL).fails(4);
+    setup.idempost.run(&["auth", "logout"]).ok();
+    setup.idempost.run(&super::CALL).fails(4);
 }
 
 #[needs("dbus-daemon", "dbus-send", "gnome-keyring-daemon")]
@@ -344,12 +344,12 @@ fn without_a_keyring_the_file_store_is_never_used_implicitly() {
     // E-10
     let setup = Setup::new();
     for address in ["unix:path=/nowhere", "nonsense"] {
-        let mut command = setup.posthaste.command();
+        let mut command = setup.idempost.command();
         command.args(["auth", "login", "--no-browser"]).env("DBUS_SESSION_BUS_ADDRESS", address);
         let output = command.output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(2) && message.contains("--store file"), "{output:?}");
-        assert!(!setup.posthaste.home().join(".config/posthaste/credentials/default.cred").exists());
+        assert!(!setup.idempost.home().join(".config/idempost/credentials/default.cred").exists());
     }
     assert!(setup.desktop.folder.path().exists());
 }

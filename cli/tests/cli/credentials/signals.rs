@@ -3,7 +3,7 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use posthaste_reference_server::faults::Action;
+use idempost_reference_server::faults::Action;
 use rustix::process::{Pid, Signal};
 
 use super::{Setup, until};
@@ -95,12 +95,12 @@ fn a_stopped_process_keeps_its_lock_and_the_session() {
     let child = renewing(&setup, RESPONSE);
     let helper = setup.lock_holder();
     rustix::process::kill_process(pid(helper), Signal::STOP).unwrap();
-    let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
+    let stderr = setup.idempost.run(&["--timeout", "1s", "emails", "list"]).fails(7);
     assert!(stderr.contains("timed out") || stderr.contains(&helper.to_string()), "{stderr}");
     assert_eq!((setup.shown(), setup.generation(), setup.is_pending()), (1, 1, true));
-    let status = setup.posthaste.run(&["--json", "auth", "status"]).json();
+    let status = setup.idempost.run(&["--json", "auth", "status"]).json();
     let refreshing = status["renewed_by"].as_str().unwrap_or_default();
-    assert!(refreshing.starts_with(&format!("process {helper} (posthaste), for ")), "{status}");
+    assert!(refreshing.starts_with(&format!("process {helper} (idempost), for ")), "{status}");
     rustix::process::kill_process(pid(helper), Signal::CONT).unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
     saved(&setup);
@@ -110,7 +110,7 @@ fn a_stopped_process_keeps_its_lock_and_the_session() {
 fn lost() -> Setup {
     let setup = Setup::expired();
     setup.on_token(Action::answer(500, "oops"));
-    setup.posthaste.run(&super::CALL).fails(7);
+    setup.idempost.run(&super::CALL).fails(7);
     assert!(setup.is_pending());
     setup
 }
@@ -119,7 +119,7 @@ fn lost() -> Setup {
 fn a_timeout_ends_the_wait_for_a_lost_refresh() {
     let setup = lost();
     let begun = Instant::now();
-    let stderr = setup.posthaste.run(&["--timeout", "1s", "emails", "list"]).fails(7);
+    let stderr = setup.idempost.run(&["--timeout", "1s", "emails", "list"]).fails(7);
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(stderr.contains("timed out waiting for the token refresh"), "{stderr}");
     assert_eq!(setup.shown(), 1);
@@ -147,7 +147,7 @@ fn without_a_refresh_a_signal_ends_the_program_at_once() {
         .service
         .core()
         .faults()
-        .add(posthaste_reference_server::faults::Rule::new(Action::Delay(Duration::from_secs(20))));
+        .add(idempost_reference_server::faults::Rule::new(Action::Delay(Duration::from_secs(20))));
     let begun = Instant::now();
     let child = setup.start();
     until(|| setup.service.asked() == 1);

@@ -1,10 +1,10 @@
 //! Stress tests of the guarantees. The long versions are run manually:
-//! `cargo test -p posthaste-cli --test cli credentials::stress -- --ignored --nocapture --test-threads 1`.
+//! `cargo test -p idempost-cli --test cli credentials::stress -- --ignored --nocapture --test-threads 1`.
 
 use std::process::Child;
 use std::time::Duration;
 
-use posthaste_reference_server::faults::Action;
+use idempost_reference_server::faults::Action;
 use sha2::{Digest as _, Sha256};
 
 use super::Setup;

@@ -1,7 +1,7 @@
 //! A page of another origin, in the browser of a person who runs a sandbox.
 
-use posthaste_drivers::thirtyfour::prelude::*;
-use posthaste_needs::needs;
+use idempost_drivers::thirtyfour::prelude::*;
+use idempost_needs::needs;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use posthaste_needs::needs;
-use posthaste_reference_server::{Service, Settings, mount};
+use idempost_needs::needs;
+use idempost_reference_server::{Service, Settings, mount};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -17,14 +17,11 @@ async fn an_empty_inbox_shows_how_to_send_and_a_mail_appears_once_it_is_accepted
     page.look().await;
     let how = page.find(".welcome").await.text().await.unwrap();
     assert!(
-        how.contains(&format!(
-            "export POSTHASTE_BASE_URL={} POSTHASTE_API_KEY={KEY}",
-            page.server.base_url()
-        )),
+        how.contains(&format!("export IDEMPOST_BASE_URL={} IDEMPOST_API_KEY={KEY}", page.server.base_url())),
         "{how}"
     );
     assert!(
-        how.contains("posthaste emails send --from")
+        how.contains("idempost emails send --from")
             && how.contains(&format!("curl {}/emails", page.server.base_url())),
         "{how}"
     );

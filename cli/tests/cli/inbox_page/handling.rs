@@ -1,8 +1,8 @@
 //! Unread mails, selection, deletion and notifications on the page.
 
 use http::Request;
-use posthaste_needs::needs;
-use posthaste_reference_server::Settings;
+use idempost_needs::needs;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use super::{InboxPage, KEY, email};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use posthaste_drivers::thirtyfour::By;
-use posthaste_needs::needs;
+use idempost_drivers::thirtyfour::By;
+use idempost_needs::needs;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -83,7 +83,7 @@ async fn nothing_in_a_mail_runs_and_nothing_is_loaded() {
         sleep(Duration::from_millis(150)).await;
         assert_eq!(canary.visits(), 0, "attack {number} came through: {}", ATTACKS[number]);
         let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
-        assert_eq!(title, json!("Inbox · posthaste sandbox"));
+        assert_eq!(title, json!("Inbox · idempost sandbox"));
         page.keys(['j']).await;
     }
     // The document alone, outside of the page's frame, is as harmless.
@@ -125,7 +125,7 @@ async fn a_link_is_shown_and_cannot_be_followed() {
         assert_eq!(canary.visits(), 0, "link {link} was followed");
         assert_eq!(page.driver().windows().await.unwrap().len(), 1);
         let title = page.eval("document.title.replace(/^[(][0-9]+[)] /, '')").await;
-        assert_eq!(title, json!("Inbox · posthaste sandbox"));
+        assert_eq!(title, json!("Inbox · idempost sandbox"));
         page.says(".mail h1", "Links").await;
     }
     page.click(".panelbar [aria-expanded]").await;
@@ -170,7 +170,7 @@ async fn codes_and_links_of_a_mail_are_text_that_leads_nowhere() {
     page.click(".meta .links code").await;
     sleep(Duration::from_millis(150)).await;
     assert_eq!(canary.visits(), 0);
-    assert_eq!(page.eval("document.title").await, json!("Inbox · posthaste sandbox"));
+    assert_eq!(page.eval("document.title").await, json!("Inbox · idempost sandbox"));
 
     let mut html = email("HTML");
     html["html"] = format!(

@@ -1,6 +1,6 @@
 //! The links of a mail, requested by a click.
 
-use posthaste_needs::needs;
+use idempost_needs::needs;
 
 use super::preview::{ImageServer, SANDBOX};
 use super::{InboxPage, email};

@@ -1,6 +1,6 @@
 //! The metrics of the page: totals, and a chart that the keyboard can read.
 
-use posthaste_needs::needs;
+use idempost_needs::needs;
 use serde_json::json;
 
 use super::{InboxPage, email};

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use http::Request;
-use posthaste_needs::needs;
-use posthaste_reference_server::Settings;
+use idempost_needs::needs;
+use idempost_reference_server::Settings;
 
 use super::{InboxPage, email};
 

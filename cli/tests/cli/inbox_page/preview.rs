@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use posthaste_needs::needs;
-use posthaste_reference_server::Settings;
+use idempost_needs::needs;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -20,7 +20,7 @@ use super::{InboxPage, email};
 /// A picture of 40 × 20 pixels.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAUCAIAAABwJOjsAAAAJElEQVR42mMQSzUZEMQwavGoxaMWj1o8avGoxaMWj1o8ciwGABnrIv+6dWYZAAAAAElFTkSuQmCC";
 /// The user agent of the sandbox's requests; those of the browser have another.
-pub(super) const SANDBOX: &str = "posthaste-sandbox/";
+pub(super) const SANDBOX: &str = "idempost-sandbox/";
 
 /// A server that records its requests, as path and user agent, and responds with an image, or redirects.
 pub(super) struct ImageServer {
@@ -180,7 +180,7 @@ async fn malicious_mails_stay_inert_with_their_images_loaded() {
         page.click("[data-colors=inverted]").await;
         page.holds_in_frame("document.readyState === 'complete'").await;
         page.click("[data-colors=dark]").await;
-        page.holds("document.title.endsWith('Inbox · posthaste sandbox')").await;
+        page.holds("document.title.endsWith('Inbox · idempost sandbox')").await;
         let others: Vec<_> =
             server.requests().into_iter().filter(|(_, agent)| !agent.starts_with(SANDBOX)).collect();
         assert_eq!(others, [], "attack {number} made the browser send a request");
@@ -333,7 +333,7 @@ async fn images_and_pdf_attachments_are_shown_and_others_only_downloaded() {
     }
     sleep(Duration::from_secs(2)).await;
     assert_eq!(canary.requests(), []);
-    page.holds("document.title.endsWith('Inbox · posthaste sandbox')").await;
+    page.holds("document.title.endsWith('Inbox · idempost sandbox')").await;
     // Chromium's viewer has taken the document's place; an error is no PDF.
     for (nth, kind) in [(5, "application/pdf"), (7, "application/json")] {
         page.find(&format!(".files li:nth-child({nth}) iframe")).await.enter_frame().await.unwrap();

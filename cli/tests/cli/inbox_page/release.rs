@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use posthaste_needs::needs;
-use posthaste_reference_server::{AllowList, Relay, RelayError};
+use idempost_needs::needs;
+use idempost_reference_server::{AllowList, Relay, RelayError};
 
 use super::{InboxPage, email};
 

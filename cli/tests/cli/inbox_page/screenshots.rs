@@ -1,9 +1,9 @@
 //! The screenshots of the inbox in the documentation, and others to look at. Regenerate them with
-//! `cargo test -p posthaste-cli --test cli -- --ignored regenerated`; the others are made by `--ignored inbox_page::screenshots`.
+//! `cargo test -p idempost-cli --test cli -- --ignored regenerated`; the others are made by `--ignored inbox_page::screenshots`.
 
 use std::path::Path;
 
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
@@ -57,10 +57,10 @@ impl InboxPage {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "writes tests/reference-server/docs/inbox-*.png"]
+#[ignore = "writes docs/assets/inbox-*.png"]
 async fn the_screenshots_in_the_documentation_are_regenerated() {
     let page = shop(&ImageServer::start().await).await;
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/reference-server/docs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/assets");
     for (name, scheme, width, phone) in
         [("light", "light", 1280, false), ("dark", "dark", 1280, false), ("phone", "light", 390, true)]
     {

@@ -87,7 +87,7 @@ impl HttpClient {
         headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         // An uncompressed body is readable up to where it ends.
         headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let agent = concat!("posthaste/", env!("CARGO_PKG_VERSION"));
+        let agent = concat!("idempost/", env!("CARGO_PKG_VERSION"));
         headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
         if let Some(content_type) = content_type {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

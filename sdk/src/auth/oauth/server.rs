@@ -17,10 +17,10 @@ use crate::{
 /// The authorization server of a service: its endpoints, and the origin that its tokens are bound to.
 ///
 /// ```no_run
-/// # async fn example() -> posthaste::Result<()> {
+/// # async fn example() -> idempost::Result<()> {
 /// use std::time::Duration;
 ///
-/// use posthaste::{
+/// use idempost::{
 ///     Client,
 ///     auth::{AuthorizationServer, RedirectListener, MemoryStore, Scope, Session},
 /// };

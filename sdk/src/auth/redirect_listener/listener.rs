@@ -47,10 +47,10 @@ const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 /// Bind it before opening the browser, so that no other program takes the port. Dropping it closes the port.
 ///
 /// ```
-/// # async fn example(server: &posthaste::auth::AuthorizationServer) -> posthaste::Result<()> {
+/// # async fn example(server: &idempost::auth::AuthorizationServer) -> idempost::Result<()> {
 /// use std::time::Duration;
 ///
-/// use posthaste::auth::{RedirectListener, Scope};
+/// use idempost::auth::{RedirectListener, Scope};
 ///
 /// let receiver = RedirectListener::bind().await?;
 /// let authorization = server.authorize("client_123", receiver.redirect_uri()).scope(Scope::EmailsSend).build()?;

@@ -18,8 +18,8 @@ operations! {
     /// The operations on API keys: [`Client::api_keys`](crate::Client::api_keys).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{Client, NewApiKey};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{Client, NewApiKey};
     ///
     /// let key = client.api_keys().create(&NewApiKey::new("Shop").sending_access()).await?;
     /// let shop = Client::new("https://api.example.com", key.token.expose())?;

@@ -7,7 +7,7 @@ operations! {
     ///
     /// ```
     /// # #![expect(deprecated)]
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// // Until the application uses segments:
     /// let audiences = client.audiences().list().await?;
     /// println!("{} audiences", audiences.data.len());

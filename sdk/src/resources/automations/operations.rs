@@ -17,8 +17,8 @@ operations! {
     /// The operations on automations: [`Client::automations`](crate::Client::automations).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{AutomationPatch, AutomationStatus, Connection, EventOccurrence, NewAutomation, Step};
     ///
     /// let welcome = NewAutomation::new("Welcome")
     ///     .step(Step::trigger("signed_up", "user.created"))
@@ -54,8 +54,8 @@ operations! {
     /// Lists automations, newest first: `GET /automations`, 20 per page by default.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::AutomationStatus;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::AutomationStatus;
     ///
     /// let enabled = client.automations().list().status(AutomationStatus::Enabled).page_size(50).await?;
     /// println!("{} start runs", enabled.data.len());
@@ -86,8 +86,8 @@ operations! {
     /// Lists the runs of an automation, newest first: `GET /automations/{id}/runs`. Awaited without a page size, it returns all of them.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::RunStatus;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::RunStatus;
     ///
     /// let id = "c9b16d4f-ba6c-4e2e-b044-6bf4404e57fd";
     /// let ended_badly = client.automations().runs(id).status([RunStatus::Failed, RunStatus::Cancelled]).await?;

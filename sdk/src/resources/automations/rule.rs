@@ -36,7 +36,7 @@ open_enum! {
 /// A field name includes its source: `contact.first_name`, `contact.properties.plan`, `event.amount`, `wait_events.order.paid.total`.
 ///
 /// ```
-/// use posthaste::Rule;
+/// use idempost::Rule;
 ///
 /// let rule = Rule::all([
 ///     Rule::equals("contact.properties.plan", "pro"),

@@ -13,7 +13,7 @@ input! {
     /// unsubscribe link.
     ///
     /// ```
-    /// use posthaste::NewBroadcast;
+    /// use idempost::NewBroadcast;
     ///
     /// let weekly = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "Acme <news@acme.test>", "Your week")
     ///     .html("<p>Hello {{{contact.first_name|friend}}}</p><a href=\"{{{SERVICE_UNSUBSCRIBE_URL}}}\">Unsubscribe</a>")

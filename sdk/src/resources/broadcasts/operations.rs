@@ -19,8 +19,8 @@ operations! {
     /// The operations on broadcasts: [`Client::broadcasts`](crate::Client::broadcasts).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{BroadcastPatch, NewBroadcast};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{BroadcastPatch, NewBroadcast};
     ///
     /// let draft = NewBroadcast::new("78261eea-8f8b-4381-83c6-79fa7120f1cf", "news@acme.test", "Your week").text("Hello");
     /// let id = client.broadcasts().create(&draft).await?.id;
@@ -114,9 +114,9 @@ impl Broadcasts<'_> {
     /// [`List::email`] and [`List::bounce_type`] filter them.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: &posthaste::BroadcastId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, id: &idempost::BroadcastId) -> idempost::Result<()> {
     /// use futures_util::TryStreamExt;
-    /// use posthaste::{BounceType, RecipientType};
+    /// use idempost::{BounceType, RecipientType};
     ///
     /// let bounced = client.broadcasts().recipients(id, RecipientType::Bounced).bounce_type(BounceType::Permanent);
     /// let mut bounced = bounced.stream();

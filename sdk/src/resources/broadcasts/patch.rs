@@ -10,7 +10,7 @@ patch! {
     /// value.
     ///
     /// ```
-    /// use posthaste::BroadcastPatch;
+    /// use idempost::BroadcastPatch;
     ///
     /// let patch = BroadcastPatch::new().subject("Your week, corrected").clear_preview_text();
     /// assert!(patch.check().is_ok());

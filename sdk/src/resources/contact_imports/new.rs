@@ -42,7 +42,7 @@ open_enum! {
 /// exactly these names; only `email` has to be there. Once a setter names a column, only named columns are imported, and `email`.
 ///
 /// ```
-/// use posthaste::{ImportConflict, ImportPropertyType, NewContactImport};
+/// use idempost::{ImportConflict, ImportPropertyType, NewContactImport};
 ///
 /// let people = NewContactImport::from_bytes("E-Mail,Town\nada@example.com,London\n")
 ///     .email_column("E-Mail")
@@ -117,8 +117,8 @@ impl NewContactImport {
     /// A stream of another length fails the call with [`Error::File`]; nothing is imported then.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, rows: Vec<bytes::Bytes>) -> posthaste::Result<()> {
-    /// use posthaste::NewContactImport;
+    /// # async fn example(client: &idempost::Client, rows: Vec<bytes::Bytes>) -> idempost::Result<()> {
+    /// use idempost::NewContactImport;
     ///
     /// let length = rows.iter().map(|row| row.len() as u64).sum();
     /// let people = NewContactImport::from_stream(length, move || futures_util::stream::iter(rows.clone().into_iter().map(Ok)));
@@ -182,7 +182,7 @@ impl NewContactImport {
         #[derive(Serialize)]
         struct Named<'a>(#[serde(serialize_with = "named_by_id")] &'a [SegmentId]);
 
-        let boundary = format!("posthaste-{:032x}", rand::random::<u128>());
+        let boundary = format!("idempost-{:032x}", rand::random::<u128>());
         let mut text = String::new();
         let mut part = |name: &str, content: &str| {
             for piece in [

@@ -20,8 +20,8 @@ operations! {
     /// [`Contacts::create`](crate::resources::contacts::Contacts::create) returns the reason for each contact.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::NewContactImport;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::NewContactImport;
     ///
     /// let people = NewContactImport::from_file("people.csv").await?.email_column("E-Mail");
     /// let id = client.contact_imports().create(&people).await?.id;

@@ -7,7 +7,7 @@ keyed_input! {
     /// later.
     ///
     /// ```
-    /// use posthaste::NewContactProperty;
+    /// use idempost::NewContactProperty;
     ///
     /// let city = NewContactProperty::string("city").fallback("your town");
     /// let orders = NewContactProperty::number("orders").fallback(0);

@@ -14,8 +14,8 @@ operations! {
     /// The operations on contact properties: [`Client::contact_properties`](crate::Client::contact_properties).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::NewContactProperty;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::NewContactProperty;
     ///
     /// let orders = NewContactProperty::number("orders").fallback(0);
     /// let id = client.contact_properties().create(orders).await?.id;

@@ -20,7 +20,7 @@ operations! {
     /// The operations on contacts: [`Client::contacts`](crate::Client::contacts).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let newest = client.contacts().list().page_size(10).await?;
     /// println!("{} contacts, more: {}", newest.data.len(), newest.has_more);
     /// let readers = "78261eea-8f8b-4381-83c6-79fa7120f1cf";
@@ -79,7 +79,7 @@ operations! {
     /// Topics without an explicit subscription have their default. (The specification is silent on them.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// for topic in client.contacts().topics("ada@example.com").await?.data {
     ///     println!("{}: {:?}", topic.name, topic.subscription);
     /// }
@@ -94,8 +94,8 @@ impl Contacts<'_> {
     /// occurs several times, the last occurrence applies.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::Subscription;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::Subscription;
     ///
     /// let choices = [("b6d24b8e-af0b-4c3c-be0c-359bbd97381e", Subscription::OptOut)];
     /// client.contacts().update_topics("ada@example.com", choices).await?;

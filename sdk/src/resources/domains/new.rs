@@ -22,7 +22,7 @@ input! {
     /// A domain to register with [`Domains::create`](super::Domains::create).
     ///
     /// ```
-    /// use posthaste::{NewDomain, Region};
+    /// use idempost::{NewDomain, Region};
     ///
     /// let domain = NewDomain::new("acme.test").region(Region::EuWest1).tracking_subdomain("links").click_tracking(true);
     /// assert!(domain.check().is_ok());

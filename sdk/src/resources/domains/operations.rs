@@ -20,8 +20,8 @@ operations! {
     /// [`wait`](Self::wait).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{DomainStatus, NewDomain};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{DomainStatus, NewDomain};
     ///
     /// let domain = client.domains().create(&NewDomain::new("acme.test")).await?;
     /// for record in &domain.records {
@@ -60,8 +60,8 @@ operations! {
     /// Updates a domain: `PATCH /domains/{id}`. Publish and [verify](Self::verify) any DNS records that the update adds.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: &posthaste::DomainId) -> posthaste::Result<()> {
-    /// use posthaste::DomainPatch;
+    /// # async fn example(client: &idempost::Client, id: &idempost::DomainId) -> idempost::Result<()> {
+    /// use idempost::DomainPatch;
     ///
     /// let tracking = DomainPatch::new().tracking_subdomain("links").click_tracking(true);
     /// client.domains().update(id, &tracking).await?;
@@ -76,7 +76,7 @@ operations! {
     /// Deletes a domain: `DELETE /domains/{id}`. (The specification is silent on scheduled emails; they are still sent.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: &posthaste::DomainId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, id: &idempost::DomainId) -> idempost::Result<()> {
     /// assert!(client.domains().delete(id).await?.deleted);
     /// # Ok(())
     /// # }
@@ -97,8 +97,8 @@ operations! {
     /// A claim that is pending is returned again, so the client retries when the outcome is unknown.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{DomainClaimStatus, NewDomainClaim};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{DomainClaimStatus, NewDomainClaim};
     ///
     /// let claim = client.domains().claim(&NewDomainClaim::new("acme.test")).await?;
     /// let (Some(id), Some(record)) = (&claim.domain_id, &claim.record) else { return Ok(()) };

@@ -10,7 +10,7 @@ patch! {
     /// Changes to a domain: [`Domains::update`](super::Domains::update). Fields that aren't set keep their value.
     ///
     /// ```
-    /// use posthaste::DomainPatch;
+    /// use idempost::DomainPatch;
     ///
     /// let patch = DomainPatch::new().tracking_subdomain("links").open_tracking(true);
     /// assert!(patch.check().is_ok());

@@ -76,7 +76,7 @@ macro_rules! message {
             /// without being asked.
             ///
             /// ```
-            /// use posthaste::Email;
+            /// use idempost::Email;
             ///
             /// let email = Email::new("hi@acme.test", "ada@example.com", "Weekly report")
             ///     .text("…")
@@ -128,7 +128,7 @@ macro_rules! message {
 /// An email to send with [`Emails::send`](super::Emails::send).
 ///
 /// ```
-/// use posthaste::{Attachment, Email};
+/// use idempost::{Attachment, Email};
 ///
 /// let email = Email::new("Acme <hi@acme.test>", "ada@example.com", "Your invoice")
 ///     .html("<p>Thank you. The invoice is attached.</p>")
@@ -141,7 +141,7 @@ macro_rules! message {
 /// An email can be stored as JSON and sent later:
 ///
 /// ```
-/// # use posthaste::Email;
+/// # use idempost::Email;
 /// # let email = Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works");
 /// let row = serde_json::to_string(&email)?;
 /// assert_eq!(serde_json::from_str::<Email>(&row)?, email);

@@ -32,7 +32,7 @@ operations! {
     /// email that is canceled or failed may have none any more. (The specification is silent on this operation.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, id: &idempost::EmailId) -> idempost::Result<()> {
     /// for attachment in client.emails().attachments(id).await?.data {
     ///     let fresh = client.emails().attachment(id, &attachment.id).await?;
     ///     let bytes = client.received().download(&fresh.download_url).await?;
@@ -88,7 +88,7 @@ impl Emails<'_> {
     /// attempt.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: &posthaste::EmailId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, id: &idempost::EmailId) -> idempost::Result<()> {
     /// use std::time::{Duration, SystemTime};
     ///
     /// client.emails().reschedule(id, "tomorrow at 9am").await?;
@@ -115,8 +115,8 @@ impl Emails<'_> {
     /// Counts emails by what happened to them: `GET /emails/metrics`.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{EmailMetric, EmailMetricsQuery, MetricsDimension};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{EmailMetric, EmailMetricsQuery, MetricsDimension};
     ///
     /// let query = EmailMetricsQuery::new()
     ///     .start_date("2026-07-01")
@@ -144,7 +144,7 @@ impl Emails<'_> {
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// use std::time::Duration;
     ///
     /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";

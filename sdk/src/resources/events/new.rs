@@ -18,11 +18,11 @@ input! {
     /// A custom event to create with [`Events::create`](super::Events::create). (The specification is silent on custom events.)
     ///
     /// ```
-    /// use posthaste::{NewEvent, PayloadType};
+    /// use idempost::{NewEvent, PayloadType};
     ///
     /// let event = NewEvent::new("user.created").field("plan", PayloadType::String);
     /// event.check()?;
-    /// # Ok::<(), posthaste::Problems>(())
+    /// # Ok::<(), idempost::Problems>(())
     /// ```
     #[derive(Eq)]
     pub struct NewEvent {

@@ -16,8 +16,8 @@ operations! {
     /// The operations on custom events: [`Client::events`](crate::Client::events).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{EventOccurrence, EventPatch, NewEvent, PayloadType};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{EventOccurrence, EventPatch, NewEvent, PayloadType};
     ///
     /// client.events().create(&NewEvent::new("user.created").field("plan", PayloadType::String)).await?;
     /// client.events().update("user.created", &EventPatch::schema([("plan", PayloadType::String)])).await?;

@@ -25,8 +25,8 @@ operations! {
     /// The operations on inboxes, **in beta**: [`Client::inboxes`](crate::Client::inboxes).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::InboxReply;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::InboxReply;
     ///
     /// let inbox = "support@acme.test";
     /// for thread in client.inboxes().search(inbox).query("invoice -paid").await?.data {

@@ -7,7 +7,7 @@ operations! {
     /// The operations on the log of API requests: [`Client::logs`](crate::Client::logs).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// for request in client.logs().list().page_size(10).await?.data {
     ///     println!("{} {}: {:?}", request.method, request.endpoint, request.response_status);
     /// }
@@ -25,7 +25,7 @@ operations! {
     /// Gets an API request with its bodies: `GET /logs/{log_id}`.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, id: posthaste::LogId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, id: idempost::LogId) -> idempost::Result<()> {
     /// let request = client.logs().get(id).await?;
     /// println!("{} returned {:?}", request.endpoint, request.response_body);
     /// # Ok(())

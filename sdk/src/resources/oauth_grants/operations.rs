@@ -7,7 +7,7 @@ operations! {
     /// The operations on OAuth grants: [`Client::oauth_grants`](crate::Client::oauth_grants).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// for grant in client.oauth_grants().list().await?.data {
     ///     if grant.revoked_at.is_none() {
     ///         client.oauth_grants().revoke(&grant.id).await?;

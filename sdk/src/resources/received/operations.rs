@@ -20,7 +20,7 @@ operations! {
     /// The operations on received emails: [`Client::received`](crate::Client::received).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// for email in client.received().list().await?.data {
     ///     let whole = client.received().get(&email.id).await?;
     ///     for attachment in client.received().attachments(&email.id).await?.data {
@@ -60,7 +60,7 @@ impl Received<'_> {
     /// that).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client, mut last: posthaste::ReceivedEmailId) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client, mut last: idempost::ReceivedEmailId) -> idempost::Result<()> {
     /// use futures_util::TryStreamExt;
     ///
     /// let mut new = client.received().since(&last).stream();
@@ -79,7 +79,7 @@ impl Received<'_> {
     /// can't be revoked. (The specification is silent on this operation.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// use std::time::Duration;
     ///
     /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
@@ -98,7 +98,7 @@ impl Received<'_> {
     /// It requests the email and downloads its attachments, inline images included. The copy has none of the email's other headers.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
     /// let email = client.received().forward(id).await?.from("hi@acme.test").to("ada@example.com");
     /// client.emails().send(&email).idempotency_key(format!("forward-{id}")).await?;
@@ -113,7 +113,7 @@ impl Received<'_> {
     /// recipients and a body of its own, and [send](crate::resources::emails::Emails::send) it. The subject has the prefix `Fwd: `.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let id = "4ef9a417-02e9-4d39-ad75-9611e0fcc33c";
     /// let email = client.received().forward_as_attachment(id).await?;
     /// let email = email.from("hi@acme.test").to("abuse@example.com").text("This is what we received.");

@@ -102,7 +102,7 @@ impl ReceivedEmail {
     /// Whether the domain of the `From` address authorized this email: DMARC passed. `false` if the service didn't check that.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let email = client.received().get("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").await?;
     /// if !email.is_authenticated() {
     ///     println!("{:?} may be forged: {:?}", email.from, email.authentication);

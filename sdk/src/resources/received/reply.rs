@@ -22,7 +22,7 @@ impl ReceivedEmail {
     /// malformed are left out. (The specification has no operation for this.)
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let email = client.received().get("4ef9a417-02e9-4d39-ad75-9611e0fcc33c").await?;
     /// let reply = email.reply("Support <support@acme.test>").text("We are looking into it.");
     /// client.emails().send(&reply).idempotency_key(format!("reply-{}", email.id)).await?;

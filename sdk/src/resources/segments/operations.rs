@@ -17,7 +17,7 @@ operations! {
     /// The operations on segments: [`Client::segments`](crate::Client::segments).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let readers = client.segments().create("Readers").await?.id;
     /// client.segments().rename(&readers, "Readers of the weekly").await?;
     /// println!("{:?}", client.segments().get(&readers).await?.name);
@@ -59,8 +59,8 @@ impl Segments<'_> {
     /// Counts contacts, in total and by segment: `GET /segments/metrics`.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// let metrics = client.segments().metrics(&posthaste::SegmentMetricsQuery::new().by_segment()).await?;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// let metrics = client.segments().metrics(&idempost::SegmentMetricsQuery::new().by_segment()).await?;
     /// for segment in metrics.data {
     ///     println!("{:?}: {:?} of {:?} are subscribed", segment.name, segment.subscribers, segment.all_contacts);
     /// }

@@ -20,8 +20,8 @@ operations! {
     /// email, single, batch or broadcast, whichever domain sends it.
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::SuppressionOrigin;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::SuppressionOrigin;
     ///
     /// client.suppressions().add("ada@example.com").await?;
     /// for entry in client.suppressions().list().origin(SuppressionOrigin::Bounce).await?.data {

@@ -13,7 +13,7 @@ input! {
     /// [published](super::Templates::publish).
     ///
     /// ```
-    /// use posthaste::{NewTemplate, TemplateVariable};
+    /// use idempost::{NewTemplate, TemplateVariable};
     ///
     /// let welcome = NewTemplate::new("Welcome", "<p>Hello {{{NAME}}}</p>")
     ///     .alias("welcome")

@@ -16,8 +16,8 @@ operations! {
     /// The operations on templates: [`Client::templates`](crate::Client::templates).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::TemplatePatch;
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::TemplatePatch;
     ///
     /// for template in client.templates().list().page_size(10).await?.data {
     ///     println!("{} {:?}", template.name, template.status);

@@ -7,7 +7,7 @@ operations! {
     /// The operation on the account's usage: [`Client::usage`](crate::Client::usage).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
     /// let today = client.usage().get().await?.emails.daily;
     /// if today.remaining() == Some(0) {
     ///     println!("no more emails until {:?}", today.resets_at);

@@ -118,9 +118,9 @@ impl RateLimitPolicy {
     /// announced one. `None` if the limit or its window is missing or zero.
     ///
     /// ```
-    /// # async fn example(client: posthaste::Client) -> Result<posthaste::Client, Box<dyn std::error::Error>> {
+    /// # async fn example(client: idempost::Client) -> Result<idempost::Client, Box<dyn std::error::Error>> {
     /// let limit = client.usage().get().await?.rate_limit.rate_limit().unwrap_or_default();
-    /// let paced = posthaste::Client::builder().base_url(client.base_url().as_str()).api_key("re_…").rate_limit(limit).build()?;
+    /// let paced = idempost::Client::builder().base_url(client.base_url().as_str()).api_key("re_…").rate_limit(limit).build()?;
     /// # Ok(paced)
     /// # }
     /// ```

@@ -33,7 +33,7 @@ pub const MAX_SIGNATURES: usize = 32;
 ///
 /// ```
 /// # fn example(headers: &http::HeaderMap, body: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
-/// use posthaste::{EventData, WebhookVerifier};
+/// use idempost::{EventData, WebhookVerifier};
 ///
 /// let verifier = WebhookVerifier::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")?;
 /// let delivery = verifier.verify(headers, body)?;

@@ -16,8 +16,8 @@ operations! {
     /// The operations on webhooks: [`Client::webhooks`](crate::Client::webhooks).
     ///
     /// ```
-    /// # async fn example(client: &posthaste::Client) -> posthaste::Result<()> {
-    /// use posthaste::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
+    /// # async fn example(client: &idempost::Client) -> idempost::Result<()> {
+    /// use idempost::{EventType, NewWebhook, WebhookPatch, WebhookStatus};
     ///
     /// let webhook = NewWebhook::new("https://acme.test/hook", [EventType::EmailBounced]);
     /// let created = client.webhooks().create(&webhook).await?;

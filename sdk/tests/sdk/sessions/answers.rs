@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::Response;
-use posthaste::{
+use idempost::{
     Attachment,
     auth::EndReason,
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
@@ -294,7 +294,7 @@ async fn a_second_401_is_final_and_causes_no_other_refresh() {
     for _ in 0..3 {
         let error = client.emails().send(&email()).await.unwrap_err();
         assert!(matches!(auth(&error), AuthError::TokenRejected { .. }), "{error:?}");
-        assert_eq!(error.outcome(), posthaste::Outcome::Rejected);
+        assert_eq!(error.outcome(), idempost::Outcome::Rejected);
     }
     assert_eq!(fixture.rotations(), 1);
 }

@@ -1,7 +1,7 @@
 //! Application code that a session calls: event listeners, clocks and stores. None of them can lose a refresh token.
 
 use futures_util::FutureExt as _;
-use posthaste::{
+use idempost::{
     auth::{LockedStore, SessionEvent, StoreError},
     transport::BoxFuture,
 };

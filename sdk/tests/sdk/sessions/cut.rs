@@ -5,7 +5,7 @@ use std::io::Write as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::Response;
-use posthaste::transport::{
+use idempost::transport::{
     BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind, TransportRequest,
 };
 

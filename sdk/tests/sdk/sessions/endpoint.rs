@@ -75,7 +75,7 @@ async fn the_timeout_of_a_call_limits_its_wait_for_a_lost_refresh() {
     let error = client.emails().send(&email()).await.unwrap_err();
     assert_eq!(began.elapsed().as_secs(), 3, "{error:?}");
     assert!(error.is_retryable(), "{error:?}");
-    assert_eq!(error.outcome(), posthaste::Outcome::NotSent);
+    assert_eq!(error.outcome(), idempost::Outcome::NotSent);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Logouts while the same session reads, refreshes or is used: no token of an ended login is restored.
 
-use posthaste::{
+use idempost::{
     auth::{LockedStore, Revocation, StoreError},
     transport::BoxFuture,
 };

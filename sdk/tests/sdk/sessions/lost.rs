@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::{FutureExt as _, TryStreamExt as _};
 use http::{Request, Response};
-use posthaste::{
+use idempost::{
     auth::{EndReason, SessionEvent},
     transport::{
         BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind,
@@ -19,7 +19,7 @@ use super::*;
 /// The network, controlled by the test.
 #[derive(Clone)]
 struct Network {
-    server: Arc<posthaste_reference_server::Service>,
+    server: Arc<idempost_reference_server::Service>,
     /// The client gives up, and the request stays queued.
     queues: Arc<AtomicBool>,
     queued: Arc<Mutex<Vec<Request<Bytes>>>>,
@@ -272,9 +272,9 @@ async fn a_login_error_keeps_the_unknown_outcome_of_an_earlier_attempt() {
     fixture.server.service().faults().add(lose);
     fixture.fault(Action::answer(401, r#"{"error":"invalid_client"}"#));
     let client = fixture.client(&session);
-    let later = move |_: &posthaste::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
+    let later = move |_: &idempost::RetryEvent| *wall.lock().unwrap() += Duration::from_mins(16);
     let error = client.emails().send(&email()).on_retry(later).await.unwrap_err();
-    assert_eq!(error.outcome(), posthaste::Outcome::Unknown);
+    assert_eq!(error.outcome(), idempost::Outcome::Unknown);
     assert!(error.idempotency_key().is_some() && error.is_retryable(), "{error:?}");
     assert_eq!(fixture.server.service().mails(&fixture.server.api_key()).len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Concurrency: tasks, processes, and calls that are rejected together.
 
 use futures_util::future::join_all;
-use posthaste::auth::Session;
+use idempost::auth::Session;
 
 use super::*;
 

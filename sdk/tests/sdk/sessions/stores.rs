@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
-use posthaste::{
+use idempost::{
     auth::{LockedStore, RefreshRequest, Revocation, StoreError},
     transport::BoxFuture,
 };

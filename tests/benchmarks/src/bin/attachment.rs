@@ -2,9 +2,9 @@
 //!
 //! Prints the program's peak memory use in KiB and the size of the body as counted by the peer.
 
-use posthaste::{Attachment, Client, Email};
-use posthaste_benchmarks::memory;
-use posthaste_benchmarks::senders::Failure;
+use idempost::{Attachment, Client, Email};
+use idempost_benchmarks::memory;
+use idempost_benchmarks::senders::Failure;
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "the figures are the program's result")]

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use posthaste_benchmarks::memory;
-use posthaste_benchmarks::senders::Failure;
-use posthaste_benchmarks::wire::Exchange;
+use idempost_benchmarks::memory;
+use idempost_benchmarks::senders::Failure;
+use idempost_benchmarks::wire::Exchange;
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "the pace is the program's result")]

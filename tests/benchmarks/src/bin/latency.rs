@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use posthaste_benchmarks::senders::Failure;
+use idempost_benchmarks::senders::Failure;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 

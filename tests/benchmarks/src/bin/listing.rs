@@ -3,9 +3,9 @@
 //! `listing idle BASE_URL` reads one item, for the base memory use of a connected client. Prints the program's peak memory use in KiB.
 
 use futures_util::TryStreamExt as _;
-use posthaste::Client;
-use posthaste_benchmarks::senders::Failure;
-use posthaste_benchmarks::{listing, memory};
+use idempost::Client;
+use idempost_benchmarks::senders::Failure;
+use idempost_benchmarks::{listing, memory};
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "the figures are the program's result")]

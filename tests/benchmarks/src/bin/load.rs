@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use posthaste_benchmarks::senders::{Failure, Hyper, Reqwest, Sdk};
+use idempost_benchmarks::senders::{Failure, Hyper, Reqwest, Sdk};
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "the pace is the program's result")]

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Request;
-use posthaste_benchmarks::senders::Failure;
-use posthaste_reference_server::{Service, Settings};
+use idempost_benchmarks::senders::Failure;
+use idempost_reference_server::{Service, Settings};
 use serde_json::Value;
 
 const ASKED: usize = 1_000;

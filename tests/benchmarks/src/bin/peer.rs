@@ -1,8 +1,8 @@
 //! The peer in a process of its own, so that its instructions aren't counted: prints its URL and serves until it is killed.
 //! With `full`, its response to a send has the headers of the sandbox's.
 
-use posthaste_benchmarks::peer;
-use posthaste_benchmarks::senders::Failure;
+use idempost_benchmarks::peer;
+use idempost_benchmarks::senders::Failure;
 use tokio::net::TcpListener;
 
 #[tokio::main(flavor = "current_thread")]

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use posthaste_benchmarks::senders::Failure;
+use idempost_benchmarks::senders::Failure;
 
 #[expect(clippy::print_stdout, reason = "the figures are the program's result")]
 fn main() -> Result<(), Failure> {

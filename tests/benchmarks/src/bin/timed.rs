@@ -3,8 +3,8 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use posthaste_benchmarks::memory;
-use posthaste_benchmarks::senders::Failure;
+use idempost_benchmarks::memory;
+use idempost_benchmarks::senders::Failure;
 
 #[expect(clippy::print_stdout, reason = "the figures are the program's result")]
 fn main() -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 const { SandboxError } = require('./errors.cjs');
 
-/** The failures, in the words of `posthaste sandbox fail`: the option, and the action with the field that the option's value sets. */
+/** The failures, in the words of `idempost sandbox fail`: the option, and the action with the field that the option's value sets. */
 const FAILURES = [
   ['status', 'answer', 'status'],
   ['code', 'answer', 'code'],

@@ -10,9 +10,9 @@ export class SandboxError extends Error {
 }
 
 export interface StartOptions {
-  /** Path of the program; by default the variable `POSTHASTE_BINARY`, then `posthaste` in `PATH`. */
+  /** Path of the program; by default the variable `IDEMPOST_BINARY`, then `idempost` in `PATH`. */
   binary?: string;
-  /** Further arguments of `posthaste sandbox serve`, such as `--beta`, `--strict-domains` or `--smtp-port=0`. */
+  /** Further arguments of `idempost sandbox serve`, such as `--beta`, `--strict-domains` or `--smtp-port=0`. */
   args?: string[];
   /** Password of the sandbox, at least 8 characters; by default it has none. */
   password?: string;
@@ -21,7 +21,7 @@ export interface StartOptions {
 }
 
 export interface JoinOptions {
-  /** API key; by default that of `password`, else `POSTHASTE_API_KEY` beside `POSTHASTE_BASE_URL`, else `sb_local`. */
+  /** API key; by default that of `password`, else `IDEMPOST_API_KEY` beside `IDEMPOST_BASE_URL`, else `sb_local`. */
   key?: string;
   /** The sandbox's password (`sandbox serve --auth`). */
   password?: string;
@@ -29,11 +29,11 @@ export interface JoinOptions {
   timeout?: number | string;
 }
 
-/** The variables that point an application to the sandbox, as `posthaste sandbox env` prints them. */
+/** The variables that point an application to the sandbox, as `idempost sandbox env` prints them. */
 export interface Environment {
   [name: string]: string;
-  POSTHASTE_BASE_URL: string;
-  POSTHASTE_API_KEY: string;
+  IDEMPOST_BASE_URL: string;
+  IDEMPOST_API_KEY: string;
   RESEND_BASE_URL: string;
   RESEND_API_URL: string;
   RESEND_API_KEY: string;
@@ -44,7 +44,7 @@ export class Sandbox {
   private constructor();
   /** Starts a sandbox on a free port. It stops with this process, even if that is killed. */
   static start(options?: StartOptions): Promise<Sandbox>;
-  /** Connects to a running sandbox; by default that of `POSTHASTE_BASE_URL`. */
+  /** Connects to a running sandbox; by default that of `IDEMPOST_BASE_URL`. */
   static join(url?: string, options?: JoinOptions): Promise<Sandbox>;
   /** The base URL of the API. */
   readonly url: string;
@@ -59,7 +59,7 @@ export class Sandbox {
   /** Creates an inbox with a key of its own; with `key`, opens that of an application which has its key already. */
   inbox(options?: { key?: string }): Inbox;
   /**
-   * Makes requests of all keys fail, in the words of `posthaste sandbox fail`. `rule` is a method, a path, or both, such as `POST /emails`; or
+   * Makes requests of all keys fail, in the words of `idempost sandbox fail`. `rule` is a method, a path, or both, such as `POST /emails`; or
    * `SMTP` and a stage, such as `SMTP RCPT`. By default, the next matching request fails with 500.
    */
   fail(rule: string, options?: FailOptions): Promise<Fault>;

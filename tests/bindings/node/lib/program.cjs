@@ -8,22 +8,22 @@ const STOP_TIMEOUT = 5_000;
 /** What of the program's standard error is kept for messages, in characters. */
 const MAX_LOG = 8_192;
 const INSTALL =
-  'Install it with `cargo install --path cli` in a checkout of posthaste, or set POSTHASTE_BINARY or the option `binary` to its path; ' +
+  'Install it with `cargo install --path cli` in a checkout of idempost, or set IDEMPOST_BINARY or the option `binary` to its path; ' +
   'to use a sandbox that runs elsewhere, call Sandbox.join(url).';
 
 /**
- * Starts `posthaste sandbox serve` on a free port, and returns its description and a function that stops it.
+ * Starts `idempost sandbox serve` on a free port, and returns its description and a function that stops it.
  *
  * It stops at the end of its standard input, so also when this process is killed. It has a process group of its own: Ctrl-C stops the test
  * runner first.
  */
 async function start({ binary, args = [], password }) {
-  const program = binary ?? (process.env.POSTHASTE_BINARY || 'posthaste');
+  const program = binary ?? (process.env.IDEMPOST_BINARY || 'idempost');
   const env = { ...process.env };
   // A test must not forward mail to a real server because a shell does, nor take over the password of another sandbox.
-  delete env.POSTHASTE_SANDBOX_FORWARD;
-  delete env.POSTHASTE_SANDBOX_AUTH;
-  if (password !== undefined) env.POSTHASTE_SANDBOX_AUTH = password;
+  delete env.IDEMPOST_SANDBOX_FORWARD;
+  delete env.IDEMPOST_SANDBOX_AUTH;
+  if (password !== undefined) env.IDEMPOST_SANDBOX_AUTH = password;
   const child = spawn(program, ['sandbox', 'serve', '--port', '0', '--until-eof', '--output', 'json', ...args], {
     env,
     stdio: 'pipe',

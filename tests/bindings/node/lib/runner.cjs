@@ -6,15 +6,15 @@
 const { SandboxError } = require('./errors.cjs');
 const { Sandbox } = require('./sandbox.cjs');
 
-const VARIABLE = 'POSTHASTE_SANDBOXES';
-const CURRENT = Symbol.for('posthaste-sandbox.current');
+const VARIABLE = 'IDEMPOST_SANDBOXES';
+const CURRENT = Symbol.for('idempost-sandbox.current');
 let running;
 
-/** For the main process: starts a sandbox per worker, or joins that of POSTHASTE_BASE_URL. Returns a function that stops them. */
+/** For the main process: starts a sandbox per worker, or joins that of IDEMPOST_BASE_URL. Returns a function that stops them. */
 async function startAll(workers) {
   // Another project of the same run has started them.
   if (running) return async () => {};
-  const joined = process.env.POSTHASTE_BASE_URL ? await Sandbox.join() : undefined;
+  const joined = process.env.IDEMPOST_BASE_URL ? await Sandbox.join() : undefined;
   const started = joined ? [joined] : await Promise.all(Array.from({ length: Math.max(1, workers) }, () => Sandbox.start()));
   running = started;
   const env = { ...started[0].env, [VARIABLE]: JSON.stringify(started.map(({ url, key }) => ({ url, key }))) };
@@ -50,7 +50,7 @@ function current(runner) {
 }
 
 function notConfigured(runner, option, file) {
-  return new SandboxError('usage', `Add 'posthaste-sandbox/${runner}/${file}' to the option \`${option}\` of ${runner}'s configuration.`);
+  return new SandboxError('usage', `Add 'idempost-sandbox/${runner}/${file}' to the option \`${option}\` of ${runner}'s configuration.`);
 }
 
 module.exports = { attach, current, startAll };

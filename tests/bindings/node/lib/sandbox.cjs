@@ -38,10 +38,10 @@ class Sandbox {
     );
   }
 
-  static async join(url = process.env.POSTHASTE_BASE_URL, { key, password, timeout } = {}) {
-    if (!url) throw new SandboxError('usage', 'Sandbox.join needs a URL: as its argument, or in POSTHASTE_BASE_URL.');
-    const given = process.env.POSTHASTE_API_KEY ?? '';
-    const usable = url === process.env.POSTHASTE_BASE_URL && /^(sb|re)_/.test(given) ? given : DEFAULT_KEY;
+  static async join(url = process.env.IDEMPOST_BASE_URL, { key, password, timeout } = {}) {
+    if (!url) throw new SandboxError('usage', 'Sandbox.join needs a URL: as its argument, or in IDEMPOST_BASE_URL.');
+    const given = process.env.IDEMPOST_API_KEY ?? '';
+    const usable = url === process.env.IDEMPOST_BASE_URL && /^(sb|re)_/.test(given) ? given : DEFAULT_KEY;
     const own = key ?? (password === undefined ? usable : `sb_${password}`);
     const sandbox = new Sandbox({ url: url.replace(/\/+$/, ''), key: own, timeout });
     let ready;
@@ -52,7 +52,7 @@ class Sandbox {
       if (error.code === 'unreachable') throw error;
     }
     if (!ready?.ready) {
-      throw new SandboxError('not_a_sandbox', `${url} isn't a sandbox: GET /_/ready isn't answered. Unset POSTHASTE_BASE_URL to start one.`);
+      throw new SandboxError('not_a_sandbox', `${url} isn't a sandbox: GET /_/ready isn't answered. Unset IDEMPOST_BASE_URL to start one.`);
     }
     try {
       await sandbox.clock.show();
@@ -64,7 +64,7 @@ class Sandbox {
     return sandbox;
   }
 
-  /** The variables that point an application to this sandbox, as `posthaste sandbox env` prints them. */
+  /** The variables that point an application to this sandbox, as `idempost sandbox env` prints them. */
   get env() {
     return this.envOf(this.key);
   }
@@ -72,8 +72,8 @@ class Sandbox {
   /** @private */
   envOf(key) {
     const env = {
-      POSTHASTE_BASE_URL: this.url,
-      POSTHASTE_API_KEY: key,
+      IDEMPOST_BASE_URL: this.url,
+      IDEMPOST_API_KEY: key,
       RESEND_BASE_URL: this.url,
       RESEND_API_URL: this.url,
       RESEND_API_KEY: key,

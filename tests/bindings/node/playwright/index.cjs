@@ -5,7 +5,7 @@ const { Sandbox } = require('../lib/index.cjs');
 
 const test = base.extend({
   sandboxOptions: [{}, { option: true, scope: 'worker' }],
-  sandboxUrl: [process.env.POSTHASTE_BASE_URL, { option: true, scope: 'worker' }],
+  sandboxUrl: [process.env.IDEMPOST_BASE_URL, { option: true, scope: 'worker' }],
   inboxKey: [undefined, { option: true, scope: 'worker' }],
   sandbox: [
     async ({ sandboxOptions, sandboxUrl }, use) => {

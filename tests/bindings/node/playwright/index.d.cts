@@ -18,7 +18,7 @@ export interface WorkerFixtures {
 export interface Options {
   /** Options of `Sandbox.start` or `Sandbox.join`. */
   sandboxOptions: StartOptions & JoinOptions;
-  /** The sandbox to join; by default `POSTHASTE_BASE_URL`; without both, each worker starts one. */
+  /** The sandbox to join; by default `IDEMPOST_BASE_URL`; without both, each worker starts one. */
   sandboxUrl: string | undefined;
   /** The key of the application under test, if all workers share it. Its mails are kept: wait for a unique address. */
   inboxKey: string | undefined;

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Sandbox, SandboxError } from 'posthaste-sandbox';
+import { Sandbox, SandboxError } from 'idempost-sandbox';
 import { Resend } from 'resend';
 
 const EMAIL = { from: 'Acme <hi@acme.test>', to: 'ada@example.com', subject: 'Welcome', text: 'Your code is 123456.' };
@@ -37,7 +37,7 @@ describe('starting and stopping', () => {
   });
 
   test('a program can exit while its sandbox runs', async () => {
-    const script = "import { Sandbox } from 'posthaste-sandbox'; console.log((await Sandbox.start()).url)";
+    const script = "import { Sandbox } from 'idempost-sandbox'; console.log((await Sandbox.start()).url)";
     const url = await new Promise((resolve, reject) => {
       execFile(process.execPath, ['--input-type=module', '-e', script], { timeout: 20_000 }, (error, output) => {
         if (error) reject(error);
@@ -66,21 +66,21 @@ describe('starting and stopping', () => {
   });
 
   test('the variables of a shell neither forward mail nor set a password', async () => {
-    const program = join(tmpdir(), `posthaste-${process.pid}`);
-    const key = '${POSTHASTE_SANDBOX_FORWARD-none}${POSTHASTE_SANDBOX_AUTH-none}';
+    const program = join(tmpdir(), `idempost-${process.pid}`);
+    const key = '${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_AUTH-none}';
     writeFileSync(program, `#!/bin/sh\necho '{"base_url":"http://127.0.0.1:9","api_key":"'"${key}"'"}'\n`, { mode: 0o755 });
-    process.env.POSTHASTE_SANDBOX_FORWARD = 'smtp://mail.example';
-    process.env.POSTHASTE_SANDBOX_AUTH = 'correct-horse';
+    process.env.IDEMPOST_SANDBOX_FORWARD = 'smtp://mail.example';
+    process.env.IDEMPOST_SANDBOX_AUTH = 'correct-horse';
     try {
       assert.equal((await Sandbox.start({ binary: program })).key, 'nonenone');
     } finally {
-      delete process.env.POSTHASTE_SANDBOX_FORWARD;
-      delete process.env.POSTHASTE_SANDBOX_AUTH;
+      delete process.env.IDEMPOST_SANDBOX_FORWARD;
+      delete process.env.IDEMPOST_SANDBOX_AUTH;
     }
   });
 
   test('CommonJS loads the same classes', () => {
-    assert.equal(createRequire(import.meta.url)('posthaste-sandbox').Sandbox, Sandbox);
+    assert.equal(createRequire(import.meta.url)('idempost-sandbox').Sandbox, Sandbox);
   });
 });
 
@@ -128,8 +128,8 @@ describe('the API', () => {
   test('the variables are those of `sandbox run`', () => {
     const { url, smtp } = sandbox;
     assert.deepEqual(sandbox.env, {
-      POSTHASTE_BASE_URL: url,
-      POSTHASTE_API_KEY: 'sb_local',
+      IDEMPOST_BASE_URL: url,
+      IDEMPOST_API_KEY: 'sb_local',
       RESEND_BASE_URL: url,
       RESEND_API_URL: url,
       RESEND_API_KEY: 'sb_local',

@@ -1,6 +1,6 @@
 module.exports = {
   testMatch: ['<rootDir>/jest/*.test.cjs'],
   maxWorkers: 4,
-  globalSetup: 'posthaste-sandbox/jest/global-setup',
-  setupFiles: ['posthaste-sandbox/jest/setup'],
+  globalSetup: 'idempost-sandbox/jest/global-setup',
+  setupFiles: ['idempost-sandbox/jest/setup'],
 };

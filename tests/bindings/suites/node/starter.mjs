@@ -1,5 +1,5 @@
 // Starts a sandbox, and runs until it is killed.
-import { Sandbox } from 'posthaste-sandbox';
+import { Sandbox } from 'idempost-sandbox';
 
 const { url } = await Sandbox.start();
 process.stdout.write(`${url}\n`);

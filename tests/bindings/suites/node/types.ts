@@ -1,8 +1,8 @@
 // Compiled, not run: the declarations fit the API.
-import { inbox as jestInbox } from 'posthaste-sandbox/jest';
-import { test as playwrightTest } from 'posthaste-sandbox/playwright';
-import { expect, test } from 'posthaste-sandbox/vitest';
-import { type Mail, Sandbox, SandboxError } from 'posthaste-sandbox';
+import { inbox as jestInbox } from 'idempost-sandbox/jest';
+import { test as playwrightTest } from 'idempost-sandbox/playwright';
+import { expect, test } from 'idempost-sandbox/vitest';
+import { type Mail, Sandbox, SandboxError } from 'idempost-sandbox';
 
 test('types', async ({ inbox, sandbox }) => {
   const mail: Mail = await inbox.waitFor({ to: 'ada', tag: { kind: 'a' }, after: new Date(), timeout: '2s' });

@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['vitest/*.test.js'],
     minWorkers: 4,
     maxWorkers: 4,
-    globalSetup: 'posthaste-sandbox/vitest/global-setup',
-    setupFiles: 'posthaste-sandbox/vitest/setup',
+    globalSetup: 'idempost-sandbox/vitest/global-setup',
+    setupFiles: 'idempost-sandbox/vitest/setup',
   },
 });

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import resend
 
-from posthaste_sandbox import Attachment, Sandbox, SandboxError, WaitTimeout
+from idempost_sandbox import Attachment, Sandbox, SandboxError, WaitTimeout
 
 EMAIL = {"from": "Acme <hi@acme.test>", "to": "ada@example.com", "subject": "Welcome", "text": "Your code is 123456."}
 
@@ -48,7 +48,7 @@ def send(monkeypatch):
     return send
 
 
-STARTER = "import time; from posthaste_sandbox import Sandbox; print(Sandbox.start().url, flush=True); {}"
+STARTER = "import time; from idempost_sandbox import Sandbox; print(Sandbox.start().url, flush=True); {}"
 
 
 def test_a_sandbox_stops_when_the_program_that_started_it_is_killed():
@@ -89,12 +89,12 @@ def test_another_program_and_wrong_arguments_are_errors_with_their_reasons():
 
 
 def test_the_variables_of_a_shell_neither_forward_mail_nor_set_a_password(tmp_path, monkeypatch):
-    program = tmp_path / "posthaste"
-    key = "${POSTHASTE_SANDBOX_FORWARD-none}${POSTHASTE_SANDBOX_AUTH-none}"
+    program = tmp_path / "idempost"
+    key = "${IDEMPOST_SANDBOX_FORWARD-none}${IDEMPOST_SANDBOX_AUTH-none}"
     program.write_text("#!/bin/sh\necho '{\"base_url\":\"http://127.0.0.1:9\",\"api_key\":\"'\"" + key + "\"'\"}'\n")
     program.chmod(0o755)
-    monkeypatch.setenv("POSTHASTE_SANDBOX_FORWARD", "smtp://mail.example")
-    monkeypatch.setenv("POSTHASTE_SANDBOX_AUTH", "correct-horse")
+    monkeypatch.setenv("IDEMPOST_SANDBOX_FORWARD", "smtp://mail.example")
+    monkeypatch.setenv("IDEMPOST_SANDBOX_AUTH", "correct-horse")
     with Sandbox.start(binary=program) as sandbox:
         assert sandbox.key == "nonenone"
 
@@ -120,8 +120,8 @@ def test_a_proxy_is_not_used(sandbox, monkeypatch):
 
 def test_the_variables_are_those_of_sandbox_run(sandbox):
     assert sandbox.env == {
-        "POSTHASTE_BASE_URL": sandbox.url,
-        "POSTHASTE_API_KEY": "sb_local",
+        "IDEMPOST_BASE_URL": sandbox.url,
+        "IDEMPOST_API_KEY": "sb_local",
         "RESEND_BASE_URL": sandbox.url,
         "RESEND_API_URL": sandbox.url,
         "RESEND_API_KEY": "sb_local",
@@ -130,9 +130,9 @@ def test_the_variables_are_those_of_sandbox_run(sandbox):
     }
 
 
-def test_the_environment_points_to_the_inbox_during_a_test(posthaste_inbox):
-    assert {name: os.environ[name] for name in posthaste_inbox.env} == posthaste_inbox.env
-    assert resend.api_key == posthaste_inbox.key
+def test_the_environment_points_to_the_inbox_during_a_test(idempost_inbox):
+    assert {name: os.environ[name] for name in idempost_inbox.env} == idempost_inbox.env
+    assert resend.api_key == idempost_inbox.key
 
 
 def test_a_mail_has_its_fields_and_filters_find_it(sandbox, send):

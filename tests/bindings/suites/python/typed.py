@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from posthaste_sandbox import Inbox, Mail, Sandbox
+from idempost_sandbox import Inbox, Mail, Sandbox
 
 
 def types(inbox: Inbox) -> str | None:

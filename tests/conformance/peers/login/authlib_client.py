@@ -27,7 +27,7 @@ def allow(address):
 metadata = requests.get(f"{base}/.well-known/oauth-authorization-server", timeout=10).json()
 verifier = generate_token(64)
 session = OAuth2Session(
-    "posthaste-cli",
+    "idempost-cli",
     scope="full_access",
     redirect_uri=redirect,
     code_challenge_method="S256",

@@ -6,7 +6,7 @@ import { visit } from './browser.mjs';
 const base = process.env.PEER_BASE_URL;
 const redirect = 'http://127.0.0.1:4711/callback';
 
-const config = await oauth.discovery(new URL(base), 'posthaste-cli', undefined, oauth.None(), {
+const config = await oauth.discovery(new URL(base), 'idempost-cli', undefined, oauth.None(), {
   algorithm: 'oauth2',
   execute: [oauth.allowInsecureRequests],
 });

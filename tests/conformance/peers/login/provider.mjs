@@ -5,7 +5,7 @@ import Provider from 'oidc-provider';
 const provider = new Provider('http://127.0.0.1', {
   clients: [
     {
-      client_id: 'posthaste',
+      client_id: 'idempost',
       application_type: 'native',
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],

@@ -1,4 +1,4 @@
-"""The program `posthaste` against a certified authorization server that this project did not write (npm `oidc-provider`): login in a browser,
+"""The program `idempost` against a certified authorization server that this project did not write (npm `oidc-provider`): login in a browser,
 renewals with rotation, logout."""
 
 import json
@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 
 here = Path(__file__).resolve().parent
-posthaste = sys.argv[1]
+idempost = sys.argv[1]
 provider = subprocess.Popen(["node", here / "provider.mjs"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 base = provider.stdout.readline().strip()
 
@@ -24,10 +24,10 @@ with tempfile.TemporaryDirectory() as home:
     opener = Path(home, "opener")
     opener.write_text(f'#!/bin/sh\nexec node "{here}/browser.mjs" "$1"\n')
     opener.chmod(0o700)
-    environment = {"PATH": os.environ["PATH"], "HOME": home, "BROWSER": str(opener), "POSTHASTE_BASE_URL": base}
+    environment = {"PATH": os.environ["PATH"], "HOME": home, "BROWSER": str(opener), "IDEMPOST_BASE_URL": base}
 
     def run(*arguments, code=0):
-        done = subprocess.run([posthaste, *arguments], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([idempost, *arguments], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as home:
         return run("emails", "send", "--from", "hi@acme.test", "--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
 
     try:
-        run("auth", "login", "--store", "file", "--client-id", "posthaste", "--scope", "emails:send")
+        run("auth", "login", "--store", "file", "--client-id", "idempost", "--scope", "emails:send")
         assert json.loads(run("auth", "status", "--json"))["scope"] == "emails:send"
         first = run("auth", "token")
         for _ in range(4):
@@ -47,4 +47,4 @@ with tempfile.TemporaryDirectory() as home:
         run("auth", "status", code=4)
     finally:
         provider.kill()
-print("posthaste with npm oidc-provider: login, three renewals, logout")
+print("idempost with npm oidc-provider: login, three renewals, logout")

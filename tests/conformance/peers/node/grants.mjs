@@ -12,7 +12,7 @@ export default async (client) => {
   });
   assert.equal((await send()).status, 200);
   const [grant] = value(await client.oauthGrants.list()).data;
-  assert.deepEqual([grant.client_id, grant.scopes, grant.revoked_at], ['posthaste-cli', ['emails:send'], null]);
+  assert.deepEqual([grant.client_id, grant.scopes, grant.revoked_at], ['idempost-cli', ['emails:send'], null]);
   const revoked = value(await client.oauthGrants.revoke(grant.id));
   assert.deepEqual([revoked.object, revoked.id], ['oauth_grant', grant.id]);
   assert.notEqual(revoked.revoked_at, null);

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 /** Returns an access token. */
 export async function login({ baseUrl, key }) {
   const verifier = randomBytes(32).toString('base64url');
-  const client = { client_id: 'posthaste-cli', redirect_uri: `${baseUrl}/callback` };
+  const client = { client_id: 'idempost-cli', redirect_uri: `${baseUrl}/callback` };
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const query = { ...client, response_type: 'code', scope: 'emails:send', state: 'node', code_challenge: challenge, code_challenge_method: 'S256' };
   const page = await fetch(`${baseUrl}/oauth/authorize?${new URLSearchParams(query)}`);

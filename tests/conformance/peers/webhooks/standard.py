@@ -1,4 +1,4 @@
-"""PyPI standardwebhooks, as its documentation uses it: it verifies what the sandbox signs, and `posthaste` verifies what it signs.
+"""PyPI standardwebhooks, as its documentation uses it: it verifies what the sandbox signs, and `idempost` verifies what it signs.
 
 Usage: standard.py PROGRAM
 """
@@ -73,7 +73,7 @@ for secret in (made["signing_secret"], rotated["signing_secret"]):
     assert Webhook(secret).verify(body, headers)["type"] == "email.opened"
 receiver.shutdown()
 
-# `posthaste` verifies the library's signatures, with the standard's header names.
+# `idempost` verifies the library's signatures, with the standard's header names.
 theirs = Webhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 work = Path(tempfile.mkdtemp())
 (work / "secret").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")

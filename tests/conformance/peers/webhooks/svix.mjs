@@ -1,4 +1,4 @@
-// npm `svix`, used as in its documentation: it verifies the sandbox's signatures, and `posthaste` verifies its signatures.
+// npm `svix`, used as in its documentation: it verifies the sandbox's signatures, and `idempost` verifies its signatures.
 // Usage: svix.mjs PROGRAM
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -70,7 +70,7 @@ for (const secret of [first, second]) assert.equal(event(secret, both).type, 'em
 receiver.closeAllConnections();
 receiver.close();
 
-// `posthaste` verifies the library's signatures: from files, and over a socket.
+// `idempost` verifies the library's signatures: from files, and over a socket.
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 const theirs = new Webhook(secret);
 const file = (name, content) => {

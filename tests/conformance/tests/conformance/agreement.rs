@@ -1,9 +1,9 @@
 //! Validation by the client, the contract and the service has to agree on the same emails.
 
 use http::{HeaderMap, HeaderValue, Method};
-use posthaste::{Attachment, Client, Email, body::BodyPart};
-use posthaste_conformance::contract::{Contract, Request};
-use posthaste_reference_server::{Service, Settings};
+use idempost::{Attachment, Client, Email, body::BodyPart};
+use idempost_conformance::contract::{Contract, Request};
+use idempost_reference_server::{Service, Settings};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 const TEXTS: [&str; 16] = [

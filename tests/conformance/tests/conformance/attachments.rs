@@ -1,12 +1,12 @@
 use std::io::Write as _;
 
 use base64::Engine as _;
-use mail_parser::{MessageParser, MimeHeaders as _, PartType};
-use posthaste::{Attachment, ContentDisposition, Email, Error};
-use posthaste_conformance::{
+use idempost::{Attachment, ContentDisposition, Email, Error};
+use idempost_conformance::{
     bench::Bench,
     peer::{Act, Peer},
 };
+use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use serde_json::{Value, json};
 
 use super::with;

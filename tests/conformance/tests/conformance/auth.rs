@@ -1,7 +1,7 @@
 use http::Method;
-use posthaste::{ApiErrorKind, BatchEmail, Client, Email, Error};
-use posthaste_conformance::bench::{Bench, EXPECT, Expect};
-use posthaste_reference_server::{Service, Settings};
+use idempost::{ApiErrorKind, BatchEmail, Client, Email, Error};
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
+use idempost_reference_server::{Service, Settings};
 
 use super::least;
 
@@ -146,7 +146,7 @@ async fn the_client_sends_a_user_agent_and_no_version() {
     bench.client().emails().send(&email()).await.unwrap();
     let request = &bench.requests()[0];
     let agent = request.headers["user-agent"].to_str().unwrap();
-    assert!(agent.starts_with(&format!("posthaste/{}", env!("CARGO_PKG_VERSION"))), "{agent}");
+    assert!(agent.starts_with(&format!("idempost/{}", env!("CARGO_PKG_VERSION"))), "{agent}");
     assert_eq!(request.path, "/emails");
     assert!(request.headers.keys().all(|name| !name.as_str().contains("version")));
 }

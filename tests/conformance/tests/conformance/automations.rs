@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste::{
+use idempost::{
     ApiErrorKind, Automation, AutomationEmail, AutomationId, AutomationPatch, AutomationRun,
     AutomationStatus, Connection, ContactUpdate, Error, EventOccurrence, EventPatch, NewAutomation, NewEvent,
     NewTemplate, PayloadType, Rule, RunStatus, RunValue, Step, StepStatus, TemplateVariable, WaitForEvent,
 };
-use posthaste_conformance::bench::{Bench, EXPECT, Expect, Reply};
+use idempost_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -63,7 +63,7 @@ fn statuses(run: &AutomationRun) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn failure<T: std::fmt::Debug>(refused: posthaste::Result<T>) -> String {
+fn failure<T: std::fmt::Debug>(refused: idempost::Result<T>) -> String {
     match refused.unwrap_err() {
         Error::Invalid(problems) => problems.to_string(),
         other => panic!("{other:?}"),
@@ -265,7 +265,7 @@ async fn runs_are_listed_by_automation_and_filtered_by_statuses() {
     assert!(strangers.data.len() == 5 && strangers.data.iter().all(|run| !all.contains(&run.id)));
     assert!(!runs(&id).await.unwrap().has_more, "a mode B list");
 
-    let ids = |page: posthaste::Page<posthaste::AutomationRunSummary>| -> Vec<_> {
+    let ids = |page: idempost::Page<idempost::AutomationRunSummary>| -> Vec<_> {
         page.data.into_iter().map(|run| run.id).collect()
     };
     assert_eq!(ids(runs(&id).status([RunStatus::Completed]).await.unwrap()), all[4..]);

@@ -1,5 +1,5 @@
-use posthaste::BatchEmail;
-use posthaste_conformance::bench::{Bench, EXPECT, Expect};
+use idempost::BatchEmail;
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use serde_json::{Value, json};
 
 use super::{letters, with};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use http::Method;
-use posthaste::{
+use idempost::{
     BroadcastPatch, BroadcastStatus, BroadcastSummary, Error, NewBroadcast, Reference, SegmentId,
 };
-use posthaste_conformance::bench::{Bench, EXPECT, Expect};
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 /// A bench with a stopped clock and one segment.
@@ -46,11 +46,11 @@ impl Stage {
         NewBroadcast::new(&self.segment, "Acme <news@acme.test>", "Your week").text("Hello")
     }
 
-    async fn created(&self, broadcast: &NewBroadcast) -> posthaste::BroadcastId {
+    async fn created(&self, broadcast: &NewBroadcast) -> idempost::BroadcastId {
         self.bench.client().broadcasts().create(broadcast).await.unwrap().id
     }
 
-    async fn status(&self, id: &posthaste::BroadcastId) -> BroadcastStatus {
+    async fn status(&self, id: &idempost::BroadcastId) -> BroadcastStatus {
         self.bench.client().broadcasts().get(id).await.unwrap().status.unwrap()
     }
 
@@ -318,7 +318,7 @@ async fn sending_a_broadcast_is_never_retried() {
     let stage = Stage::start().await;
     stage.contacts(&["ada@example.com"]);
     let id = stage.created(&stage.good()).await;
-    let action = posthaste_reference_server::faults::Action::DropAfter;
+    let action = idempost_reference_server::faults::Action::DropAfter;
     stage.bench.service().faults().next(action);
     let before = stage.bench.requests().len();
     let error = stage.bench.client().broadcasts().send(&id).await.unwrap_err();
@@ -332,7 +332,7 @@ async fn every_invalid_status_transition_is_refused() {
     let stage = Stage::start().await;
     let client = stage.bench.client();
     let broadcasts = client.broadcasts();
-    let refused = |result: posthaste::Result<()>, what: &str| match result {
+    let refused = |result: idempost::Result<()>, what: &str| match result {
         Err(Error::Api(error)) => {
             assert_eq!((error.status.as_u16(), error.name.as_str()), (403, "validation_error"), "{what}");
         }

@@ -7,8 +7,8 @@ mod examples;
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use http::Method;
-use posthaste_conformance::contract::{Contract, OPENAPI};
-use posthaste_reference_server::Service;
+use idempost_conformance::contract::{Contract, OPENAPI};
+use idempost_reference_server::Service;
 use serde_json::json;
 
 use self::examples::Examples;
@@ -21,11 +21,11 @@ const NOT_IN_THE_CLIENT: &[(&str, &str)] = &[
     ("send_email_by_short_path", "an alias of POST /emails"),
     ("send_email_by_sending_path", "an alias of POST /emails"),
     ("send_email_by_short_sending_path", "an alias of POST /emails"),
-    ("authorize", "requested by a browser; the client builds the URL: posthaste::auth"),
-    ("exchange_token", "part of a login and of every token refresh: posthaste::auth"),
-    ("register_client", "part of a login: posthaste::auth"),
-    ("revoke_token", "part of a logout: posthaste::auth"),
-    ("get_authorization_server", "part of a login: posthaste::auth"),
+    ("authorize", "requested by a browser; the client builds the URL: idempost::auth"),
+    ("exchange_token", "part of a login and of every token refresh: idempost::auth"),
+    ("register_client", "part of a login: idempost::auth"),
+    ("revoke_token", "part of a logout: idempost::auth"),
+    ("get_authorization_server", "part of a login: idempost::auth"),
     ("get_protected_resource", "for resource servers that verify tokens"),
     ("get_keys", "for resource servers that verify tokens"),
     ("create_audience", "deprecated: the client only lists audiences; use segments"),

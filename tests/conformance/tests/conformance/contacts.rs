@@ -2,8 +2,8 @@
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste::{Client, ContactId, ContactPatch, Error, NewContact, SegmentId};
-use posthaste_conformance::bench::{Bench, EXPECT, Expect, Reply};
+use idempost::{Client, ContactId, ContactPatch, Error, NewContact, SegmentId};
+use idempost_conformance::bench::{Bench, EXPECT, Expect, Reply};
 use serde_json::{Value, json};
 
 const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
@@ -38,7 +38,7 @@ fn refused(reply: &Reply, status: u16, name: &str) {
 fn send(bench: &Bench, method: Method, path: &str, body: &Value, expect: Option<Expect>) -> Reply {
     let mut request = bench.request(method, path).header("content-type", "application/json");
     if let Some(expect) = expect {
-        request = request.header(posthaste_conformance::bench::EXPECT, expect.as_str());
+        request = request.header(idempost_conformance::bench::EXPECT, expect.as_str());
     }
     bench.ask(request, if body.is_null() { String::new() } else { body.to_string() })
 }
@@ -55,7 +55,7 @@ async fn a_contact_is_referred_to_by_id_or_address() {
         assert_eq!((&by_id.id, by_address.email.as_str()), (&by_address.id, email));
         let shouted = client.contacts().get(email.to_ascii_uppercase().as_str()).await.unwrap();
         assert_eq!(shouted.id, id, "addresses are case-insensitive");
-        let raw = bench.get(&format!("/contacts/{}", posthaste::path_segment(email).unwrap())).json;
+        let raw = bench.get(&format!("/contacts/{}", idempost::path_segment(email).unwrap())).json;
         assert_eq!(
             keys(&raw),
             ["created_at", "email", "first_name", "id", "last_name", "object", "properties", "unsubscribed"]
@@ -380,8 +380,8 @@ async fn contact_imports_keep_the_contract_in_both_directions() {
 
 #[tokio::test]
 async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of_unknown_outcome() {
-    use posthaste::{ContactImportStatus, Error, ImportConflict, NewContactImport};
-    use posthaste_reference_server::faults::{Action, Rule};
+    use idempost::{ContactImportStatus, Error, ImportConflict, NewContactImport};
+    use idempost_reference_server::faults::{Action, Rule};
 
     let bench = Bench::start().await;
     let fault = |action| {
@@ -425,7 +425,7 @@ async fn the_client_streams_an_import_again_at_every_attempt_and_repeats_none_of
         let sent = bench.requests().len();
         let import = NewContactImport::from_bytes("email\nada@example.com\n");
         let error = client.contact_imports().create(&import).await.unwrap_err();
-        assert_eq!((error.outcome(), error.is_retryable()), (posthaste::Outcome::Unknown, false), "{error}");
+        assert_eq!((error.outcome(), error.is_retryable()), (idempost::Outcome::Unknown, false), "{error}");
         assert_eq!(bench.requests().len(), sent + 1);
     }
     assert_eq!(client.contact_imports().list().await.unwrap().data.len(), 4);

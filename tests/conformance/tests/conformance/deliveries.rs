@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use posthaste::{
+use idempost::{
     CreatedWebhook, EventData, EventType, NewDomain, NewWebhook, WebhookPatch, WebhookPayload, WebhookStatus,
     WebhookVerifier, types::SigningSecret,
 };
-use posthaste_conformance::bench::Bench;
-use posthaste_conformance::contract::Contract;
-use posthaste_conformance::sink::Sink;
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_conformance::bench::Bench;
+use idempost_conformance::contract::Contract;
+use idempost_conformance::sink::Sink;
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use super::with;

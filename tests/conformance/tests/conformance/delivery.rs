@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use idempost_conformance::bench::Bench;
 use mail_parser::{HeaderForm, MessageParser, MimeHeaders as _};
-use posthaste_conformance::bench::Bench;
 use serde_json::json;
 
 use super::{letters, with};

@@ -3,15 +3,15 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
-use posthaste::{
+use idempost::{
     ApiErrorKind, Capability, Client, Domain, DomainClaimStatus, DomainPatch, DomainStatus, Email, Error,
     NewDomain, NewDomainClaim, RecordPurpose, RecordStatus, RecordType, Region, Tls,
 };
-use posthaste_conformance::{
+use idempost_conformance::{
     bench::{Bench, EXPECT, Expect, Reply},
     contract::{Contract, Request},
 };
-use posthaste_reference_server::{Service, Settings};
+use idempost_reference_server::{Service, Settings};
 use proptest::{option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
@@ -338,7 +338,7 @@ async fn the_list_is_one_page_by_default() {
     for n in 0..150 {
         client.domains().create(&NewDomain::new(format!("n{n}.test"))).await.unwrap();
     }
-    let names = |domains: Vec<posthaste::DomainSummary>| -> Vec<_> {
+    let names = |domains: Vec<idempost::DomainSummary>| -> Vec<_> {
         domains.into_iter().map(|domain| domain.name).collect()
     };
     let all = client.domains().list().await.unwrap();

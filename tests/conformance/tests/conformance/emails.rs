@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use posthaste::{Email, LastEvent};
-use posthaste_conformance::bench::Bench;
+use idempost::{Email, LastEvent};
+use idempost_conformance::bench::Bench;
 use serde_json::{Value, json};
 
 use super::{least, letters, with};

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use http::Method;
-use posthaste::{ApiErrorKind, Email, Error, RateLimit, RetryPolicy};
-use posthaste_conformance::bench::{Bench, EXPECT, Expect};
-use posthaste_reference_server::{Settings, faults::Action};
+use idempost::{ApiErrorKind, Email, Error, RateLimit, RetryPolicy};
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
+use idempost_reference_server::{Settings, faults::Action};
 use serde_json::json;
 
 use super::least;
@@ -80,7 +80,7 @@ async fn the_limit_is_announced_counted_and_enforced() {
     let bench = Bench::with(Settings { rate_limit: Some(2), ..Settings::default() }).await;
     bench.service().clock().freeze();
     let (first, second, third) = (bench.get("/logs"), bench.get("/logs"), bench.get("/logs"));
-    let header = |reply: &posthaste_conformance::bench::Reply, name: &str| {
+    let header = |reply: &idempost_conformance::bench::Reply, name: &str| {
         reply.headers[name].to_str().unwrap().to_owned()
     };
     assert_eq!(

@@ -11,15 +11,15 @@ mod sizes;
 
 use std::time::Duration;
 
-use posthaste::{Accepted, Client, Email, Error, RateLimit, RetryPolicy};
-use posthaste_conformance::peer::Peer;
+use idempost::{Accepted, Client, Email, Error, RateLimit, RetryPolicy};
+use idempost_conformance::peer::Peer;
 
 /// A client with three attempts and minimal delays.
 fn client(base_url: &str) -> Client {
     patient(base_url).build().unwrap()
 }
 
-fn patient(base_url: &str) -> posthaste::ClientBuilder {
+fn patient(base_url: &str) -> idempost::ClientBuilder {
     let retry =
         RetryPolicy::default().base_delay(Duration::from_millis(1)).max_delay(Duration::from_millis(2));
     Client::builder().base_url(base_url).api_key("sb_test").retry(retry).rate_limit(RateLimit::Off)

@@ -1,5 +1,5 @@
 use http::Method;
-use posthaste_conformance::bench::Bench;
+use idempost_conformance::bench::Bench;
 use serde_json::{Value, json};
 
 fn receive(bench: &Bench, mail: &str) -> String {

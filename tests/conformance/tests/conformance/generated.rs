@@ -3,7 +3,7 @@
 mod schema;
 
 use http::{HeaderMap, HeaderValue};
-use posthaste_conformance::contract::{Answer, Contract};
+use idempost_conformance::contract::{Answer, Contract};
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},

@@ -1,9 +1,9 @@
 use std::{collections::HashSet, time::Duration};
 
 use http::Method;
-use posthaste::{BatchEmail, Email, Error, IdempotencyKey};
-use posthaste_conformance::bench::{Bench, EXPECT, Expect, Reply};
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost::{BatchEmail, Email, Error, IdempotencyKey};
+use idempost_conformance::bench::{Bench, EXPECT, Expect, Reply};
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::{Value, json};
 
 use super::{least, letters, with};

@@ -2,8 +2,8 @@
 //!
 //! The closest valid input is sent and validated against the contract, so the client rejects no more than it has to.
 
-use posthaste::{Attachment, BatchEmail, Email, Error, VariableValue, check_batch};
-use posthaste_conformance::bench::{Bench, EXPECT, Expect};
+use idempost::{Attachment, BatchEmail, Email, Error, VariableValue, check_batch};
+use idempost_conformance::bench::{Bench, EXPECT, Expect};
 use serde_json::json;
 
 use super::letters;
@@ -348,11 +348,11 @@ async fn validation_can_be_skipped() {
 #[tokio::test]
 async fn invalid_settings_are_reported_before_anything_is_sent() {
     // GEN-12, A-47, A-48, A-51
-    let settings = |builder: posthaste::ClientBuilder| match builder.build().unwrap_err() {
+    let settings = |builder: idempost::ClientBuilder| match builder.build().unwrap_err() {
         Error::Settings(error) => error.setting,
         other => panic!("{other:?}"),
     };
-    let base = |url: &str| posthaste::Client::builder().base_url(url).api_key("sb_test");
+    let base = |url: &str| idempost::Client::builder().base_url(url).api_key("sb_test");
     for url in [
         "",
         "api.example.com",
@@ -377,7 +377,7 @@ async fn invalid_settings_are_reported_before_anything_is_sent() {
     for key in ["", "a b", "a\nb", "a\0", "é"] {
         assert_eq!(settings(base("https://x.test").api_key(key)), "api_key", "{key:?}");
     }
-    assert_eq!(settings(posthaste::Client::builder().base_url("https://x.test")), "api_key");
+    assert_eq!(settings(idempost::Client::builder().base_url("https://x.test")), "api_key");
     assert_eq!(settings(base("https://x.test").timeout(std::time::Duration::ZERO)), "timeout");
     base("https://x.test").timeout(std::time::Duration::MAX).build().unwrap();
 }

@@ -31,5 +31,5 @@ const LAYERS: [&str; 22] = [
 #[test]
 fn no_file_of_the_reference_server_imports_from_a_higher_layer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reference-server/src");
-    posthaste_conformance::layers::check(&root, &LAYERS, &["lib"], 700);
+    idempost_conformance::layers::check(&root, &LAYERS, &["lib"], 700);
 }

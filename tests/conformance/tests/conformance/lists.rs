@@ -1,6 +1,6 @@
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste_conformance::bench::Bench;
+use idempost_conformance::bench::Bench;
 use serde_json::{Value, json};
 
 use super::with;
@@ -166,7 +166,7 @@ async fn a_stream_walks_all_items_in_pages_of_a_hundred() {
     let before = bench.requests().len();
     let client = bench.client();
     let all: Vec<_> = client.emails().list().stream().map_ok(|email| email.id).try_collect().await.unwrap();
-    let distinct: std::collections::HashSet<_> = all.iter().map(posthaste::EmailId::as_str).collect();
+    let distinct: std::collections::HashSet<_> = all.iter().map(idempost::EmailId::as_str).collect();
     assert_eq!((all.len(), distinct.len(), bench.requests().len() - before), (201, 201, 3));
 
     let newer = client.emails().list().before(&all[200]).page_size(50).stream();

@@ -1,6 +1,6 @@
 use http::Method;
-use posthaste::Email;
-use posthaste_conformance::bench::Bench;
+use idempost::Email;
+use idempost_conformance::bench::Bench;
 use serde_json::json;
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn every_request_is_logged_with_its_response() {
         ]
     );
     let sent = bench.requests()[0].headers["user-agent"].to_str().unwrap().to_owned();
-    assert!(sent.starts_with("acme-shop/1.2 ") && sent.contains("posthaste/"), "{sent}");
+    assert!(sent.starts_with("acme-shop/1.2 ") && sent.contains("idempost/"), "{sent}");
     assert_eq!(logged.data[3].user_agent, Some(sent));
     assert_eq!(logged.data[0].user_agent, None, "a request without a User-Agent has null");
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use posthaste::{
+use idempost::{
     Client, Email, Error,
     auth::{AuthError, AuthorizationRequest, AuthorizationServer, NewOAuthClient, Scope, TokenRecord},
 };
-use posthaste_conformance::bench::Bench;
-use posthaste_conformance::person::Person;
+use idempost_conformance::bench::Bench;
+use idempost_conformance::person::Person;
 
 fn email() -> Email {
     Email::new("hi@acme.test", "ada@example.com", "Hello").text("It works")
@@ -22,7 +22,7 @@ async fn asked(bench: &Bench, client_id: &str, scope: Scope) -> (AuthorizationSe
 }
 
 async fn logged_in(bench: &Bench, scope: Scope) -> (AuthorizationServer, TokenRecord) {
-    let (server, authorization) = asked(bench, "posthaste-cli", scope).await;
+    let (server, authorization) = asked(bench, "idempost-cli", scope).await;
     let back = Person::of("sb_test").allows(authorization.url().as_str()).await;
     let code = authorization.code_from(&back).unwrap();
     let record = server.exchange(&authorization, &code).await.unwrap();
@@ -59,7 +59,7 @@ async fn a_user_authorizes_a_program_for_a_limited_time_and_scope() {
 async fn a_person_says_no() {
     // AUTHZ-21, AUTHZ-32
     let bench = Bench::start().await;
-    let (_, authorization) = asked(&bench, "posthaste-cli", Scope::FullAccess).await;
+    let (_, authorization) = asked(&bench, "idempost-cli", Scope::FullAccess).await;
     let back = Person::of("sb_test").denies(authorization.url().as_str()).await;
     match authorization.code_from(&back).unwrap_err() {
         AuthError::Rejected(error) => assert_eq!(error.code.as_str(), "access_denied"),
@@ -74,7 +74,7 @@ async fn a_revoked_login_ends_immediately() {
     let client = client(&bench, &record);
     assert_eq!(
         client.oauth_grants().list().await.unwrap().data[0].client_id.as_deref(),
-        Some("posthaste-cli")
+        Some("idempost-cli")
     );
     server.revoke(&record).await.unwrap();
     assert!(matches!(client.emails().list().await, Err(Error::Api(error)) if error.status == 401));

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Response};
-use posthaste::{
+use idempost::{
     Client, RetryPolicy,
     transport::{BoxFuture, ResponseBody, Transport, TransportError, TransportRequest},
 };
@@ -34,7 +34,7 @@ pub(crate) struct Operation {
 }
 
 type Run = for<'a> fn(&'a Client, [&'a str; 3]) -> Came<'a>;
-type Came<'a> = Pin<Box<dyn Future<Output = posthaste::Result<Value>> + 'a>>;
+type Came<'a> = Pin<Box<dyn Future<Output = idempost::Result<Value>> + 'a>>;
 
 impl Operation {
     /// Returns the operation with this name.
@@ -48,7 +48,7 @@ impl Operation {
         ids: [&str; 3],
         status: u16,
         answer: &Value,
-    ) -> (posthaste::Result<Value>, Vec<Sent>) {
+    ) -> (idempost::Result<Value>, Vec<Sent>) {
         let line = Line { status, answer: answer.to_string().into(), sent: Arc::default() };
         let sent = Arc::clone(&line.sent);
         let client = Client::builder().base_url("http://127.0.0.1:9").api_key("sb_test").transport(line);

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste::{ContentDisposition, Error, HtmlFormat};
-use posthaste_conformance::bench::Bench;
+use idempost::{ContentDisposition, Error, HtmlFormat};
+use idempost_conformance::bench::Bench;
 use serde_json::{Value, json};
 
 const MAIL: &str = concat!(
@@ -111,7 +111,7 @@ async fn received_emails_are_listed_on_one_page_or_in_pages() {
     let mut ids: Vec<_> = (0..25).map(|_| arrives(&bench)).collect();
     ids.reverse();
     let client = bench.client();
-    let of = |items: Vec<posthaste::ReceivedEmailSummary>| -> Vec<_> {
+    let of = |items: Vec<idempost::ReceivedEmailSummary>| -> Vec<_> {
         items.into_iter().map(|email| email.id.to_string()).collect()
     };
     assert_eq!(of(client.received().list().await.unwrap().data), ids);

@@ -1,12 +1,12 @@
 //! Templates: created, updated, published, and used.
 
 use http::Method;
-use mail_parser::MessageParser;
-use posthaste::{
+use idempost::{
     BatchEmail, Email, Error, NewContact, NewContactProperty, NewTemplate, TemplatePatch, TemplateStatus,
     TemplateVariable,
 };
-use posthaste_conformance::bench::{Bench, Expect};
+use idempost_conformance::bench::{Bench, Expect};
+use mail_parser::MessageParser;
 use serde_json::{Value, json};
 
 use super::{letters, with};

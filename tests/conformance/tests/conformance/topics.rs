@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::TryStreamExt as _;
 use http::{HeaderMap, HeaderValue, Method};
-use posthaste::{
+use idempost::{
     BatchEmail, Client, ContactPropertyPatch, Email, Error, LastEvent, NewContact, NewContactProperty,
     NewTopic, PropertyType, Subscription, Topic, TopicId, TopicPatch, TopicSubscription, Visibility,
 };
-use posthaste_conformance::{
+use idempost_conformance::{
     bench::{Bench, EXPECT, Expect, Reply},
     contract::{Contract, Request},
 };
-use posthaste_reference_server::{Service, Settings};
+use idempost_reference_server::{Service, Settings};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn topic(client: &Client, default: Subscription) -> TopicId {
     client.topics().create(&NewTopic::new("News", default)).await.unwrap().id
 }
 
-fn letter(to: impl Into<posthaste::Recipients>) -> Email {
+fn letter(to: impl Into<idempost::Recipients>) -> Email {
     Email::new("Acme <hi@acme.test>", to, "Hello").text("It works")
 }
 
@@ -445,14 +445,14 @@ fn unknown_values_are_preserved() {
     assert_eq!(serde_json::to_value(read).unwrap(), topic);
     let property =
         json!({"id": "p", "key": "vip", "type": "date", "fallback_value": true, "created_at": null});
-    let read: posthaste::ContactProperty = serde_json::from_value(property.clone()).unwrap();
+    let read: idempost::ContactProperty = serde_json::from_value(property.clone()).unwrap();
     assert!(matches!(read.kind, Some(PropertyType::Unknown(_))));
     assert_eq!(serde_json::to_value(read).unwrap(), property);
     // The service may omit optional fields.
     let least: TopicSubscription = serde_json::from_value(json!({ "id": "t", "name": "News" })).unwrap();
     assert_eq!((least.description, least.subscription), (None, None));
     serde_json::from_value::<Topic>(json!({ "id": "t", "name": "News", "new": 1 })).unwrap();
-    serde_json::from_value::<posthaste::ContactProperty>(json!({ "id": "p", "key": "vip" })).unwrap();
+    serde_json::from_value::<idempost::ContactProperty>(json!({ "id": "p", "key": "vip" })).unwrap();
 }
 
 /// The subscription of a recipient: explicit, by default, or none because it is no contact.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{
+use idempost::{
     ApiErrorKind, Error, EventData, EventType, NewContact, NewWebhook, WebhookEventStatus, WebhookId,
 };
-use posthaste_conformance::bench::Bench;
-use posthaste_conformance::sink::Sink;
+use idempost_conformance::bench::Bench;
+use idempost_conformance::sink::Sink;
 
 #[tokio::test]
 async fn events_are_listed_shown_and_replayed() {

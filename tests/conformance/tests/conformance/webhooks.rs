@@ -1,7 +1,7 @@
 use futures_util::TryStreamExt as _;
 use http::Method;
-use posthaste::{EventType, NewApiKey, NewWebhook, WebhookPatch, WebhookStatus};
-use posthaste_conformance::bench::Bench;
+use idempost::{EventType, NewApiKey, NewWebhook, WebhookPatch, WebhookStatus};
+use idempost_conformance::bench::Bench;
 use serde_json::json;
 
 fn hook() -> NewWebhook {
@@ -92,7 +92,7 @@ async fn a_created_key_works_until_it_is_deleted() {
     let other = bench.builder().api_key(made.token.expose()).build().unwrap();
     other
         .emails()
-        .send(&posthaste::Email::new("hi@acme.test", "ada@example.com", "Hi").text("x"))
+        .send(&idempost::Email::new("hi@acme.test", "ada@example.com", "Hi").text("x"))
         .await
         .unwrap();
     assert_eq!(bench.mails().len(), 1);

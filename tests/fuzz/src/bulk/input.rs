@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use posthaste::Client;
-use posthaste_bulk::{Bulk, Input, Message};
+use idempost::Client;
+use idempost_bulk::{Bulk, Input, Message};
 
 pub(crate) fn run(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder can be created");

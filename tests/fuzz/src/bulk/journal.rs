@@ -6,8 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use posthaste::Client;
-use posthaste_bulk::{Bulk, BulkError, Input, Job, Message, Status};
+use idempost::Client;
+use idempost_bulk::{Bulk, BulkError, Input, Job, Message, Status};
 use tokio::runtime::Runtime;
 
 const HEADER: &[u8] = b"BULKJ1\n";

@@ -1,6 +1,6 @@
 //! Redirects of the authorization server, in which `STATE` stands for the state of the request and `HERE` for the redirect URI.
 
-use posthaste::auth::AuthorizationServer;
+use idempost::auth::AuthorizationServer;
 use url::Url;
 
 const REDIRECT: &str = "http://127.0.0.1:8123/callback";

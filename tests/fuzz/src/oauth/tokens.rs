@@ -9,10 +9,10 @@
 
 use std::time::Duration;
 
-use posthaste::auth::{
+use idempost::auth::{
     AuthorizationServer, MemoryStore, NewOAuthClient, Session, TokenRecord, TokenStore as _,
 };
-use posthaste::types::RefreshToken;
+use idempost::types::RefreshToken;
 use serde_json::Value;
 
 use crate::sdk::transport::{Answer, block_on};
@@ -64,7 +64,7 @@ async fn refresh(answer: &Answer) {
 
 async fn others(answer: &Answer) {
     let server = AuthorizationServer::new(ORIGIN).expect("the URL is valid").transport(answer.clone());
-    let shown = |error: posthaste::Error| {
+    let shown = |error: idempost::Error| {
         let text = error.to_string();
         assert!(!text.chars().any(char::is_control), "{text:?}");
     };

@@ -1,7 +1,7 @@
 //! Placeholders, in both implementations: those of a bulk message and those of the sandbox's templates.
 
 use http::StatusCode;
-use posthaste_bulk::Message;
+use idempost_bulk::Message;
 use serde_json::{Value, json};
 
 use super::service::{KEY, Sandbox};

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
-use posthaste_reference_server::{ClockStart, Service, Settings};
+use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::Value;
 
 /// The API key of every request.

@@ -11,7 +11,7 @@ use std::error::Error as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 use tokio::time::Instant;
 
 use super::transport::{Answer, block_on};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Response, StatusCode};
-use posthaste::transport::{
+use idempost::transport::{
     BoxFuture, RequestDelivery, ResponseBody, Transport, TransportError, TransportErrorKind, TransportRequest,
 };
 

@@ -30,7 +30,7 @@ pub(super) fn refusal(state: &State, request: &Request<Bytes>) -> Option<Respons
         "This sandbox has a password: send it by HTTP Basic authentication, or a valid API key as `Authorization: Bearer <API_KEY>`.",
     )
     .into_response();
-    let challenge = HeaderValue::from_static("Basic realm=\"posthaste sandbox\", charset=\"UTF-8\"");
+    let challenge = HeaderValue::from_static("Basic realm=\"idempost sandbox\", charset=\"UTF-8\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     Some(response)
 }

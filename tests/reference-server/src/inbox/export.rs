@@ -2,7 +2,7 @@
 //! repeated `id` parameters name.
 //!
 //! A response contains at most [`MAX_BYTES`] of messages, so that an export can't use up the memory of a shared sandbox; larger exports
-//! request IDs in batches, as `posthaste sandbox export` does.
+//! request IDs in batches, as `idempost sandbox export` does.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn mails(
 
 fn too_large(mails: usize) -> Problem {
     Problem::validation(format!(
-        "These {mails} mails exceed the limit of {MAX_BYTES} bytes per response; narrow the filter, or use `posthaste sandbox export`.",
+        "These {mails} mails exceed the limit of {MAX_BYTES} bytes per response; narrow the filter, or use `idempost sandbox export`.",
     ))
 }
 

@@ -42,7 +42,7 @@ struct World {
 type Operation = (&'static str, &'static str, fn(usize) -> Value);
 
 /// An authorization request, which is stored until it is decided.
-const AUTHORIZE: &str = "/oauth/authorize?response_type=code&client_id=posthaste-cli&redirect_uri=http://127.0.0.1:8000/callback\
+const AUTHORIZE: &str = "/oauth/authorize?response_type=code&client_id=idempost-cli&redirect_uri=http://127.0.0.1:8000/callback\
     &scope=emails:send&state=s&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";
 
 /// A form with a file.
@@ -355,7 +355,7 @@ impl World {
     /// Adds a grant of a tenant.
     fn log_in(&self, tenant: &str) {
         let state = &self.service.state;
-        let client = state.oauth.client("posthaste-cli").unwrap();
+        let client = state.oauth.client("idempost-cli").unwrap();
         let token = state.next_secret().to_string();
         state.oauth.grant(
             &client,

@@ -2,8 +2,8 @@
 //!
 //! ```
 //! use http::Method;
-//! use posthaste_reference_server::faults::{Action, Rule, SmtpStage};
-//! use posthaste_reference_server::{Service, Settings};
+//! use idempost_reference_server::faults::{Action, Rule, SmtpStage};
+//! use idempost_reference_server::{Service, Settings};
 //!
 //! let service = Service::new(Settings::default());
 //! // The next two sends respond with 503, later ones succeed.

@@ -50,7 +50,7 @@ impl HttpClients {
             .no_proxy()
             .no_gzip()
             .dns_resolver(Arc::new(PublicResolver))
-            .user_agent(concat!("posthaste-sandbox/", env!("CARGO_PKG_VERSION")))
+            .user_agent(concat!("idempost-sandbox/", env!("CARGO_PKG_VERSION")))
             .build()?;
         Ok(self.public.get_or_init(|| client).clone())
     }

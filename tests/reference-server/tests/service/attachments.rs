@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use idempost_reference_server::Fetched;
 use mail_parser::{MessageParser, MimeHeaders as _};
-use posthaste_reference_server::Fetched;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};

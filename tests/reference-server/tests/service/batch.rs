@@ -1,7 +1,7 @@
 //! `POST /emails/batch`.
 
 use http::Method;
-use posthaste_reference_server::{ClockStart, Compat, Settings};
+use idempost_reference_server::{ClockStart, Compat, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};

@@ -1,7 +1,7 @@
 //! `GET /broadcasts/{id}/recipients` and `GET /broadcasts/{id}/clicked-links`.
 
 use http::Method;
-use posthaste_reference_server::{ClockStart, Service, Settings};
+use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};

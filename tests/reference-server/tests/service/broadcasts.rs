@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use http::Method;
+use idempost_reference_server::CapturedMail;
 use mail_parser::MessageParser;
-use posthaste_reference_server::CapturedMail;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox};
@@ -576,7 +576,7 @@ fn the_list_is_unpaged_without_a_limit_and_newest_first() {
 
 #[test]
 fn a_strict_service_requires_a_verified_sender() {
-    let settings = posthaste_reference_server::Settings { strict_domains: true, ..Default::default() };
+    let settings = idempost_reference_server::Settings { strict_domains: true, ..Default::default() };
     let stage = Stage::with_sandbox(Sandbox::with(&settings));
     let answer = stage.sandbox.post("/broadcasts", &stage.broadcast(&json!({})));
     forbidden(&answer, "acme.test is not verified");

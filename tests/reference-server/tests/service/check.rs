@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use posthaste_reference_server::check::{self, RULES, Report, Severity};
+use idempost_reference_server::check::{self, RULES, Report, Severity};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

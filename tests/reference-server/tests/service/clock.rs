@@ -1,8 +1,8 @@
 //! The clock over HTTP: `/_/clock`.
 
 use http::Method;
+use idempost_reference_server::{ReferenceServer, Service, Settings};
 use jiff::Timestamp;
-use posthaste_reference_server::{ReferenceServer, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email_with};

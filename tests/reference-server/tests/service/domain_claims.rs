@@ -1,7 +1,7 @@
 //! Claims of domains that another tenant has verified.
 
 use http::Method;
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};
@@ -78,7 +78,7 @@ fn a_completed_claim_moves_the_domain_which_needs_another_verification() {
     );
     let value = claim["record"]["value"].as_str().unwrap();
     let (prefix, proof) = value.split_once('=').unwrap();
-    assert_eq!((prefix, proof.len()), ("posthaste-domain-verification", 32), "{value}");
+    assert_eq!((prefix, proof.len()), ("idempost-domain-verification", 32), "{value}");
     assert_eq!(verify(&sandbox, &claim).json()["status"], "pending");
     sandbox.advance(1);
     assert_eq!(status(&sandbox, &claim), "pending");

@@ -1,7 +1,7 @@
 //! Domains: DNS records, verification on the clock, and the effects of a verified domain.
 
 use http::Method;
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox, email_with};

@@ -1,6 +1,6 @@
 //! `GET /emails/metrics`: what is counted, in which range, and by which dimensions.
 
-use posthaste_reference_server::{ClockStart, Service, Settings};
+use idempost_reference_server::{ClockStart, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};

@@ -1,8 +1,8 @@
 //! Error responses, and the headers of every response.
 
 use http::Method;
-use posthaste_reference_server::Settings;
-use posthaste_reference_server::faults::{Action, Rule};
+use idempost_reference_server::Settings;
+use idempost_reference_server::faults::{Action, Rule};
 use serde_json::json;
 
 use crate::support::{Answer, Sandbox, email};

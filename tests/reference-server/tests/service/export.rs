@@ -1,8 +1,8 @@
 //! Exports of captured mails: `/_/export`.
 
 use http::Method;
+use idempost_reference_server::Settings;
 use mail_parser::mailbox::mbox::MessageIterator;
-use posthaste_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};
@@ -110,5 +110,5 @@ fn an_export_is_bounded_in_size() {
     sandbox.sent(&large);
     let answer = sandbox.get("/_/export?format=mbox");
     assert_eq!(answer.status, 422);
-    assert!(answer.text().contains("posthaste sandbox export"), "{}", answer.text());
+    assert!(answer.text().contains("idempost sandbox export"), "{}", answer.text());
 }

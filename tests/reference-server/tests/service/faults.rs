@@ -1,8 +1,8 @@
 //! Scripted faults: `/_/faults`.
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email};

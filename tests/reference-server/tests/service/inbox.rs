@@ -135,8 +135,8 @@ fn mails_are_deleted_per_tenant() {
 #[test]
 fn control_routes_bypass_the_log_rate_limit_and_faults() {
     let sandbox =
-        Sandbox::with(&posthaste_reference_server::Settings { rate_limit: Some(1), ..Default::default() });
-    sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(500, ""));
+        Sandbox::with(&idempost_reference_server::Settings { rate_limit: Some(1), ..Default::default() });
+    sandbox.service.faults().next(idempost_reference_server::faults::Action::answer(500, ""));
     for _ in 0..3 {
         assert_eq!(sandbox.get("/_/messages").status, 200);
     }

@@ -1,7 +1,7 @@
 //! Requests under a foreign host name (DNS rebinding) and from other origins are refused.
 
 use http::{Method, StatusCode};
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::json;
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};

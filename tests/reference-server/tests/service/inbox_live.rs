@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -161,11 +161,11 @@ async fn bursts_are_streamed_in_batches() {
 
 #[tokio::test]
 async fn a_stream_ends_on_shutdown_without_delaying_it() {
-    let service = posthaste_reference_server::Service::new(Settings::default());
+    let service = idempost_reference_server::Service::new(Settings::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/_/stream?key=sb_test", listener.local_addr().unwrap());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, service, async {
+    let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, service, async {
         let _ = stopped.await;
     }));
     let client = reqwest::Client::builder().no_proxy().build().unwrap();

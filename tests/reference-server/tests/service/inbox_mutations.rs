@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use posthaste_reference_server::{Settings, persistence};
+use idempost_reference_server::{Settings, persistence};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
@@ -354,7 +354,7 @@ fn marks_deletions_and_the_maximum_age_survive_a_restart() {
         let noon = "2026-03-02T12:00:00Z".parse().unwrap();
         let settings = Settings {
             keep_for: keep_for.map(Duration::from_secs),
-            clock: posthaste_reference_server::ClockStart::Frozen(noon),
+            clock: idempost_reference_server::ClockStart::Frozen(noon),
             ..Settings::default()
         };
         let (service, persistence) = persistence::open(folder.path(), settings, |_| {}).unwrap();

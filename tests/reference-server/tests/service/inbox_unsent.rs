@@ -1,7 +1,7 @@
 //! Unsent emails (pending, failed or canceled) in the inbox.
 
 use http::Method;
-use posthaste_reference_server::{ReferenceServer, Settings, persistence};
+use idempost_reference_server::{ReferenceServer, Settings, persistence};
 use serde_json::{Value, json};
 
 use crate::inbox_live::{Stream, post};

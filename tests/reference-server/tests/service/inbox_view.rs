@@ -247,7 +247,7 @@ fn the_originating_request_is_shown_without_credentials() {
 #[test]
 fn the_request_log_shows_the_tenant_s_own_and_unauthenticated_requests() {
     let sandbox = Sandbox::new();
-    sandbox.service.faults().next(posthaste_reference_server::faults::Action::answer(503, "busy"));
+    sandbox.service.faults().next(idempost_reference_server::faults::Action::answer(503, "busy"));
     assert_eq!(sandbox.post("/emails", &email()).status, 503);
     sandbox.sent(&email());
     sandbox.ask(Method::POST, "/emails").key("sb_other").json(&email());
@@ -366,7 +366,7 @@ fn run_in_shell(command: &str) -> (Vec<String>, Vec<u8>) {
     std::fs::write(&file, script).unwrap();
     let output = std::process::Command::new("sh")
         .arg(file.path())
-        .env("POSTHASTE_API_KEY", KEY)
+        .env("IDEMPOST_API_KEY", KEY)
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();

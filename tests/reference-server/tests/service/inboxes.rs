@@ -8,7 +8,7 @@ mod sending;
 mod threads;
 
 use http::Method;
-use posthaste_reference_server::{Posted, Settings};
+use idempost_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox};
@@ -114,7 +114,7 @@ fn kinds(events: &[(String, Value)]) -> Vec<&str> {
 fn without_beta_every_operation_of_inboxes_says_how_to_enable_it() {
     let sandbox = Sandbox::new();
     let routes =
-        posthaste_reference_server::Service::routes().filter(|(_, path)| path.starts_with("/inboxes"));
+        idempost_reference_server::Service::routes().filter(|(_, path)| path.starts_with("/inboxes"));
     let routes: Vec<_> = routes.collect();
     assert_eq!(routes.len(), 29);
     for (method, path) in routes {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use idempost_reference_server::{CapturedMail, RecordedRequest, Service};
 use mailparse::{DispositionType, MailAddr, MailHeaderMap as _, ParsedMail};
-use posthaste_reference_server::{CapturedMail, RecordedRequest, Service};
 use serde_json::Value;
 
 /// Fails the test on drop if a mail didn't match its email.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Method, Request};
+use idempost_reference_server::{ClockStart, ReferenceServer, Service, Settings};
 use jiff::Timestamp;
-use posthaste_reference_server::{ClockStart, ReferenceServer, Service, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, email};

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::StreamExt as _;
 use http::{Method, Request, StatusCode};
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use http::{Method, StatusCode};
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{ReferenceServer, Settings};
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::support::email;
@@ -186,12 +186,12 @@ async fn a_scheduled_email_is_sent_on_time_without_further_requests() {
 
 #[tokio::test]
 async fn shutdown_lets_running_requests_finish() {
-    let service = posthaste_reference_server::Service::new(Settings::default());
+    let service = idempost_reference_server::Service::new(Settings::default());
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/emails", listener.local_addr().unwrap());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = std::sync::Arc::clone(&service);
-    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, serving, async {
+    let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, serving, async {
         let _ = stopped.await;
     }));
     service.faults().next(Action::Delay(Duration::from_millis(300)));

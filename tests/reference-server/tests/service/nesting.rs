@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::Method;
-use posthaste_reference_server::{Fetched, NotReceived};
+use idempost_reference_server::{Fetched, NotReceived};
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};
@@ -98,7 +98,7 @@ fn too_deeply_nested_mail_is_rejected_on_every_entry_point() {
 
 #[tokio::test]
 async fn smtp_rejects_too_deeply_nested_mail_and_accepts_the_next() {
-    let server = SmtpServer::open(&posthaste_reference_server::Settings::default()).await;
+    let server = SmtpServer::open(&idempost_reference_server::Settings::default()).await;
     for nesting in NESTINGS {
         let replies = server.deliver(&mail(nesting, MANY)).await;
         assert!(replies.starts_with("554 5.6.0 ") && replies.contains(RULE), "{nesting:?}: {replies}");

@@ -16,7 +16,7 @@ mod token;
 use std::collections::HashMap;
 
 use http::Method;
-use posthaste_reference_server::{OAuthClient, Settings};
+use idempost_reference_server::{OAuthClient, Settings};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use http::Method;
+use idempost_reference_server::persistence::{self, Persistence, PersistenceError};
+use idempost_reference_server::{ClockStart, Posted, Settings};
 use jiff::Timestamp;
-use posthaste_reference_server::persistence::{self, Persistence, PersistenceError};
-use posthaste_reference_server::{ClockStart, Posted, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{KEY, Sandbox, email, email_with};
@@ -189,7 +189,7 @@ fn state_survives_a_restart_and_pending_work_resumes() {
         ask.json(&email()).json()["id"].as_str().unwrap().to_owned()
     };
     let sent_once = again(&sandbox);
-    let login = sandbox.service.grant("posthaste-cli", KEY, "full_access");
+    let login = sandbox.service.grant("idempost-cli", KEY, "full_access");
     sandbox.ask(Method::POST, "/emails").key("sb_neighbour").json(&email());
     let raw: Vec<_> = sandbox.mails().iter().map(|mail| mail.mime.clone()).collect();
     let before = snapshot(&sandbox, &paths);
@@ -473,7 +473,7 @@ fn two_services_on_one_thread_persist_independently() {
 fn oauth_tokens_survive_a_restart_and_the_key_file_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let (sandbox, persistence) = open(folder.path());
-    let tokens = sandbox.service.grant("posthaste-cli", KEY, "full_access");
+    let tokens = sandbox.service.grant("idempost-cli", KEY, "full_access");
     close(sandbox, persistence);
     #[cfg(unix)]
     for file in std::fs::read_dir(folder.path()).unwrap() {

@@ -1,7 +1,7 @@
 //! Received emails: receiving, reading, and downloading attachments.
 
 use http::Method;
-use posthaste_reference_server::{NotReceived, Settings};
+use idempost_reference_server::{NotReceived, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox};

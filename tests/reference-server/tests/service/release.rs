@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
-use posthaste_reference_server::{
+use idempost_reference_server::{
     AllowList, Outgoing, ReferenceServer, Relay, RelayError, Service, Settings, persistence,
 };
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
@@ -76,7 +76,7 @@ fn non_browser_and_same_origin_requests_need_no_key() {
         let as_form = [headers, &[("content-type", FORM)]].concat();
         let token = ask(&sandbox, "/oauth/token", &as_form, "grant_type=x");
         assert_eq!(token.json()["error"], "unsupported_grant_type", "{headers:?}");
-        let revoked = ask(&sandbox, "/oauth/revoke", &as_form, "token=x&client_id=posthaste-cli");
+        let revoked = ask(&sandbox, "/oauth/revoke", &as_form, "token=x&client_id=idempost-cli");
         assert_eq!(revoked.status, 200, "{headers:?}");
     }
 }
@@ -360,7 +360,7 @@ fn reading_a_list_or_map_takes_linear_time() {
 fn token_requests_are_bounded_before_parsing() {
     let sandbox = Sandbox::new();
     let post = |path: &str, body: String| ask(&sandbox, path, &[("content-type", FORM)], &body);
-    let refresh = "grant_type=refresh_token&client_id=posthaste-cli&refresh_token=x";
+    let refresh = "grant_type=refresh_token&client_id=idempost-cli&refresh_token=x";
     let scopes: Vec<_> = (0..20_000).map(|at| format!("s{at}")).collect();
     let start = std::time::Instant::now();
     for (body, rule) in [
@@ -383,7 +383,7 @@ fn token_requests_are_bounded_before_parsing() {
     let answer = ask(&sandbox, "/oauth/register", &[("content-type", "application/json")], &body);
     assert!(answer.text().contains("at most 65536 bytes"), "{}", answer.text());
     let query =
-        format!("client_id=posthaste-cli&redirect_uri=http://127.0.0.1/callback&{}", "a=1&".repeat(1_000));
+        format!("client_id=idempost-cli&redirect_uri=http://127.0.0.1/callback&{}", "a=1&".repeat(1_000));
     let answer = sandbox.ask(Method::GET, format!("/oauth/authorize?{query}")).no_key().send("");
     let location = answer.header("location").unwrap();
     assert!(

@@ -1,7 +1,7 @@
 //! Memory limits of a long-running sandbox.
 
 use http::Method;
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::support::{Sandbox, email, email_with};

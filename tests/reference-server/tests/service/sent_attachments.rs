@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::Method;
-use posthaste_reference_server::Fetched;
+use idempost_reference_server::Fetched;
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};

@@ -1,7 +1,7 @@
 //! Links to emails: `POST /emails/{email_id}/share`, and their pages.
 
 use http::Method;
-use posthaste_reference_server::Settings;
+use idempost_reference_server::Settings;
 use serde_json::{Value, json};
 
 use crate::persistence::{close, open};

@@ -3,9 +3,9 @@
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use posthaste_needs::needs;
-use posthaste_reference_server::Settings;
-use posthaste_reference_server::faults::{Action, Rule, SmtpStage};
+use idempost_needs::needs;
+use idempost_reference_server::Settings;
+use idempost_reference_server::faults::{Action, Rule, SmtpStage};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;

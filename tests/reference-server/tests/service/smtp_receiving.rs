@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http::Method;
+use idempost_needs::needs;
+use idempost_reference_server::{Service, Settings, mount};
 use lettre::address::{Address, Envelope};
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Tokio1Executor};
-use posthaste_needs::needs;
-use posthaste_reference_server::{Service, Settings, mount};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};

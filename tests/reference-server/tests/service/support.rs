@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
+use idempost_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use jiff::Timestamp;
-use posthaste_reference_server::{CapturedMail, ClockStart, Service, Settings};
 use serde_json::Value;
 
 use crate::independent_parser::IndependentParser;

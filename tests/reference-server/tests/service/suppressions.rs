@@ -1,7 +1,7 @@
 //! The suppression list: how it fills itself, and what it keeps from leaving.
 
 use http::Method;
-use posthaste_reference_server::Posted;
+use idempost_reference_server::Posted;
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Sandbox, email, email_with};

@@ -1,7 +1,7 @@
 //! `GET /usage`, and the quotas of emails per day and month.
 
 use http::Method;
-use posthaste_reference_server::{ClockStart, Settings};
+use idempost_reference_server::{ClockStart, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, KEY, Sandbox, email, email_with};
@@ -212,7 +212,7 @@ fn usage_survives_a_restart() {
         || Settings { daily_quota: Some(3), clock: ClockStart::Frozen(noon), ..Settings::default() };
     let open = || {
         let (service, persistence) =
-            posthaste_reference_server::persistence::open(folder.path(), settings(), |_| {}).unwrap();
+            idempost_reference_server::persistence::open(folder.path(), settings(), |_| {}).unwrap();
         (Sandbox::over(service), persistence)
     };
     let (sandbox, persistence) = open();

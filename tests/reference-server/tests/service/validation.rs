@@ -331,7 +331,7 @@ fn a_body_that_is_not_an_object_is_rejected() {
 #[test]
 fn a_strict_service_accepts_only_verified_domains() {
     let sandbox =
-        Sandbox::with(&posthaste_reference_server::Settings { strict_domains: true, ..Default::default() });
+        Sandbox::with(&idempost_reference_server::Settings { strict_domains: true, ..Default::default() });
     let answer = sandbox.post("/emails", &email());
     assert_eq!((answer.status.as_u16(), answer.name().as_str()), (403, "validation_error"));
     assert!(answer.message().contains("acme.test"));

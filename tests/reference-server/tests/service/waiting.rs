@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::{Method, Request, StatusCode};
-use posthaste_reference_server::{ClockStart, ReferenceServer, Settings};
+use idempost_reference_server::{ClockStart, ReferenceServer, Settings};
 use serde_json::{Value, json};
 
 use crate::inbox_live::post;

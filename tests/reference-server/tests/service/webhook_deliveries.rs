@@ -13,8 +13,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, Method};
+use idempost_reference_server::Posted;
 use jiff::Timestamp;
-use posthaste_reference_server::Posted;
 use serde_json::{Value, json};
 use sha2::Sha256;
 

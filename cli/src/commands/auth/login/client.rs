@@ -1,12 +1,12 @@
 //! The OAuth client ID for a login.
 
-use posthaste::auth::{AuthorizationServer, NewOAuthClient};
+use idempost::auth::{AuthorizationServer, NewOAuthClient};
 
 use crate::commands::auth::failed;
 use crate::diagnostics::Fail;
 
 /// The client ID that services may have registered for this program in advance.
-const DEFAULT_CLIENT_ID: &str = "posthaste-cli";
+const DEFAULT_CLIENT_ID: &str = "idempost-cli";
 /// The redirect URIs; the port is chosen at run time (RFC 8252, 7.3).
 const REDIRECTS: [&str; 2] = ["http://127.0.0.1/callback", "http://[::1]/callback"];
 
@@ -35,7 +35,7 @@ pub(super) async fn resolve(
             hint: Some("ask the service's operator for a client ID, and log in with --client-id ID".to_owned()),
         });
     }
-    let client = NewOAuthClient::new("posthaste", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
+    let client = NewOAuthClient::new("idempost", REDIRECTS[0]).redirect_uri(REDIRECTS[1]);
     let client = server.register(&client).await.map_err(failed)?;
     Ok(ResolvedClient { client_id: client.client_id, is_new: true })
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, Read as _};
 
-use posthaste::auth::{AuthError, AuthorizationCode, AuthorizationRequest, CallbackError};
+use idempost::auth::{AuthError, AuthorizationCode, AuthorizationRequest, CallbackError};
 use tokio::sync::mpsc;
 
 use super::countdown::Countdown;

@@ -108,7 +108,7 @@ impl Columns {
         if found.is_empty() {
             return Ok(());
         }
-        let help = "skip a column with --map COLUMN=, or create the property: posthaste properties create";
+        let help = "skip a column with --map COLUMN=, or create the property: idempost properties create";
         Err(Fail::Usage(Diagnostics { found, help: Some(help.to_owned()), ..Diagnostics::default() }))
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use csv::{ByteRecord, Writer};
 use futures_util::StreamExt as _;
-use posthaste::{Client, Error};
+use idempost::{Client, Error};
 use serde_json::json;
 
 use super::columns::Columns;
@@ -142,7 +142,7 @@ async fn send(client: &Client, row: &Row, options: &ImportOptions) -> RowOutcome
     }
 }
 
-async fn try_send(client: &Client, row: &Row, options: &ImportOptions) -> posthaste::Result<RowOutcome> {
+async fn try_send(client: &Client, row: &Row, options: &ImportOptions) -> idempost::Result<RowOutcome> {
     if options.on_conflict != OnConflict::Update {
         match client.contacts().get(&row.email).await {
             Ok(_) if options.on_conflict == OnConflict::Skip => return Ok(RowOutcome::Skipped),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{
+use idempost::{
     Client, ContactImport, ContactImportCounts, ContactImportId, ContactImportStatus, ImportConflict,
     ImportPropertyType, NewContactImport, Subscription,
 };
@@ -28,7 +28,7 @@ pub(super) async fn run(
     context: &Context,
 ) -> Result<(), Fail> {
     let import = plan(csv.upload(&args.file).await?, columns, args)?;
-    let unknown_outcome = "the import may have started; check: posthaste contacts imports list";
+    let unknown_outcome = "the import may have started; check: idempost contacts imports list";
     let make = |client: &Client| client.contact_imports().create(&import);
     let Some(response) = mutation::execute(None, unknown_outcome, context, make).await? else {
         return Ok(());
@@ -95,7 +95,7 @@ async fn until_finished(
         return Ok(());
     }
     let message = format!("{failed} of {total} rows failed");
-    let hint = Some(format!("for the invalid ones: posthaste contacts import {file} --dry-run"));
+    let hint = Some(format!("for the invalid ones: idempost contacts import {file} --dry-run"));
     if failed == total { Err(Fail::Rejected { message, hint }) } else { Err(Fail::Partial { message, hint }) }
 }
 
@@ -108,5 +108,5 @@ fn end(import: &ContactImport) -> End {
 
 /// The command that shows an import, for hints.
 fn show_command(id: &ContactImportId) -> String {
-    format!("posthaste contacts imports get {id}")
+    format!("idempost contacts imports get {id}")
 }

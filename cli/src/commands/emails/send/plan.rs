@@ -1,6 +1,6 @@
 //! Builds the email from flags and documents, and reports all problems at once.
 
-use posthaste::{Email, IdempotencyKey, Problems};
+use idempost::{Email, IdempotencyKey, Problems};
 use serde_json::{Value, json};
 
 use super::{Args, Message, Plan, wait::DELIVERED};
@@ -199,7 +199,7 @@ fn report(builder: BodyBuilder) -> Result<(), Fail> {
         missing.push(Missing::at(item.problem.path, needed));
     }
     let help =
-        "posthaste emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
+        "idempost emails send --from 'You <you@yours.test>' --to ada@example.com --subject '…' --text '…'";
     let help = (!missing.is_empty()).then(|| help.to_owned());
     Err(Fail::Usage(Diagnostics { found, omitted, missing, help, ..Diagnostics::default() }))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posthaste::{Client, EmailId, LastEvent, SentEmail};
+use idempost::{Client, EmailId, LastEvent, SentEmail};
 
 use crate::actions::wait::{self, End, Messages};
 use crate::context::Context;
@@ -30,7 +30,7 @@ pub(super) async fn until_final(
         timed_out: "the email isn't delivered".to_owned(),
         continues: "delivery continues in the background".to_owned(),
         failed: "the email was accepted, but delivery failed".to_owned(),
-        check: format!("posthaste emails get {id}"),
+        check: format!("idempost emails get {id}"),
     };
     wait::until(client.emails().wait(id), timeout, &words, context, end).await.map(drop)
 }

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use futures_util::TryStreamExt as _;
-use posthaste::Error;
+use idempost::Error;
 use serde_json::Value;
 
 use super::Watch;

@@ -181,7 +181,7 @@ fn read(path: &Path) -> Result<Option<CursorFile>, Fail> {
     let unreadable = |source: io::Error| Fail::Local {
         message: format!("couldn't read the cursor {}", path.display()),
         source: Some(Box::new(source)),
-        hint: Some("start over: posthaste received watch --from-now, or --from-start".to_owned()),
+        hint: Some("start over: idempost received watch --from-now, or --from-start".to_owned()),
     };
     let Some(text) = files::read(path, MAX_BYTES, false).map_err(unreadable)? else { return Ok(None) };
     let stored: CursorFile = serde_json::from_slice(&text).map_err(|error| unreadable(error.into()))?;

@@ -1,7 +1,7 @@
 //! `sandbox inbox delete` and `mark`: change one, several, matching or all mails.
 
 use http::Method;
-use posthaste::{Call, Client};
+use idempost::{Call, Client};
 use serde_json::{Map, Value, json};
 
 use super::EmailFilter;
@@ -35,11 +35,9 @@ pub(crate) struct Selection {
 /// completely. If the sandbox persists its state (`sandbox serve --data`), the command asks before it deletes by filter or all; --yes skips
 /// the question.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  posthaste sandbox inbox delete 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
-    posthaste sandbox inbox delete --to worker1@example.com\n  \
-    posthaste sandbox inbox delete --all"
-)]
+#[command(after_help = "Examples:\n  idempost sandbox inbox delete 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794\n  \
+    idempost sandbox inbox delete --to worker1@example.com\n  \
+    idempost sandbox inbox delete --all")]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     selection: Selection,
@@ -51,8 +49,8 @@ pub(crate) struct DeleteArgs {
 ///
 /// Mails become read when they are opened on the inbox page, or by this command; other commands leave them as they are.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  posthaste sandbox inbox mark --all\n  \
-    posthaste sandbox inbox mark --unread 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
+#[command(after_help = "Examples:\n  idempost sandbox inbox mark --all\n  \
+    idempost sandbox inbox mark --unread 49a3999c-0ce1-4ea6-ab68-afcd6dc2e794")]
 pub(crate) struct MarkArgs {
     #[command(flatten)]
     selection: Selection,
@@ -94,7 +92,7 @@ impl Change {
     fn read(method: Method, from: &Selection, dry_run: &DryRunFlag, command: &str) -> Result<Self, Fail> {
         let query = from.which.query();
         let mut flags = Flags::default();
-        flags.help(format!("posthaste sandbox inbox {command} --all"));
+        flags.help(format!("idempost sandbox inbox {command} --all"));
         for (name, value) in &query {
             if value.trim().is_empty() {
                 flags.wrong("empty", format!("--{name} must not be empty"), &format!("--{name}"), value);

@@ -13,8 +13,8 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use idempost::{WebhookPayload, WebhookVerifier};
 use jiff::Timestamp;
-use posthaste::{WebhookPayload, WebhookVerifier};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use posthaste::{Client, CreatedWebhook, EventType, NewWebhook, Outcome, WebhookId};
+use idempost::{Client, CreatedWebhook, EventType, NewWebhook, Outcome, WebhookId};
 use url::Url;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ const DISPUTED: [&str; 3] = ["contact.topics.", "suppression.", "topic."];
 pub(super) struct Registration {
     pub(super) id: WebhookId,
     pub(super) endpoint: String,
-    pub(super) secret: posthaste::types::SigningSecret,
+    pub(super) secret: idempost::types::SigningSecret,
     /// The random path of the endpoint, unique to this webhook.
     pub(super) path: String,
     /// Whether it is registered at a sandbox.
@@ -68,7 +68,7 @@ impl Registration {
             }
         };
         let unknown_outcome =
-            format!("a webhook for {endpoint} may have been created; check: posthaste webhooks list");
+            format!("a webhook for {endpoint} may have been created; check: idempost webhooks list");
         let made = match made {
             Some(Ok(made)) => made,
             // The service rejected the request or never received it.
@@ -112,7 +112,7 @@ impl Registration {
             match self.client.webhooks().delete(&self.id).timeout(REMOVAL).await {
                 Ok(_) => Ok(()),
                 // Already deleted by someone else.
-                Err(posthaste::Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => Ok(()),
+                Err(idempost::Error::Api(error)) if error.status == http::StatusCode::NOT_FOUND => Ok(()),
                 Err(error) => Err(error),
             }
         };
@@ -124,7 +124,7 @@ impl Registration {
             }
         };
         removed.map_err(|error| {
-            let advice = format!("posthaste webhooks delete {}", self.id);
+            let advice = format!("idempost webhooks delete {}", self.id);
             context.out.warn(&format!("the webhook for {} may still exist: {advice}", self.endpoint));
             Fail::Sdk(error)
         })
@@ -132,7 +132,7 @@ impl Registration {
 }
 
 /// Deletes the webhook with this endpoint, if it exists. The random path makes it unique.
-async fn remove_by_endpoint(client: &Client, endpoint: &str) -> posthaste::Result<()> {
+async fn remove_by_endpoint(client: &Client, endpoint: &str) -> idempost::Result<()> {
     let mut webhooks = client.webhooks().list().stream();
     while let Some(webhook) = webhooks.try_next().await? {
         if webhook.endpoint == endpoint {

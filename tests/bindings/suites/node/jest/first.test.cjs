@@ -1,4 +1,4 @@
-const { inbox } = require('posthaste-sandbox/jest');
+const { inbox } = require('idempost-sandbox/jest');
 const { signUp } = require('../app.cjs');
 
 test('a new account gets a code and a link', async () => {

@@ -1,4 +1,4 @@
-const { inbox, sandbox } = require('posthaste-sandbox/jest');
+const { inbox, sandbox } = require('idempost-sandbox/jest');
 const { signUp } = require('../app.cjs');
 const { failsAlone, seesOnlyItsOwn, startsEmpty, waitsForTheNext, worksAgain } = require('../isolation.cjs');
 const { together } = require('../together.cjs');

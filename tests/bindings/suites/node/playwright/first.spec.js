@@ -1,4 +1,4 @@
-import { expect, test } from 'posthaste-sandbox/playwright';
+import { expect, test } from 'idempost-sandbox/playwright';
 import { Resend } from 'resend';
 
 test('a new account gets a code and a link', async ({ inbox }) => {

@@ -1,4 +1,4 @@
-import { test } from 'posthaste-sandbox/playwright';
+import { test } from 'idempost-sandbox/playwright';
 import { Resend } from 'resend';
 import { failsAlone, seesOnlyItsOwn, startsEmpty, waitsForTheNext, worksAgain } from '../isolation.cjs';
 import { together } from '../together.cjs';

@@ -1,4 +1,4 @@
-import { expect, test } from 'posthaste-sandbox/vitest';
+import { expect, test } from 'idempost-sandbox/vitest';
 import { signUp } from '../app.js';
 
 test('a new account gets a code and a link', async ({ inbox }) => {

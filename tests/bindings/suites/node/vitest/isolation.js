@@ -1,4 +1,4 @@
-import { test } from 'posthaste-sandbox/vitest';
+import { test } from 'idempost-sandbox/vitest';
 import { beforeAll } from 'vitest';
 import { signUp } from '../app.js';
 import { failsAlone, seesOnlyItsOwn, startsEmpty, waitsForTheNext, worksAgain } from '../isolation.cjs';

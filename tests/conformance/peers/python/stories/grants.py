@@ -15,7 +15,7 @@ def login():
     """The login itself is no part of the client. The redirect returns to the sandbox, which doesn't serve that path: only the URL matters."""
     base, verifier = resend.api_url, "v" * 64
     challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
-    client = {"client_id": "posthaste-cli", "redirect_uri": f"{base}/callback"}
+    client = {"client_id": "idempost-cli", "redirect_uri": f"{base}/callback"}
     query = {**client, "response_type": "code", "scope": "emails:send", "state": "python", "code_challenge": challenge}
     browser = requests.Session()
     page = browser.get(f"{base}/oauth/authorize", params={**query, "code_challenge_method": "S256"}, timeout=10)

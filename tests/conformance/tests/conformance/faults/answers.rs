@@ -1,5 +1,5 @@
-use posthaste::{Error, Outcome};
-use posthaste_conformance::peer::{Act, Peer, answer};
+use idempost::{Error, Outcome};
+use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{client, email, keys, send};
 

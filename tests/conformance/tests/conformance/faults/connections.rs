@@ -6,8 +6,8 @@ use std::{
 };
 
 use http::Method;
-use posthaste::{Attachment, ClientBuilder, Error, Outcome, RetryPolicy, transport::ReqwestTransport};
-use posthaste_conformance::peer::{Act, Peer, answer};
+use idempost::{Attachment, ClientBuilder, Error, Outcome, RetryPolicy, transport::ReqwestTransport};
+use idempost_conformance::peer::{Act, Peer, answer};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::{
     io::AsyncWriteExt as _,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use h2::Reason;
 use http::{Method, Response};
-use posthaste::{Client, Outcome, transport::ReqwestTransport};
+use idempost::{Client, Outcome, transport::ReqwestTransport};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{email, patient};

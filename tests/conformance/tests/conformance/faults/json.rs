@@ -1,5 +1,5 @@
-use posthaste::{Error, LastEvent};
-use posthaste_conformance::peer::{Act, Peer};
+use idempost::{Error, LastEvent};
+use idempost_conformance::peer::{Act, Peer};
 use serde_json::{Value, json};
 
 use super::{client, send};
@@ -12,7 +12,7 @@ fn item() -> Value {
     })
 }
 
-async fn list(item: &Value) -> Result<posthaste::SentEmailSummary, Error> {
+async fn list(item: &Value) -> Result<idempost::SentEmailSummary, Error> {
     let body = json!({ "object": "list", "data": [item], "has_more": false });
     let peer = Peer::acting([Act::json(200, &body.to_string())]).await;
     let page = client(&peer.base_url()).emails().list().await?;

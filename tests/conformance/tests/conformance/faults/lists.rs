@@ -1,6 +1,6 @@
 use futures_util::TryStreamExt as _;
-use posthaste::{BatchEmail, Error, Outcome, PagingError};
-use posthaste_conformance::peer::{Act, Peer};
+use idempost::{BatchEmail, Error, Outcome, PagingError};
+use idempost_conformance::peer::{Act, Peer};
 use serde_json::{Value, json};
 
 use super::client;

@@ -1,5 +1,5 @@
-use posthaste::{ApiErrorKind, Error};
-use posthaste_conformance::peer::{Act, Peer};
+use idempost::{ApiErrorKind, Error};
+use idempost_conformance::peer::{Act, Peer};
 
 use super::send;
 

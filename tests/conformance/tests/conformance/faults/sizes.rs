@@ -1,11 +1,11 @@
 use std::io::Write as _;
 
-use posthaste::{Outcome, RetryPolicy};
-use posthaste_conformance::peer::{Act, Peer, answer};
+use idempost::{Outcome, RetryPolicy};
+use idempost_conformance::peer::{Act, Peer, answer};
 
 use super::{email, patient, send};
 
-async fn send_with_limit(peer: &Peer, bytes: usize) -> Result<posthaste::Accepted, posthaste::Error> {
+async fn send_with_limit(peer: &Peer, bytes: usize) -> Result<idempost::Accepted, idempost::Error> {
     patient(&peer.base_url()).response_limit(bytes).build().unwrap().emails().send(&email()).await
 }
 

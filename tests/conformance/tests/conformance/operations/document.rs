@@ -1,7 +1,7 @@
 //! The operations of `openapi.yaml`.
 
 use http::Method;
-use posthaste_conformance::contract::OPENAPI;
+use idempost_conformance::contract::OPENAPI;
 use serde_json::Value;
 
 /// The whole document.

@@ -2,7 +2,7 @@
 
 #![expect(deprecated, reason = "audiences are offered as long as the service supports them")]
 
-use posthaste::{
+use idempost::{
     AutomationPatch, BatchEmail, BroadcastPatch, ContactPatch, ContactPropertyPatch, DomainPatch, Email,
     EmailMetric, EmailMetricsQuery, EventOccurrence, EventPatch, EventType, InboxAgentPatch, InboxDraftPatch,
     InboxForward, InboxLabelPatch, InboxPatch, InboxReply, InboxThreadPatch, MetricsDimension, NewApiKey,

@@ -23,7 +23,7 @@ pub(super) fn headers(delivery: &WebhookDelivery, secrets: &[&str]) -> HeaderMap
         secrets.iter().map(|secret| signature(secret, &id, &timestamp, &delivery.payload)).collect();
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::USER_AGENT, HeaderValue::from_static("posthaste-sandbox-webhooks"));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static("idempost-sandbox-webhooks"));
     for (name, value) in
         [("svix-id", id), ("svix-timestamp", timestamp), ("svix-signature", signatures.join(" "))]
     {

@@ -25,7 +25,7 @@ use crate::wire::cancel::Cancellation;
 use crate::wire::problem::Problem;
 
 /// The version that this API reports.
-pub(super) const VERSION: &str = concat!("posthaste-", env!("CARGO_PKG_VERSION"));
+pub(super) const VERSION: &str = concat!("idempost-", env!("CARGO_PKG_VERSION"));
 /// The default page size.
 const LIMIT: usize = 50;
 
@@ -50,7 +50,7 @@ pub(super) fn info(call: &Call<'_>) -> Response<Bytes> {
 /// `GET /api/v1/webui`: Mailpit's features that the sandbox doesn't have are off.
 pub(super) fn page_settings() -> Response<Bytes> {
     answer(&json!({
-        "Label": "posthaste sandbox",
+        "Label": "idempost sandbox",
         "MessageRelay": {
             "Enabled": false, "SMTPServer": "", "ReturnPath": "", "AllowedRecipients": "", "BlockedRecipients": "",
             "OverrideFrom": "", "PreserveMessageIDs": false, "RecipientAllowlist": "",

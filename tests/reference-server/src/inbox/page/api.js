@@ -9,8 +9,8 @@ export const label = isKey ? key : "this account";
 
 /** Shell snippets that authenticate as this account; if the key isn't known, they use a variable. */
 export const shell = {
-  variables: `export POSTHASTE_BASE_URL=${location.origin}${isKey ? ` POSTHASTE_API_KEY=${quoted(key)}` : ""}`,
-  header: isKey ? quoted(`Authorization: Bearer ${key}`) : `"Authorization: Bearer $POSTHASTE_API_KEY"`,
+  variables: `export IDEMPOST_BASE_URL=${location.origin}${isKey ? ` IDEMPOST_API_KEY=${quoted(key)}` : ""}`,
+  header: isKey ? quoted(`Authorization: Bearer ${key}`) : `"Authorization: Bearer $IDEMPOST_API_KEY"`,
 };
 
 /** An error response of the sandbox. */

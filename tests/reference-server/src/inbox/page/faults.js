@@ -66,7 +66,7 @@ export function faultsTool() {
     h("label", null, "Times", h("input", { id: "fault-times", type: "number", min: 1, max: 1000, value: 1 })),
     h("button.first", null, "Add fault")),
     waiting,
-    h("p.soft", null, "From a script: ", h("code", null, "posthaste sandbox fail 'POST /emails' --status 500 --times 2")));
+    h("p.soft", null, "From a script: ", h("code", null, "idempost sandbox fail 'POST /emails' --status 500 --times 2")));
   byId("open-faults").addEventListener("click", () => { refresh(); dialog.showModal(); });
   on("hello", refresh);
   // A fault may have been applied.

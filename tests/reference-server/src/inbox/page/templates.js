@@ -56,7 +56,7 @@ class TemplateList {
     const shown = this.items.filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted));
     fill(this.rows, shown.map((one) => h("li", null, h("a.row", { href: `#/templates/${one.id}`, "data-id": one.id, "aria-current": location.hash === `#/templates/${one.id}` ? "true" : null },
       h("span.who", null, foreign(one.name)), h("span.foot", null, one.published ? h("span.event.good", null, "published") : h("span.event.calm", null, "draft"), one.edited && h("span.event.warn", null, "edited"), one.alias && h("span.tag", null, one.alias))))));
-    fill(this.note, !shown.length && [h("p", null, this.items.length ? "No templates match." : "There are no templates yet."), !this.items.length && h("p.soft", null, h("code", null, "posthaste templates create --help"))]);
+    fill(this.note, !shown.length && [h("p", null, this.items.length ? "No templates match." : "There are no templates yet."), !this.items.length && h("p.soft", null, h("code", null, "idempost templates create --help"))]);
   }
 }
 

@@ -19,7 +19,7 @@ export function timeline(path) {
         })),
         h("h2", null, "Webhooks"),
         webhooks.length ? h("ul.deliveries", null, webhooks.map(delivery))
-          : h("p.soft", null, "No webhook deliveries. ", h("code", null, "posthaste webhooks listen"), " shows what your webhooks would receive."));
+          : h("p.soft", null, "No webhook deliveries. ", h("code", null, "idempost webhooks listen"), " shows what your webhooks would receive."));
     } catch (error) { if (turn === asked) fill(holder, h("p.bad", null, error.message)); }
   };
   holder.refresh();

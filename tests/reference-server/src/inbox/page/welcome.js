@@ -21,10 +21,10 @@ export function welcome(tray) {
     others,
     sent ? [
       isKey && h("button.first", { type: "button", onclick: sample }, "Send a sample mail"),
-      step("With posthaste", `${shell.variables}\nposthaste emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
+      step("With idempost", `${shell.variables}\nidempost emails send --from 'Acme <hi@acme.test>' --to ada@example.com \\\n  --subject Hello --text 'It works'`),
       step("With curl", `curl ${base}/emails \\\n  -H ${shell.header} -H 'Content-Type: application/json' \\\n  -d '{"from": "Acme <hi@acme.test>", "to": "ada@example.com",\n       "subject": "Hello", "html": "<h1>It works</h1>"}'`),
     ] : [
-      step("With posthaste", `${shell.variables}\nposthaste sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
+      step("With idempost", `${shell.variables}\nidempost sandbox receive --from ada@example.com --to support@acme.test \\\n  --subject Help --text 'It broke'`),
       step("With curl", `curl '${base}/_/received' \\\n  -H ${shell.header} -H 'Content-Type: message/rfc822' \\\n  --data-binary @mail.eml`),
     ]);
 }

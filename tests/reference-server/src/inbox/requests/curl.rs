@@ -19,7 +19,7 @@ pub(super) fn command(address: &str, request: &RecordedRequest, body: &[u8]) -> 
     let as_is = if request.path.contains("/.") { "--path-as-is " } else { "" };
     let mut words = vec![
         format!("curl {globoff}{as_is}-X {} {}", quoted(request.method.as_str()), quoted(&url)),
-        "-H \"Authorization: Bearer $POSTHASTE_API_KEY\"".to_owned(),
+        "-H \"Authorization: Bearer $IDEMPOST_API_KEY\"".to_owned(),
     ];
     for name in ["content-type", "idempotency-key"] {
         let value = request.headers.get(name).and_then(|value| value.to_str().ok());

@@ -15,7 +15,7 @@ const fn fixed(code: u16, text: &'static str) -> Reply {
 }
 
 impl Reply {
-    pub(super) const GREETING: Self = fixed(220, "localhost ESMTP posthaste sandbox: mail ends here");
+    pub(super) const GREETING: Self = fixed(220, "localhost ESMTP idempost sandbox: mail ends here");
     pub(super) const BYE: Self = fixed(221, "2.0.0 Bye");
     pub(super) const START_TLS: Self = fixed(220, "2.0.0 Start TLS");
     pub(super) const MAY_SEND: Self = fixed(235, "2.7.0 Mail is now sent with this API key");

@@ -60,7 +60,7 @@ pub(crate) fn create(context: &Context<'_>) -> Answer {
         status: Status::Pending,
         checking: false,
         owner: owner.name.clone(),
-        proof: format!("posthaste-domain-verification={}", state.next_secret().simple()),
+        proof: format!("idempost-domain-verification={}", state.next_secret().simple()),
         created_at: now,
     };
     let (id, expires_at, answer) = (claim.id, claim.expires_at(), json(StatusCode::CREATED, &Detail(&claim)));

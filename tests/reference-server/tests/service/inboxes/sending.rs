@@ -193,7 +193,7 @@ fn what_cannot_be_sent_is_refused_with_the_field_and_the_rule() {
 #[test]
 fn an_email_from_an_inbox_counts_against_the_quota() {
     let settings =
-        posthaste_reference_server::Settings { beta: true, daily_quota: Some(2), ..Default::default() };
+        idempost_reference_server::Settings { beta: true, daily_quota: Some(2), ..Default::default() };
     let sandbox = Sandbox::with(&settings);
     let inbox = format!(
         "/inboxes/{}",

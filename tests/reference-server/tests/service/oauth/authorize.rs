@@ -154,11 +154,11 @@ fn scope_is_the_requested_one_or_defaults_to_the_registered_one() {
 #[test]
 fn a_request_over_the_storage_limit_is_a_server_error() {
     // AUTHZ-31
-    let sandbox = crate::support::Sandbox::with(&posthaste_reference_server::Settings {
+    let sandbox = crate::support::Sandbox::with(&idempost_reference_server::Settings {
         keep_records: 1,
-        ..posthaste_reference_server::Settings::default()
+        ..idempost_reference_server::Settings::default()
     });
-    let authorization_request = authorization_request("posthaste-cli");
+    let authorization_request = authorization_request("idempost-cli");
     assert!(redirected(&authorize(&sandbox, &authorization_request)).0.contains("/_/consent/"));
     let (to, query) = redirected(&authorize(&sandbox, &authorization_request));
     assert_eq!(

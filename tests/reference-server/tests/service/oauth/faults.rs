@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use posthaste_reference_server::faults::{Action, Rule};
-use posthaste_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Settings, TokenEventKind};
+use idempost_reference_server::faults::{Action, Rule};
+use idempost_reference_server::{IssuedTokens, OAuthClient, ReferenceServer, Settings, TokenEventKind};
 use serde_json::Value;
 
 use super::urlencoded;
@@ -126,7 +126,7 @@ async fn retrying_a_code_exchange_with_a_lost_response_revokes_the_grant() {
     let url = format!("http://{}/oauth/token", listener.local_addr().unwrap());
     let service = std::sync::Arc::clone(&sandbox.service);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = tokio::spawn(posthaste_reference_server::mount::http::serve(listener, service, async {
+    let serving = tokio::spawn(idempost_reference_server::mount::http::serve(listener, service, async {
         let _ = stopped.await;
     }));
     sandbox.service.faults().add(on_token(Action::DropAfter));

@@ -1,7 +1,7 @@
 //! What an access token may do: `SPEC.md`, Authentication 3.
 
 use http::Method;
-use posthaste_reference_server::Service;
+use idempost_reference_server::Service;
 
 use super::sandbox;
 use crate::support::KEY;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use posthaste_reference_server::TokenEventKind;
+use idempost_reference_server::TokenEventKind;
 use serde_json::{Value, json};
 
 use super::{

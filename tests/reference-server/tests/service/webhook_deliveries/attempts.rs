@@ -1,7 +1,7 @@
 //! Attempts: outcomes, listing, and replays.
 
 use http::Method;
-use posthaste_reference_server::{Posted, Settings};
+use idempost_reference_server::{Posted, Settings};
 use serde_json::{Value, json};
 
 use super::{deliver, event_types, signature, text, webhook};

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use http::Method;
+use idempost_reference_server::{Posted, WebhookPost};
 use jiff::{SignedDuration, Timestamp};
-use posthaste_reference_server::{Posted, WebhookPost};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};

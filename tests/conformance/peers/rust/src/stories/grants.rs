@@ -30,7 +30,7 @@ fn between<'a>(text: &'a str, before: &str, after: char) -> &'a str {
 async fn login(client: &Resend) -> Result<String> {
     let base = client.base_url().trim_end_matches('/');
     let redirect = format!("{base}/callback");
-    let program = [("client_id", "posthaste-cli"), ("redirect_uri", redirect.as_str())];
+    let program = [("client_id", "idempost-cli"), ("redirect_uri", redirect.as_str())];
     let challenge = [("code_challenge", CHALLENGE), ("code_challenge_method", "S256")];
     let query = [("response_type", "code"), ("scope", "emails:send"), ("state", "rust")];
     let ask = client

@@ -1,0 +1,74 @@
+//! Errors of a bulk job.
+
+use std::{io, path::PathBuf};
+
+use idempost::Problem;
+
+use crate::counts::CountMismatch;
+
+/// A result whose error is [`BulkError`].
+pub type Result<T, E = BulkError> = std::result::Result<T, E>;
+
+/// An error that stops a bulk job. The job's folder stays as it is; after the cause is fixed, resuming continues where it stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BulkError {
+    /// The input as a whole can't be used: an unknown column, an unreadable header, an unsupported encoding.
+    #[error("{}", lines(.0))]
+    Input(Vec<Problem>),
+    /// Rows of the input are invalid; nothing was sent.
+    #[error("{invalid} of {rows} rows are invalid; nothing was sent")]
+    InvalidRows {
+        /// The number of invalid rows.
+        invalid: u64,
+        /// The number of rows.
+        rows: u64,
+    },
+    /// A file of the job can't be read or written.
+    #[error("couldn't {action} {}", path.display())]
+    Io {
+        /// What failed: `read`, `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        #[source]
+        source: io::Error,
+    },
+    /// The journal is damaged before its end: valid records follow the damaged one, so this isn't an interrupted write.
+    #[error("the journal {} is damaged at byte {offset}; nothing was sent", path.display())]
+    JournalDamaged {
+        /// The journal.
+        path: PathBuf,
+        /// The offset of the damaged record, in bytes.
+        offset: u64,
+    },
+    /// The plan and what it refers to don't match: the input, the plan or the job's description changed.
+    #[error("{0}; nothing was sent")]
+    PlanChanged(String),
+    /// The job can't run here or now: another process runs it, it belongs to another machine or service, or it was canceled.
+    #[error("{0}")]
+    NotRunnable(String),
+    /// The counts of the journal and the plan don't agree.
+    #[error(transparent)]
+    CountMismatch(#[from] CountMismatch),
+    /// The shared queue of a distributed job can't be used.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Queue(#[from] crate::queue::QueueError),
+    /// A call outside the sends of the job failed.
+    #[error(transparent)]
+    Client(#[from] idempost::Error),
+}
+
+impl BulkError {
+    /// Creates a function that adds the action and the path to an I/O error.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

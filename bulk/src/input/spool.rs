@@ -1,0 +1,165 @@
+//! Copying of inputs that can't be read in place.
+
+use std::{
+    fs::File,
+    io::{self, Cursor, Read, Write},
+    path::Path,
+};
+
+use flate2::read::MultiGzDecoder;
+use idempost::Problem;
+
+use super::utf16::{self, Utf16Error};
+use crate::error::{BulkError, Result};
+
+/// How an input is encoded, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Utf8,
+    Gzip,
+    Utf16 {
+        big_endian: bool,
+    },
+    /// Another one, with its name and the remedy.
+    Unsupported(&'static str),
+}
+
+impl Encoding {
+    /// Detects the encoding by the first four bytes.
+    pub(super) fn detect(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [b'P', b'K', 3, 4, ..] => {
+                Self::Unsupported("a workbook or a ZIP archive; save the sheet as \"CSV UTF-8\"")
+            }
+            [0xd0, 0xcf, 0x11, 0xe0, ..] => Self::Unsupported("a workbook; save the sheet as \"CSV UTF-8\""),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                Self::Unsupported("compressed with zstd; use gzip, or decompress it")
+            }
+            [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => {
+                Self::Unsupported("UTF-32; save the file as \"CSV UTF-8\"")
+            }
+            [0xff, 0xfe, ..] => Self::Utf16 { big_endian: false },
+            [0xfe, 0xff, ..] => Self::Utf16 { big_endian: true },
+            [a, 0, b, 0, ..] | [0, a, 0, b, ..] if *a != 0 && *b != 0 => {
+                Self::Unsupported("UTF-16 without a byte order mark; save the file as \"CSV UTF-8\"")
+            }
+            _ => Self::Utf8,
+        }
+    }
+}
+
+/// The first four bytes of an input, or fewer if it is shorter.
+pub(super) fn head(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    from.take(4).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Copies an input to a file as UTF-8: decompressed, and converted from UTF-16.
+pub(super) fn spool(name: &str, mut from: impl Read, to: &Path) -> Result<()> {
+    let reading = |error| BulkError::io("read", name)(error);
+    let head = head(&mut from).map_err(reading)?;
+    let encoding = Encoding::detect(&head);
+    let from = Cursor::new(head).chain(from);
+    let mut file = crate::files::create(to)?;
+    if encoding == Encoding::Gzip {
+        let mut from = MultiGzDecoder::new(from);
+        let head = self::head(&mut from).map_err(reading)?;
+        let encoding = match Encoding::detect(&head) {
+            Encoding::Gzip => Encoding::Unsupported("compressed twice; decompress it once"),
+            other => other,
+        };
+        copy(name, encoding, Cursor::new(head).chain(from), &mut file, to)?;
+    } else {
+        copy(name, encoding, from, &mut file, to)?;
+    }
+    file.sync_all().map_err(BulkError::io("write", to))
+}
+
+fn copy(name: &str, encoding: Encoding, mut from: impl Read, to: &mut File, path: &Path) -> Result<()> {
+    let reading = |error| BulkError::io("read", name)(error);
+    let writing = |error| BulkError::io("write", path)(error);
+    match encoding {
+        Encoding::Unsupported(what) => Err(unsupported(name, what)),
+        Encoding::Utf16 { big_endian } => utf16::to_utf8(from, big_endian, to).map_err(|error| match error {
+            Utf16Error::Read(error) => reading(error),
+            Utf16Error::Write(error) => writing(error),
+            Utf16Error::Invalid { offset, line } => {
+                let what = format!("invalid UTF-16 at offset {offset}; save the file as \"CSV UTF-8\"");
+                BulkError::Input(vec![Problem::new("", "encoding", format!("{name}:{line}: {what}"))])
+            }
+        }),
+        Encoding::Utf8 | Encoding::Gzip => {
+            let mut buffer = vec![0; 128 * 1024];
+            loop {
+                match from.read(&mut buffer) {
+                    Ok(0) => return Ok(()),
+                    Ok(read) => to.write_all(&buffer[..read]).map_err(writing)?,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(reading(error)),
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn unsupported(name: &str, what: &str) -> BulkError {
+    BulkError::Input(vec![Problem::new("", "encoding", format!("{name} is {what}"))])
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn spooled(bytes: &[u8]) -> Result<Vec<u8>> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("input");
+        spool("people.csv", bytes, &path)?;
+        Ok(std::fs::read(path).unwrap())
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn gzip_is_decompressed_including_concatenated_members_and_utf16() {
+        assert_eq!(spooled(&[gzip(b"to\n"), gzip(b"a@x.test\n")].concat()).unwrap(), b"to\na@x.test\n");
+        let utf16: Vec<u8> = "\u{feff}to\né@x.test\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for bytes in [utf16.clone(), gzip(&utf16)] {
+            assert_eq!(String::from_utf8(spooled(&bytes).unwrap()).unwrap(), "\u{feff}to\né@x.test\n");
+        }
+        for short in ["", "t", "to"] {
+            assert_eq!(spooled(short.as_bytes()).unwrap(), short.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_damaged_archive_is_an_error() {
+        let bytes = gzip(&b"to\na@x.test\n".repeat(1_000));
+        let error = spooled(&bytes[..bytes.len() - 9]).unwrap_err();
+        assert!(matches!(error, BulkError::Io { action: "read", .. }), "{error:?}");
+    }
+
+    #[test]
+    fn another_encoding_is_refused_with_the_fix() {
+        let cases: [(&[u8], &str); 6] = [
+            (b"PK\x03\x04....", "people.csv is a workbook"),
+            (b"\xd0\xcf\x11\xe0", "a workbook"),
+            (b"\xff\xfe\0\0t\0\0\0", "UTF-32"),
+            (b"t\0o\0", "UTF-16 without a byte order mark"),
+            (b"\0t\0o", "UTF-16 without a byte order mark"),
+            (b"\x28\xb5\x2f\xfd", "zstd"),
+        ];
+        for (bytes, expected) in cases {
+            let error = spooled(bytes).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(spooled(&gzip(&gzip(b"to"))).unwrap_err().to_string().contains("compressed twice"));
+    }
+}

@@ -1,0 +1,60 @@
+//! Rows of an application.
+
+use std::{io::Write as _, path::Path, pin::pin};
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use idempost::Problem;
+use serde::Serialize;
+
+use super::Input;
+use crate::{
+    error::{BulkError, Result},
+    files::{self, blocking},
+};
+
+/// How many bytes are written at once.
+const CHUNK: usize = 256 * 1024;
+
+/// Writes rows to a temporary file in `dir`, the folder of jobs, as JSON Lines.
+///
+/// # Errors
+/// [`BulkError::Io`], and [`BulkError::Input`] for a row that doesn't serialize to JSON.
+pub(crate) async fn spool_rows<S>(rows: S, dir: &Path) -> Result<Input>
+where
+    S: Stream<Item: Serialize>,
+{
+    let dir = dir.to_owned();
+    let mut file = blocking(move || {
+        files::create_dir(&dir)?;
+        let created = tempfile::Builder::new().prefix(".rows-").tempfile_in(&dir);
+        created.map_err(BulkError::io("write", dir))
+    })
+    .await?;
+    let mut rows = pin!(rows);
+    let mut buffer = Vec::with_capacity(CHUNK + CHUNK / 4);
+    let mut row = 0_u64;
+    loop {
+        let next = rows.next().await;
+        let at_end = next.is_none();
+        if let Some(next) = next {
+            row += 1;
+            if let Err(error) = serde_json::to_writer(&mut buffer, &next) {
+                let message = format!("row {row} doesn't serialize to JSON: {error}");
+                return Err(BulkError::Input(vec![Problem::new("", "json", message)]));
+            }
+            buffer.push(b'\n');
+        }
+        if buffer.len() >= CHUNK || at_end {
+            (file, buffer) = blocking(move || {
+                file.write_all(&buffer).map_err(|error| BulkError::io("write", file.path())(error))?;
+                buffer.clear();
+                Ok((file, buffer))
+            })
+            .await?;
+        }
+        if at_end {
+            return Ok(Input::spooled(file.into_temp_path()));
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Jobs: planning, running, and what became of them.
+
+mod builder;
+mod status;
+
+pub use builder::Bulk;
+pub use status::{JobState, Status};
+
+use std::{path::Path, sync::Arc};
+
+use idempost::Client;
+
+use crate::{
+    error::{BulkError, Result},
+    files::blocking,
+    folder,
+    outcomes::{self, RowOutcome},
+    plan::Plan,
+    reconcile::{self, Reconciliation},
+    report::{self, Report},
+    retry::{self, Retry},
+    run::{Run, RunOptions},
+    sender::Sender,
+};
+
+/// A planned job in its folder. Dropping it changes nothing; [`open`](Self::open) returns to it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    plan: Arc<Plan>,
+}
+
+impl Job {
+    pub(crate) fn new(plan: Plan) -> Self {
+        Self { plan: Arc::new(plan) }
+    }
+
+    /// Opens the job in a folder.
+    ///
+    /// # Errors
+    /// The folder has no complete plan, or the input changed since it was planned.
+    pub async fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref().to_owned();
+        blocking(move || Plan::open(&dir).map(Self::new)).await
+    }
+
+    /// Opens the job in a folder to look at it: [`status`](Self::status) and [`report`](Self::report) don't need its input, which may have
+    /// changed or be gone. To run it, use [`open`](Self::open).
+    ///
+    /// # Errors
+    /// The folder has no complete plan.
+    pub async fn inspect(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref().to_owned();
+        blocking(move || Plan::read(&dir).map(Self::new)).await
+    }
+
+    /// Returns the plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Starts or resumes the job over a client, on the current tokio runtime. Nothing that was sent before is sent again.
+    ///
+    /// The client should be built with [`RateLimit::Off`](idempost::RateLimit::Off): the job learns the service's limit itself.
+    ///
+    /// # Errors
+    /// The client has another base URL than the plan, or rows are invalid and the options don't skip them.
+    pub fn start(&self, client: &Client, options: RunOptions) -> Result<Run> {
+        let (planned, given) = (self.plan.origin(), client.base_url().as_str());
+        if planned != given {
+            return Err(BulkError::NotRunnable(format!(
+                "the job was planned for {planned}, and the client's base URL is {given}; nothing was sent"
+            )));
+        }
+        let counts = self.plan.counts();
+        if counts.invalid > 0 && !options.skip_invalid {
+            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
+        }
+        if folder::is_distributed(self.plan.dir()) {
+            return Err(BulkError::NotRunnable(format!(
+                "job {} is distributed over a queue; resume it with `--queue`",
+                self.plan.id()
+            )));
+        }
+        Ok(self.start_with(client.clone(), options))
+    }
+
+    /// Starts or resumes the job over a sender.
+    pub(crate) fn start_with(&self, sender: impl Sender, options: RunOptions) -> Run {
+        Run::start(Arc::clone(&self.plan), sender, options)
+    }
+
+    /// Starts or resumes the job over a queue, on the current tokio runtime: [workers](crate::worker) send, and this process collects the results.
+    /// It can be stopped and resumed at any time; the workers continue meanwhile. A canceled job ends as soon as its workers have stopped.
+    ///
+    /// # Errors
+    /// Rows are invalid and the options don't skip them.
+    #[cfg(feature = "nats")]
+    pub fn distribute(
+        &self,
+        backend: impl crate::queue::Backend,
+        options: crate::DistributeOptions,
+    ) -> Result<Run> {
+        let counts = self.plan.counts();
+        if counts.invalid > 0 && !options.skip_invalid {
+            return Err(BulkError::InvalidRows { invalid: counts.invalid, rows: counts.rows });
+        }
+        let plan = Arc::clone(&self.plan);
+        Ok(Run::spawn(|_, signal, events| {
+            crate::coordinator::coordinate(plan, backend, options, signal, events)
+        }))
+    }
+
+    /// Returns whether workers send the job, which was started with `distribute`. They continue even if no process collects their results.
+    pub fn is_distributed(&self) -> bool {
+        folder::is_distributed(self.plan.dir())
+    }
+
+    /// Returns the state of the job and its counts, whether or not a process is running it.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub async fn status(&self) -> Result<Status> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || status::read(&plan)).await
+    }
+
+    /// Pauses the job: a running process finishes its requests in flight and stops. Resuming continues. The workers of a [distributed
+    /// job](Self::is_distributed) learn of it from the process that collects their results; without one, `queue::set_state` pauses them.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub async fn pause(&self) -> Result<()> {
+        self.request(folder::Request::Pause).await
+    }
+
+    /// Cancels the job for good: a running process finishes its requests in flight and stops, and the job can't be resumed. The workers of
+    /// a [distributed job](Self::is_distributed) learn of it from the process that collects their results: if none is running, call `distribute`.
+    ///
+    /// # Errors
+    /// The folder can't be written.
+    pub async fn cancel(&self) -> Result<()> {
+        self.request(folder::Request::Cancel).await
+    }
+
+    /// Returns the report of the last run, if there was one.
+    ///
+    /// # Errors
+    /// The report can't be read.
+    pub async fn report(&self) -> Result<Option<Report>> {
+        let dir = self.plan.dir().to_owned();
+        blocking(move || report::read(&dir)).await
+    }
+
+    /// Visits the outcome of every row that has one, in the order in which they became known.
+    ///
+    /// # Errors
+    /// The journal or the input can't be read, or `visit` fails.
+    pub async fn outcomes(&self, visit: impl FnMut(RowOutcome) -> Result<()> + Send + 'static) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || outcomes::visit(&plan, visit)).await
+    }
+
+    /// Looks for the rows of unknown outcome in the service's list of emails, and writes `reconciled.csv`. The job stays as it is. Needs a
+    /// client with full access.
+    ///
+    /// # Errors
+    /// More than 100,000 rows are unknown, a file can't be read or written, or the service refuses the list.
+    pub async fn reconcile(&self, client: &Client) -> Result<Reconciliation> {
+        reconcile::reconcile(Arc::clone(&self.plan), client).await
+    }
+
+    /// Plans a new job of the rows that were rejected, or whose outcome is unknown; `None` if there are none. The same rows lead to the same
+    /// job.
+    ///
+    /// # Errors
+    /// The input changed since it was planned, or a file can't be read or written.
+    pub async fn retry(&self, retry: Retry) -> Result<Option<Self>> {
+        let plan = Arc::clone(&self.plan);
+        blocking(move || Ok(retry::plan(&plan, retry)?.map(Self::new))).await
+    }
+
+    async fn request(&self, request: folder::Request) -> Result<()> {
+        let dir = self.plan.dir().to_owned();
+        blocking(move || folder::request(&dir, request)).await
+    }
+}

@@ -1,0 +1,101 @@
+//! Describing a job.
+
+use std::path::{Path, PathBuf};
+
+use idempost::Client;
+
+use super::Job;
+use crate::{
+    error::Result,
+    files::blocking,
+    input::Input,
+    message::Message,
+    plan::{self, PlanOptions},
+};
+
+/// A description of a job: the rows, the message, and options.
+///
+/// ```no_run
+/// # async fn example(client: &idempost::Client) -> idempost_bulk::Result<()> {
+/// use idempost_bulk::{Bulk, Input, Message, RunOptions};
+///
+/// let message = Message::new()
+///     .from("Acme <hi@acme.test>")
+///     .subject("Hello {{{NAME|there}}}")
+///     .html("<p>Your code is {{{CODE}}}.</p>");
+/// let job = Bulk::new(Input::csv("people.csv"), message).plan(client, "jobs").await?;
+/// println!("{} emails in {} requests", job.plan().counts().valid, job.plan().batches());
+///
+/// let report = job.start(client, RunOptions::default())?.finish().await?;
+/// println!("{} sent, {} unknown", report.counts.sent, report.counts.unknown);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Bulk {
+    input: Input,
+    message: Message,
+    options: PlanOptions,
+}
+
+impl Bulk {
+    /// Creates a job from its rows and what they have in common.
+    pub fn new(input: Input, message: Message) -> Self {
+        Self { input, message, options: PlanOptions::default() }
+    }
+
+    /// Skips a column that isn't known. Without this, an unknown column is an error.
+    #[must_use]
+    pub fn ignore_column(mut self, name: impl Into<String>) -> Self {
+        self.options.ignore_columns.push(name.into());
+        self
+    }
+
+    /// Plans only the first valid rows, for a trial. The trial is a job of its own: the whole job sends to these rows again.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.options.limit = Some(rows);
+        self
+    }
+
+    /// Sends all emails to this address instead, without `cc` and `bcc`. The trial is a job of its own.
+    #[must_use]
+    pub fn test_to(mut self, address: impl Into<String>) -> Self {
+        self.options.test_to = Some(address.into());
+        self
+    }
+
+    /// Plans another run of a job that exists already. Without this, the same input and description lead to the same job.
+    #[must_use]
+    pub fn again(mut self) -> Self {
+        self.options.again = true;
+        self
+    }
+
+    /// Sets the folder that the paths of attachments are relative to; by default the input's.
+    #[must_use]
+    pub fn attachments(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.attachments = Some(folder.into());
+        self
+    }
+
+    /// Records the name of the profile that the job belongs to. Credentials are never recorded.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.options.profile = Some(name.into());
+        self
+    }
+
+    /// Validates every row and writes the plan to a folder of its own below `jobs`. Nothing is sent. The same description and input lead to
+    /// the same job, whose earlier progress is kept.
+    ///
+    /// # Errors
+    /// The input as a whole can't be used. Invalid rows are no error: [`Plan::counts`](crate::Plan::counts) has their number, and
+    /// `invalid.csv` lists them.
+    pub async fn plan(self, client: &Client, jobs: impl AsRef<Path>) -> Result<Job> {
+        let jobs = jobs.as_ref().to_owned();
+        let Self { input, message, options } = self;
+        let options = PlanOptions { origin: client.base_url().to_string(), ..options };
+        blocking(move || plan::plan(input, &message, &options, &jobs).map(Job::new)).await
+    }
+}

@@ -1,0 +1,107 @@
+//! Bulk sending: jobs of any size, each row delivered at most once.
+//!
+//! A job sends one email per row of a CSV file, a TSV file, JSON Lines, or a stream of an application. It is planned first: every row is
+//! validated, and nothing is sent. Then it runs, in batches of 100 under idempotency keys, at the rate that the service allows.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use idempost::{ClientBuilder, RateLimit};
+//! use idempost_bulk::{Bulk, Event, Input, Message, RunOptions};
+//!
+//! // The job paces itself.
+//! let client = ClientBuilder::from_env().rate_limit(RateLimit::Off).build()?;
+//! let message = Message::new()
+//!     .from("Acme <hi@acme.test>")
+//!     .subject("Hello {{{NAME|there}}}")
+//!     .html("<p>Your code is {{{CODE}}}.</p>");
+//! let job = Bulk::new(Input::csv("people.csv"), message).plan(&client, "jobs").await?;
+//! for problem in job.plan().problems() {
+//!     println!("{problem}");
+//! }
+//!
+//! let mut run = job.start(&client, RunOptions::default())?;
+//! while let Some(event) = run.next().await {
+//!     if let Event::Progress(progress) = event {
+//!         println!("{} of {} sent", progress.counts.sent, job.plan().counts().valid);
+//!     }
+//! }
+//! let report = run.finish().await?;
+//! println!("{} sent, {} rejected, {} unknown", report.counts.sent, report.counts.rejected, report.counts.unknown);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Interruptions
+//!
+//! A job has a folder of its own with the plan and a journal. Whatever interrupts it (a crash, a full disk, a power failure, an expired
+//! credential, a service that is down), [`Job::start`] continues where it stopped, and so does planning the same input with the same message
+//! again.
+//!
+//! - A batch's intent is durable before its request leaves, and its result before the batch counts as done.
+//! - After a crash, batches without a result are sent again with the same key and the same bytes, which the service executes at most once
+//!   within 24 hours (`SPEC.md`, POST /emails).
+//! - What can't be settled this way is [unknown](Outcome::Unknown): it is listed, and never sent again automatically. Only the requests that were
+//!   in flight at a crash can become unknown, and only if the job isn't resumed within 23 hours.
+//!
+//! All of this relies on the service honoring idempotency keys, and on the folder: a lock keeps a second process out, and a folder that was
+//! copied to another machine is refused unless [taken over](RunOptions::take_over).
+//!
+//! # Pace
+//!
+//! A job needs no rate. It starts slowly, doubles its rate until the service responds with 429, then stays just below the limit and probes for a
+//! higher one. A limit announced in the response headers is never exceeded. [`RunOptions::max_rps`] sets an upper bound.
+//!
+//! # Memory
+//!
+//! Memory grows with the number of requests only, by less than 40 bytes for each: 100 rows, or a single one if it has an attachment or a schedule. Besides that, a job
+//! holds at most 64 MiB of rendered requests, or the largest one.
+//!
+//! # Several machines
+//!
+//! With the feature `nats`, a job is distributed over any number of [workers](worker::Worker) by a [queue] in NATS JetStream: [`Job::distribute`]
+//! coordinates them. The guarantees, the status and the report are the same.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod budget;
+#[cfg(feature = "nats")]
+mod coordinator;
+mod counts;
+mod error;
+mod files;
+mod folder;
+mod host_id;
+mod input;
+mod job;
+mod journal;
+mod key;
+mod lock;
+mod message;
+mod outcomes;
+mod pace;
+mod plan;
+#[cfg(feature = "nats")]
+pub mod queue;
+mod reconcile;
+mod report;
+mod retry;
+mod run;
+mod sender;
+mod state;
+mod template;
+#[cfg(feature = "nats")]
+pub mod worker;
+
+#[cfg(feature = "nats")]
+pub use coordinator::DistributeOptions;
+pub use counts::{CountMismatch, Counts};
+pub use error::{BulkError, Result};
+pub use input::{Format, Input, RowProblem};
+pub use job::{Bulk, Job, JobState, Status};
+pub use message::Message;
+pub use outcomes::{Outcome, RowOutcome};
+pub use plan::{Counts as PlanCounts, Plan, PreviewEmail};
+pub use reconcile::Reconciliation;
+pub use report::{Ending, Report};
+pub use retry::Retry;
+pub use run::{Event, Progress, Run, RunOptions};

@@ -1,0 +1,175 @@
+//! The message of a job: what all rows have in common.
+
+use std::collections::BTreeMap;
+
+use idempost::{Problem, ScheduledAt};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+mod compiled;
+
+pub(crate) use compiled::{Compiled, UsedVariable, variable};
+
+/// The message of a job: the defaults of all rows. A row's own columns override them field by field.
+///
+/// `html`, `text`, `subject` and the values of headers and tags are templates: `{{{NAME}}}` is replaced by the row's value of the variable
+/// `NAME`, `{{{NAME|fallback}}}` by the fallback if the row has no value. Values are HTML-escaped in `html`. A row's own columns are inserted
+/// as they are.
+///
+/// A row that sets `html` or `text` doesn't use the message's stored template, and a row that sets `template` doesn't use the message's
+/// `html` and `text`.
+///
+/// ```
+/// use idempost_bulk::Message;
+///
+/// let message = Message::new()
+///     .from("Acme <hi@acme.test>")
+///     .subject("{{{FIRST_NAME|Hello}}}, your invoice is due")
+///     .html("<p>Dear {{{FIRST_NAME|customer}}}, the amount is {{{AMOUNT}}}.</p>")
+///     .header("List-Unsubscribe", "<https://acme.test/unsubscribe/{{{ID}}}>");
+/// assert!(message.check().is_ok());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Message {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) subject: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) html: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) template: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cc: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) bcc: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) reply_to: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) topic_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) scheduled_at: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variables: BTreeMap<String, Value>,
+}
+
+/// Declares a setter of an optional text.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub fn $field(mut self, $field: impl Into<String>) -> Self {
+            self.$field = Some($field.into());
+            self
+        })*
+    };
+}
+
+impl Message {
+    /// Creates a message without defaults: every row has all of its fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        /// Sets the sender, `email` or `Name <email>`.
+        from;
+        /// Sets the template of the subject.
+        subject;
+        /// Sets the template of the HTML body.
+        html;
+        /// Sets the template of the plain-text body.
+        text;
+        /// Uses a published template of the service, by its ID or alias. Columns `var:NAME` and the [variables](Self::variable) become its
+        /// variables.
+        template;
+        /// Sends only to recipients who are subscribed to this topic.
+        topic_id;
+    }
+
+    /// Schedules all emails. A scheduled email can't be sent in a batch, so each one takes a request.
+    #[must_use]
+    pub fn scheduled_at(mut self, time: impl Into<ScheduledAt>) -> Self {
+        self.scheduled_at = Some(time.into().as_str().to_owned());
+        self
+    }
+
+    /// Adds a `Cc` recipient.
+    #[must_use]
+    pub fn cc(mut self, address: impl Into<String>) -> Self {
+        self.cc.push(address.into());
+        self
+    }
+
+    /// Adds a `Bcc` recipient.
+    #[must_use]
+    pub fn bcc(mut self, address: impl Into<String>) -> Self {
+        self.bcc.push(address.into());
+        self
+    }
+
+    /// Adds a `Reply-To` address.
+    #[must_use]
+    pub fn reply_to(mut self, address: impl Into<String>) -> Self {
+        self.reply_to.push(address.into());
+        self
+    }
+
+    /// Sets a tag. The value is a template.
+    #[must_use]
+    pub fn tag(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets a custom header, replacing one of the same name. The value is a template.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        let name = name.into();
+        self.headers.retain(|known, _| !known.eq_ignore_ascii_case(&name));
+        self.headers.insert(name, value.into());
+        self
+    }
+
+    /// Sets the value that a variable has in rows without a value of their own: a text or a number.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+
+    /// Validates the message: its templates and those fields that don't depend on a row.
+    ///
+    /// # Errors
+    /// All problems at once, each with the JSON pointer of its field, and with line and column for a placeholder.
+    pub fn check(&self) -> Result<(), Vec<Problem>> {
+        self.compile().map(drop)
+    }
+
+    /// Compiles the templates.
+    pub(crate) fn compile(&self) -> Result<Compiled, Vec<Problem>> {
+        Compiled::new(self)
+    }
+
+    /// Returns whether rows use a stored template unless they have a body.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.template.is_some()
+    }
+
+    /// Returns the BLAKE3 hash of the templates.
+    pub(crate) fn template_hash(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        for source in [&self.subject, &self.html, &self.text] {
+            let source = source.as_deref().unwrap_or_default();
+            hasher.update(&(source.len() as u64).to_le_bytes()).update(source.as_bytes());
+        }
+        hasher.finalize()
+    }
+}

@@ -1,0 +1,224 @@
+//! A message with its templates compiled.
+
+use idempost::{Email, Problem, VariableValue, problem::push_token};
+use serde_json::Value;
+
+use super::Message;
+use crate::template::{Escape, Template, is_name};
+
+/// A message with its templates compiled and its fixed fields validated.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) message: Message,
+    pub(crate) subject: Option<Template>,
+    pub(crate) html: Option<Template>,
+    pub(crate) text: Option<Template>,
+    pub(crate) headers: Vec<(String, Template)>,
+    pub(crate) tags: Vec<(String, Template)>,
+    pub(crate) variables: Vec<DefaultVariable>,
+}
+
+/// A variable with the value for rows that have none.
+#[derive(Debug)]
+pub(crate) struct DefaultVariable {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) value: VariableValue,
+}
+
+/// A variable that a template of the message uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UsedVariable<'a> {
+    pub(crate) name: &'a str,
+    /// The field of the template: `html`, `text`, `subject`, `headers` or `tags`.
+    pub(crate) field: &'static str,
+    /// Whether the placeholder has no fallback and the message has no default.
+    pub(crate) required: bool,
+}
+
+impl Compiled {
+    pub(super) fn new(message: &Message) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut compile = |path: &str, source: &str| match Template::compile(path, source) {
+            Ok(template) => Some(template),
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        };
+        let mut field =
+            |path: &str, source: &Option<String>| source.as_deref().and_then(|s| compile(path, s));
+        let subject = field("/subject", &message.subject);
+        let html = field("/html", &message.html);
+        let text = field("/text", &message.text);
+        let mut pairs = |path: &str, map: &std::collections::BTreeMap<String, String>| -> Vec<_> {
+            let template = |(name, source): (&String, &String)| {
+                Some((name.clone(), compile(&pointer(path, name), source)?))
+            };
+            map.iter().filter_map(template).collect()
+        };
+        let headers = pairs("/headers", &message.headers);
+        let tags = pairs("/tags", &message.tags);
+        let mut variables = Vec::new();
+        for (name, value) in &message.variables {
+            let path = || pointer("/variables", name);
+            if !is_name(name) {
+                problems.push(Problem::new(path(), "charset", "a variable's name is made of A-Z a-z 0-9 _"));
+            }
+            match variable(value) {
+                Some((value, text)) => variables.push(DefaultVariable { name: name.clone(), text, value }),
+                None => {
+                    problems
+                        .push(Problem::new(path(), "type", "a variable is a text or a number").found(value));
+                }
+            }
+        }
+        let compiled = Self { message: message.clone(), subject, html, text, headers, tags, variables };
+        problems.extend(compiled.fixed_problems());
+        if problems.is_empty() { Ok(compiled) } else { Err(problems) }
+    }
+
+    /// Validates the fields that are the same in all rows, with valid stand-ins for the others.
+    fn fixed_problems(&self) -> Vec<Problem> {
+        const STAND_IN: &str = "x";
+        let Message { from, template, cc, bcc, reply_to, topic_id, scheduled_at, .. } = &self.message;
+        let fixed = |template: &Template| match template.variables().next() {
+            None => template.render(Escape::Plain, |_| None, |_| ()),
+            Some(_) => STAND_IN.to_owned(),
+        };
+        let mut email = Email::default().to("a@b.c").from(from.as_deref().unwrap_or("a@b.c"));
+        email = email.subject(self.subject.as_ref().map_or_else(|| STAND_IN.to_owned(), fixed));
+        email = email.cc(cc).bcc(bcc).reply_to(reply_to);
+        email = topic_id.iter().fold(email, |email, topic| email.topic_id(topic.as_str()));
+        email = scheduled_at.iter().fold(email, |email, time| email.scheduled_at(time.as_str()));
+        email = self.headers.iter().fold(email, |email, (name, value)| email.header(name, fixed(value)));
+        email = self.tags.iter().fold(email, |email, (name, value)| email.tag(name, fixed(value)));
+        email = match template {
+            Some(template) => {
+                let email = email.template(template);
+                let email = self.message.html.iter().fold(email, |email, _| email.html(STAND_IN));
+                let email = self.message.text.iter().fold(email, |email, _| email.text(STAND_IN));
+                self.variables.iter().fold(email, |email, v| email.variable(&v.name, v.value.clone()))
+            }
+            None => email.text(STAND_IN),
+        };
+        let problems = email.check().err().map(idempost::Problems::into_vec).unwrap_or_default();
+        problems.into_iter().map(|problem| self.renamed(problem)).collect()
+    }
+
+    /// Gives a problem with the n-th tag the name of the tag.
+    fn renamed(&self, mut problem: Problem) -> Problem {
+        let index = problem.path.strip_prefix("/tags/").and_then(|rest| rest.split('/').next()?.parse().ok());
+        if let Some((name, _)) = index.and_then(|index: usize| self.tags.get(index)) {
+            problem.path = pointer("/tags", name);
+        }
+        problem
+    }
+
+    /// Returns the variables of all templates.
+    pub(crate) fn used_variables(&self) -> impl Iterator<Item = UsedVariable<'_>> {
+        let fields = [("subject", &self.subject), ("html", &self.html), ("text", &self.text)];
+        let fields = fields.into_iter().filter_map(|(field, template)| Some((field, template.as_ref()?)));
+        let headers = self.headers.iter().map(|(_, template)| ("headers", template));
+        let tags = self.tags.iter().map(|(_, template)| ("tags", template));
+        fields.chain(headers).chain(tags).flat_map(move |(field, template)| {
+            template.variables().map(move |(name, required)| UsedVariable {
+                name,
+                field,
+                required: required && self.default(name).is_none(),
+            })
+        })
+    }
+
+    /// Returns the default of a variable as text.
+    pub(crate) fn default(&self, name: &str) -> Option<&str> {
+        self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.text.as_str())
+    }
+}
+
+/// Converts a text or a number, with its text.
+pub(crate) fn variable(value: &Value) -> Option<(VariableValue, String)> {
+    match value {
+        Value::String(text) => Some((text.into(), text.clone())),
+        Value::Number(number) => {
+            let whole = number.as_i64().map(VariableValue::from);
+            let whole = whole.or_else(|| number.as_u64().map(VariableValue::from));
+            let value = whole.or_else(|| number.as_f64().map(VariableValue::from))?;
+            Some((value, number.to_string()))
+        }
+        _ => None,
+    }
+}
+
+fn pointer(path: &str, name: &str) -> String {
+    let mut path = path.to_owned();
+    push_token(&mut path, name);
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_problems_of_a_message_are_reported_at_once() {
+        let message = Message::new()
+            .from("nobody")
+            .subject("two\nlines")
+            .html("{{{A")
+            .header("X-Id", "{{{B C}}}")
+            .header("bad name", "x")
+            .tag("ok", "not a tag")
+            .variable("LIST", vec![1])
+            .variable("bad name", "x");
+        let problems = message.check().unwrap_err();
+        let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
+        let expected = [
+            "/html",
+            "/headers/X-Id",
+            "/variables/LIST",
+            "/variables/bad name",
+            "/from",
+            "/subject",
+            "/headers/bad name",
+            "/tags/ok",
+        ];
+        assert_eq!(paths, expected);
+    }
+
+    #[test]
+    fn a_body_and_a_stored_template_exclude_each_other() {
+        let problems = Message::new().template("welcome").html("<p>{{{A}}}</p>").check().unwrap_err();
+        assert_eq!((problems[0].path.as_str(), problems[0].code), ("/html", "exclusive"));
+        assert!(Message::new().template("welcome").variable("N", 7).check().is_ok());
+        assert!(Message::new().check().is_ok(), "rows may have all fields");
+    }
+
+    #[test]
+    fn a_default_or_a_fallback_makes_a_variable_optional() {
+        let message = Message::new().subject("{{{A}}}{{{B|b}}}").html("{{{C}}}{{{A|a}}}").variable("C", 1.5);
+        let compiled = message.compile().unwrap();
+        let required: Vec<_> =
+            compiled.used_variables().filter(|v| v.required).map(|v| (v.name, v.field)).collect();
+        assert_eq!(required, [("A", "subject")]);
+        assert_eq!(compiled.default("C"), Some("1.5"));
+    }
+
+    #[test]
+    fn a_message_is_stored_as_json() {
+        let message = Message::new()
+            .from("Acmé <hi@acme.test>")
+            .subject("s")
+            .html("{{{N}}}")
+            .cc("c@x.test")
+            .tag("k", "v")
+            .header("X-A", "1")
+            .header("x-a", "2")
+            .variable("N", 7)
+            .scheduled_at("in 1 hour");
+        let json = serde_json::to_string(&message).unwrap();
+        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
+        assert!(json.contains(r#""headers":{"x-a":"2"}"#) && !json.contains("bcc"), "{json}");
+        assert!(serde_json::from_str::<Message>(r#"{"subjct":"s"}"#).is_err());
+    }
+}

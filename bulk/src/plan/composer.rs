@@ -1,0 +1,290 @@
+//! Composition of emails from rows and the message.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _, Write},
+    path::{Path, PathBuf},
+};
+
+use idempost::{
+    Attachment, Email, EmailFields, Problem, Problems, bytes::Bytes,
+    problem::limits::ATTACHMENTS_ENCODED_BYTES,
+};
+
+use super::BatchKind;
+use crate::{
+    error::{BulkError, Result},
+    input::{Columns, Row, RowProblem, Values},
+    message::Compiled,
+    template::{Escape, Template},
+};
+
+/// What is done with the files to attach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Files {
+    /// They are left out.
+    Skip,
+    /// They are checked, and attached without their content.
+    Inspect,
+    /// They are attached.
+    Attach,
+}
+
+/// An email as it is sent.
+#[derive(Debug)]
+pub(super) struct Composed {
+    pub(super) email: Email,
+    /// The size of the content of inspected files after Base64, in bytes.
+    pub(super) files_size: u64,
+}
+
+/// Composes emails: a row's own fields, the defaults of the message, and its rendered templates.
+pub(super) struct Composer {
+    message: Compiled,
+    /// The address of a test, or none.
+    test_to: Vec<String>,
+    folder: PathBuf,
+}
+
+/// Which fields a row has.
+#[expect(clippy::struct_excessive_bools, reason = "one per field")]
+struct Own {
+    from: bool,
+    subject: bool,
+    html: bool,
+    text: bool,
+    template: bool,
+    cc: bool,
+    bcc: bool,
+    reply_to: bool,
+    topic_id: bool,
+    scheduled_at: bool,
+}
+
+impl Own {
+    fn of(fields: &EmailFields<'_>) -> Self {
+        Self {
+            from: fields.from.is_some(),
+            subject: fields.subject.is_some(),
+            html: fields.html.is_some(),
+            text: fields.text.is_some(),
+            template: fields.template.is_some(),
+            cc: !fields.cc.is_empty(),
+            bcc: !fields.bcc.is_empty(),
+            reply_to: !fields.reply_to.is_empty(),
+            topic_id: fields.topic_id.is_some(),
+            scheduled_at: fields.scheduled_at.is_some(),
+        }
+    }
+}
+
+impl Composer {
+    pub(super) fn new(message: Compiled, test_to: Option<&str>, folder: &Path) -> Result<Self> {
+        let folder = fs::canonicalize(folder).map_err(BulkError::io("read", folder))?;
+        Ok(Self { message, test_to: test_to.map(str::to_owned).into_iter().collect(), folder })
+    }
+
+    /// Returns the kind of request that a row needs. It doesn't depend on whether the row is valid.
+    pub(super) fn kind(&self, row: &Row<'_>) -> BatchKind {
+        let fields = row.email.fields();
+        let single = !row.attachments.is_empty()
+            || !fields.attachments.is_empty()
+            || fields.scheduled_at.is_some()
+            || self.message.message.scheduled_at.is_some();
+        if single { BatchKind::Single } else { BatchKind::Batch }
+    }
+
+    /// Composes the email of a row.
+    ///
+    /// # Errors
+    /// All problems of the row.
+    pub(super) fn compose(&self, row: Row<'_>, files: Files) -> Result<Composed, Vec<RowProblem>> {
+        let Row { position, email, attachments, values, shape, mut problems } = row;
+        let email = self.with_defaults(email, &values);
+        let mut missing = Vec::new();
+        let mut email = self.with_templates(email, &values, &mut missing);
+        let own =
+            email.fields().attachments.iter().filter_map(Attachment::size).map(encoded_len).sum::<u64>();
+        let mut files_size = 0;
+        if files != Files::Skip {
+            for path in &attachments {
+                match self.attachment(path, files, files_size) {
+                    Ok((attachment, size)) => {
+                        files_size += size;
+                        email = email.attach(attachment);
+                    }
+                    Err(problem) => {
+                        problems.push(RowProblem::new(position, "attachment", problem.found(path)));
+                    }
+                }
+            }
+        }
+        let checked = email.check();
+        if checked.is_err() || shape.is_err() {
+            let found = Problems::merge(shape, checked).err().map(Problems::into_vec).unwrap_or_default();
+            let found =
+                found.into_iter().filter(|problem| missing.is_empty() || !follows_from_missing(problem));
+            problems.extend(found.map(|problem| {
+                let column = match values {
+                    Values::Cells { .. } => Columns::name_of(&problem.path, &email),
+                    Values::List(_) => problem.path.clone(),
+                };
+                RowProblem::new(position, column, problem)
+            }));
+        }
+        if own + files_size > ATTACHMENTS_ENCODED_BYTES {
+            let rule = format!("the attachments have at most {ATTACHMENTS_ENCODED_BYTES} bytes after Base64");
+            let problem = Problem::new("", "size", rule).found(format_args!("{} bytes", own + files_size));
+            problems.push(RowProblem::new(position, "attachment", problem));
+        }
+        for (field, name) in missing {
+            let column = match values {
+                Values::Cells { .. } => format!("var:{name}"),
+                Values::List(_) => format!("/variables/{name}"),
+            };
+            let rule =
+                format!("the variable `{name}` of `{field}` has no value, and its placeholder no fallback");
+            let problem = RowProblem::new(position, column, Problem::new("", "required", rule));
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+        if problems.is_empty() { Ok(Composed { email, files_size }) } else { Err(problems) }
+    }
+
+    /// Sets the fixed fields that the row doesn't have, and the variables of a stored template.
+    fn with_defaults(&self, mut email: Email, values: &Values<'_>) -> Email {
+        let defaults = &self.message.message;
+        let own = Own::of(&email.fields());
+        if let (Some(from), false) = (&defaults.from, own.from) {
+            email = email.from(from.as_str());
+        }
+        if !own.cc && !defaults.cc.is_empty() {
+            email = email.cc(&defaults.cc);
+        }
+        if !own.bcc && !defaults.bcc.is_empty() {
+            email = email.bcc(&defaults.bcc);
+        }
+        if !own.reply_to && !defaults.reply_to.is_empty() {
+            email = email.reply_to(&defaults.reply_to);
+        }
+        if let (Some(topic), false) = (&defaults.topic_id, own.topic_id) {
+            email = email.topic_id(topic.as_str());
+        }
+        if let (Some(time), false) = (&defaults.scheduled_at, own.scheduled_at) {
+            email = email.scheduled_at(time.as_str());
+        }
+        if let (Some(template), false) = (&defaults.template, own.html || own.text || own.template) {
+            email = email.template(template.as_str());
+        } else if !own.template {
+            return email;
+        }
+        let known = |email: &Email, name: &str| {
+            email.fields().template.is_some_and(|template| template.variables.contains_key(name))
+        };
+        for (name, value) in values.stored() {
+            if !known(&email, name) {
+                email = email.variable(name, value);
+            }
+        }
+        for variable in &self.message.variables {
+            if !known(&email, &variable.name) {
+                email = email.variable(&variable.name, variable.value.clone());
+            }
+        }
+        email
+    }
+
+    /// Renders the templates of the fields that the row doesn't have.
+    fn with_templates<'t>(
+        &'t self,
+        mut email: Email,
+        values: &Values<'_>,
+        missing: &mut Vec<(&'static str, &'t str)>,
+    ) -> Email {
+        let Compiled { subject, html, text, headers, tags, .. } = &self.message;
+        let fields = email.fields();
+        let own = Own::of(&fields);
+        let headers: Vec<_> = headers
+            .iter()
+            .filter(|(name, _)| !fields.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)))
+            .collect();
+        let tags: Vec<_> =
+            tags.iter().filter(|(name, _)| !fields.tags.iter().any(|tag| tag.name == *name)).collect();
+        let mut render = |field, template: &'t Template, escape| {
+            let value = |name: &str| {
+                values.get(name).filter(|value| !value.is_empty()).or_else(|| self.message.default(name))
+            };
+            template.render(escape, value, |name| missing.push((field, name)))
+        };
+        if let (Some(subject), false) = (subject, own.subject) {
+            email = email.subject(render("subject", subject, Escape::Plain));
+        }
+        if let (Some(html), false) = (html, own.html || own.template) {
+            email = email.html(render("html", html, Escape::Html));
+        }
+        if let (Some(text), false) = (text, own.text || own.template) {
+            email = email.text(render("text", text, Escape::Plain));
+        }
+        for (name, value) in headers {
+            email = email.header(name.as_str(), render("headers", value, Escape::Plain));
+        }
+        for (name, value) in tags {
+            email = email.tag(name.as_str(), render("tags", value, Escape::Plain));
+        }
+        email
+    }
+
+    /// Returns a file to attach with its size after Base64.
+    ///
+    /// The author of the input also chooses the recipients, so a file outside the input's folder is refused.
+    fn attachment(&self, path: &str, files: Files, before: u64) -> Result<(Attachment, u64), Problem> {
+        let unreadable =
+            |error: io::Error| Problem::new("", "file", format!("couldn't read the attachment: {error}"));
+        let absolute = fs::canonicalize(self.folder.join(path)).map_err(unreadable)?;
+        if !absolute.starts_with(&self.folder) {
+            let folder = self.folder.display();
+            return Err(Problem::new("", "file", format!("an attachment is a file in {folder} or below")));
+        }
+        let file = File::open(&absolute).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(Problem::new("", "file", "an attachment is a regular file"));
+        }
+        let size = encoded_len(metadata.len());
+        let mut content = Vec::new();
+        // What is too large is reported by its size, and never read.
+        if files == Files::Attach && before + size <= ATTACHMENTS_ENCODED_BYTES {
+            file.take(metadata.len()).read_to_end(&mut content).map_err(unreadable)?;
+        }
+        let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok((Attachment::from_bytes(name, Bytes::from(content)), size))
+    }
+
+    /// Writes the JSON of an email.
+    pub(super) fn write(&self, email: &Email, to: &mut impl Write) -> io::Result<()> {
+        Ok(serde_json::to_writer(to, &self.fields(email))?)
+    }
+
+    /// Returns the fields as they are sent: those of a test go to its address only.
+    pub(super) fn fields<'a>(&'a self, email: &'a Email) -> EmailFields<'a> {
+        let mut fields = email.fields();
+        if !self.test_to.is_empty() {
+            (fields.to, fields.cc, fields.bcc) = (&self.test_to, &[], &[]);
+        }
+        fields
+    }
+}
+
+/// Returns whether a problem can be the effect of a missing variable: a body or a tag is empty without it.
+fn follows_from_missing(problem: &Problem) -> bool {
+    match problem.code {
+        "required" => problem.path.is_empty(),
+        "empty" => problem.path.starts_with("/tags/"),
+        _ => false,
+    }
+}
+
+fn encoded_len(len: u64) -> u64 {
+    len.div_ceil(3) * 4
+}

@@ -1,0 +1,244 @@
+//! Looking for rows of unknown outcome among the emails that the service has.
+//!
+//! The list of emails is read from the newest one back to the first attempt of the oldest unknown row. An email matches a row if it has the same
+//! recipients and subject and was created within the lifetime of the row's idempotency key, and if it isn't known as another row's. Every email
+//! matches at most one row. A match is inferred: it could be an email from elsewhere with the same recipients and subject.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::TryStreamExt as _;
+use idempost::{Client, SentEmailSummary, Timestamp};
+use serde::Deserialize;
+
+use crate::{
+    error::{BulkError, Result},
+    files::blocking,
+    outcomes::{self, Outcome},
+    plan::Plan,
+    report::{List, time},
+};
+
+const NAME: &str = "reconciled.csv";
+const HEADER: [&str; 9] =
+    ["row", "recipient", "subject", "batch", "first_attempt", "reason", "result", "email_id", "created_at"];
+/// The maximum number of unknown rows, which are kept in memory: about 30 MB.
+const MAX_ROWS: usize = 100_000;
+/// How far the clocks of this machine and of the service may differ.
+const CLOCK_SKEW: Duration = Duration::from_mins(5);
+/// How long after the first attempt a row may have been sent.
+const KEY_LIFETIME: Duration = Duration::from_hours(24);
+
+/// What became of the rows of unknown outcome, as far as the service's list of emails shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reconciliation {
+    /// The rows of unknown outcome.
+    pub unknown: u64,
+    /// Those of them that were sent, as inferred from an email with the same recipients, subject and time.
+    pub inferred: u64,
+    /// The emails of the service that were compared.
+    pub examined: u64,
+    /// The list of these rows with their matches, `reconciled.csv`; `None` if no row is unknown.
+    pub file: Option<PathBuf>,
+}
+
+/// A row of unknown outcome.
+#[derive(Debug)]
+struct Row {
+    number: u64,
+    batch: u32,
+    recipient: String,
+    /// `None` if a stored template has the subject.
+    subject: Option<String>,
+    first_attempt: u64,
+    reason: String,
+    found: Option<SentEmailSummary>,
+}
+
+/// The unknown rows by their recipients, and the emails that are known as other rows'.
+#[derive(Debug, Default)]
+struct Search {
+    rows: Vec<Row>,
+    by_recipients: HashMap<String, Vec<usize>>,
+    taken: HashSet<String>,
+}
+
+/// Reads the service's list of emails and writes `reconciled.csv`.
+pub(crate) async fn reconcile(plan: Arc<Plan>, client: &Client) -> Result<Reconciliation> {
+    let of = Arc::clone(&plan);
+    let mut search = blocking(move || Search::new(&of)).await?;
+    let mut examined = 0;
+    if let Some(oldest) = search.rows.iter().map(|row| row.first_attempt).min() {
+        let mut emails = client.emails().list().page_size(100).stream();
+        while let Some(email) = emails.try_next().await? {
+            if millis(&email.created_at).is_some_and(|created| created + skew() < oldest) {
+                break;
+            }
+            examined += 1;
+            search.examine(email);
+        }
+    }
+    blocking(move || {
+        let (unknown, inferred) =
+            (search.rows.len(), search.rows.iter().filter(|row| row.found.is_some()).count());
+        let file = search.write(&plan)?;
+        Ok(Reconciliation { unknown: unknown as u64, inferred: inferred as u64, examined, file })
+    })
+    .await
+}
+
+impl Search {
+    fn new(plan: &Plan) -> Result<Self> {
+        let mut search = Self::default();
+        outcomes::visit(plan, |row| {
+            if let Outcome::Unknown { reason } = row.outcome {
+                search.rows.push(Row {
+                    number: row.row,
+                    batch: row.batch,
+                    recipient: row.recipient,
+                    subject: None,
+                    first_attempt: row.first_attempt,
+                    reason,
+                    found: None,
+                });
+            }
+            if search.rows.len() > MAX_ROWS {
+                let rule = "more than 100,000 rows are unknown, too many to look for";
+                return Err(BulkError::NotRunnable(rule.to_owned()));
+            }
+            Ok(())
+        })?;
+        if search.rows.is_empty() {
+            return Ok(search);
+        }
+        search.add_subjects(plan)?;
+        for (i, row) in search.rows.iter().enumerate() {
+            search.by_recipients.entry(recipients(row.recipient.split("; "))).or_default().push(i);
+        }
+        let Self { by_recipients, taken, .. } = &mut search;
+        outcomes::visit(plan, |row| {
+            if let Outcome::Sent { id } = row.outcome
+                && by_recipients.contains_key(&recipients(row.recipient.split("; ")))
+            {
+                taken.insert(id);
+            }
+            Ok(())
+        })?;
+        Ok(search)
+    }
+
+    /// Renders the batches of the rows again, for their subjects.
+    fn add_subjects(&mut self, plan: &Plan) -> Result<()> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Body {
+            Batch(Vec<Email>),
+            Single(Email),
+        }
+        #[derive(Deserialize)]
+        struct Email {
+            #[serde(default)]
+            subject: Option<String>,
+        }
+        let mut preparer = plan.preparer()?;
+        let mut subjects = HashMap::new();
+        let mut rendered = None;
+        for row in &mut self.rows {
+            if rendered != Some(row.batch) {
+                let request = preparer.prepare(row.batch)?;
+                let emails = match serde_json::from_slice(&request.body) {
+                    Ok(Body::Batch(emails)) => emails,
+                    Ok(Body::Single(email)) => vec![email],
+                    Err(_) => Vec::new(),
+                };
+                let rows = request.rows.iter().map(|row| row.row);
+                subjects = rows.zip(emails).filter_map(|(row, email)| Some((row, email.subject?))).collect();
+                rendered = Some(row.batch);
+            }
+            row.subject = subjects.remove(&row.number);
+        }
+        Ok(())
+    }
+
+    fn examine(&mut self, email: SentEmailSummary) {
+        if self.taken.contains(email.id.as_str()) {
+            return;
+        }
+        let Some(candidates) = self.by_recipients.get(&recipients(email.to.iter().map(String::as_str)))
+        else {
+            return;
+        };
+        let Some(created) = millis(&email.created_at) else { return };
+        let lifetime = u64::try_from(KEY_LIFETIME.as_millis()).unwrap_or(u64::MAX);
+        let matching = candidates.iter().find(|i| {
+            let row = &self.rows[**i];
+            row.found.is_none()
+                && row.subject.as_ref().is_none_or(|subject| *subject == email.subject)
+                && row.first_attempt <= created + skew()
+                && created <= row.first_attempt + lifetime + skew()
+        });
+        if let Some(&i) = matching {
+            self.rows[i].found = Some(email);
+        }
+    }
+
+    fn write(&self, plan: &Plan) -> Result<Option<PathBuf>> {
+        let mut list = List::create(&plan.dir().join(NAME), &HEADER)?;
+        for row in &self.rows {
+            let (result, id, created) = match &row.found {
+                Some(email) => ("inferred_sent", email.id.as_str(), email.created_at.as_str()),
+                None => ("not_found", "", ""),
+            };
+            list.row(&[
+                &row.number.to_string(),
+                &row.recipient,
+                row.subject.as_deref().unwrap_or_default(),
+                &row.batch.to_string(),
+                &time(row.first_attempt),
+                &row.reason,
+                result,
+                id,
+                created,
+            ])?;
+        }
+        list.finish()
+    }
+}
+
+/// The addresses without names, in lower case and in order.
+fn recipients<'a>(addresses: impl Iterator<Item = &'a str>) -> String {
+    let bare = |text: &str| {
+        let text = text.trim();
+        let bare = text.strip_suffix('>').and_then(|text| Some(text.rsplit_once('<')?.1)).unwrap_or(text);
+        bare.to_lowercase()
+    };
+    let mut addresses: Vec<String> = addresses.map(bare).collect();
+    addresses.sort_unstable();
+    addresses.join(" ")
+}
+
+fn millis(time: &Timestamp) -> Option<u64> {
+    let since = time.to_system_time()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok()
+}
+
+fn skew() -> u64 {
+    u64::try_from(CLOCK_SKEW.as_millis()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_case_and_order_of_recipients_do_not_matter() {
+        let one = recipients("Ada <ADA@x.test>; b@x.test".split("; "));
+        assert_eq!(one, recipients(["b@x.test", "ada@X.test"].into_iter()));
+        assert_ne!(one, recipients(["ada@x.test"].into_iter()));
+    }
+}

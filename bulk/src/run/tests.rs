@@ -1,0 +1,451 @@
+//! Jobs against a simulated service that honors idempotency keys, with faults, interruptions and expired keys.
+
+use std::{collections::HashMap, fmt::Write as _, path::Path, sync::atomic::AtomicBool};
+
+use http::HeaderMap;
+use idempost::Client;
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use serde_json::Value;
+
+use super::*;
+use crate::{
+    Bulk, Input, JobState, Message, Outcome, RowOutcome,
+    host_id::HostId,
+    job::Job as BulkJob,
+    journal::{FileStorage, SentId, UnixMillis},
+    pace::Observation,
+    sender::SendRequest,
+};
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Refused,
+    Throttled,
+    Failed {
+        executed: bool,
+    },
+    TimedOut {
+        executed: bool,
+    },
+    Unreadable,
+    Unauthorized,
+    Quota,
+    Invalid,
+    /// The first email of the batch is rejected.
+    Partial,
+}
+
+const TRANSIENT: [Fault; 7] = [
+    Fault::Refused,
+    Fault::Throttled,
+    Fault::Failed { executed: false },
+    Fault::Failed { executed: true },
+    Fault::TimedOut { executed: false },
+    Fault::TimedOut { executed: true },
+    Fault::Unreadable,
+];
+
+/// Decides the fault of the nth request.
+type Script = Box<dyn FnMut(u64, &SendRequest) -> Option<Fault> + Send>;
+
+/// A service that sends once per key, for as long as it remembers keys.
+struct Service {
+    state: Mutex<State>,
+    script: Mutex<Script>,
+    forgets_keys: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    requests: u64,
+    keys: HashMap<String, Vec<SentId>>,
+    deliveries: HashMap<String, u32>,
+}
+
+impl Service {
+    fn new(script: impl FnMut(u64, &SendRequest) -> Option<Fault> + Send + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            script: Mutex::new(Box::new(script)),
+            forgets_keys: AtomicBool::new(false),
+        })
+    }
+
+    fn reliable() -> Arc<Self> {
+        Self::new(|_, _| None)
+    }
+
+    /// A service in which this share of requests meets a transient fault.
+    fn faulty(seed: u64, share: f64) -> Arc<Self> {
+        let mut random = StdRng::seed_from_u64(seed);
+        Self::new(move |_, _| random.gen_bool(share).then(|| TRANSIENT[random.gen_range(0..TRANSIENT.len())]))
+    }
+
+    fn set_script(&self, script: impl FnMut(u64, &SendRequest) -> Option<Fault> + Send + 'static) {
+        *self.script.lock().unwrap() = Box::new(script);
+    }
+
+    fn execute(&self, request: &SendRequest) -> Vec<SentId> {
+        let mut state = self.state.lock().unwrap();
+        if self.forgets_keys.load(Ordering::SeqCst) {
+            state.keys.clear();
+        }
+        if let Some(ids) = state.keys.get(&request.key) {
+            return ids.clone();
+        }
+        let emails = match serde_json::from_slice(&request.body).unwrap() {
+            Value::Array(emails) => emails,
+            email => vec![email],
+        };
+        assert_eq!(emails.len(), usize::from(request.emails));
+        let mut ids = Vec::new();
+        for email in emails {
+            let to = email["to"].as_array().map_or(&email["to"], |to| &to[0]).as_str().unwrap().to_owned();
+            ids.push(SentId::from(format!("id of {to}").as_str()));
+            *state.deliveries.entry(to).or_default() += 1;
+        }
+        state.keys.insert(request.key.clone(), ids.clone());
+        ids
+    }
+
+    fn requests(&self) -> u64 {
+        self.state.lock().unwrap().requests
+    }
+
+    /// The number of recipients, and the largest number of emails to one of them.
+    fn delivered(&self) -> (usize, u32) {
+        let state = self.state.lock().unwrap();
+        (state.deliveries.len(), state.deliveries.values().copied().max().unwrap_or_default())
+    }
+}
+
+impl Sender for Arc<Service> {
+    async fn send(&self, request: SendRequest) -> Attempt {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let n = {
+            let mut state = self.state.lock().unwrap();
+            state.requests += 1;
+            state.requests
+        };
+        let fault = (self.script.lock().unwrap())(n, &request);
+        let accepted = |ids| (AttemptResult::Accepted { ids }, Observation::Accepted);
+        let (result, observation) = match fault {
+            None => accepted(self.execute(&request)),
+            Some(Fault::Refused) => {
+                (AttemptResult::NotSent("connection refused".into()), Observation::Unreachable)
+            }
+            Some(Fault::Throttled) => {
+                (AttemptResult::Throttled { retry_after: None }, Observation::Throttled { retry_after: None })
+            }
+            Some(Fault::Failed { executed }) => {
+                if executed {
+                    self.execute(&request);
+                }
+                (AttemptResult::Uncertain("503".into()), Observation::ServerError)
+            }
+            Some(Fault::TimedOut { executed }) => {
+                if executed {
+                    self.execute(&request);
+                }
+                (AttemptResult::Uncertain("timeout".into()), Observation::Timeout)
+            }
+            Some(Fault::Unreadable) => {
+                self.execute(&request);
+                (AttemptResult::Uncertain("malformed JSON".into()), Observation::ServerError)
+            }
+            Some(Fault::Unauthorized) => (
+                AttemptResult::Unauthorized { status: 401, message: "invalid_api_key".into() },
+                Observation::Other,
+            ),
+            Some(Fault::Quota) => {
+                let retry_after = Some(Duration::from_hours(2));
+                (
+                    AttemptResult::Quota { name: "daily_quota_exceeded".into(), retry_after },
+                    Observation::Other,
+                )
+            }
+            Some(Fault::Invalid) => (
+                AttemptResult::Rejected { status: 422, message: "validation_error".into() },
+                Observation::Other,
+            ),
+            Some(Fault::Partial) => {
+                let mut ids = self.execute(&request);
+                ids.remove(0);
+                let errors = vec![(0, "invalid address".into())];
+                (AttemptResult::from_response(request.emails, ids, errors), Observation::Accepted)
+            }
+        };
+        Attempt { result, observation, headers: HeaderMap::new() }
+    }
+}
+
+/// Plans a job of this many rows in a folder.
+async fn planned(folder: &Path, rows: usize) -> BulkJob {
+    let mut csv = String::from("to,NAME\n");
+    for row in 1..=rows {
+        writeln!(csv, "r{row}@example.com,Ada {row}").unwrap();
+    }
+    let path = folder.join("people.csv");
+    std::fs::write(&path, csv).unwrap();
+    let message = Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works");
+    let client = Client::new("http://127.0.0.1:1", "re_x").unwrap();
+    Bulk::new(Input::csv(path), message).plan(&client, folder.join("jobs")).await.unwrap()
+}
+
+/// Options without a limit of outages: the paused clock also advances while a thread works, so that an outage could seem to be long.
+fn patient() -> RunOptions {
+    RunOptions::default().max_outage(Duration::from_hours(10_000))
+}
+
+async fn outcomes(job: &BulkJob) -> Vec<RowOutcome> {
+    let (send, receive) = std::sync::mpsc::channel();
+    job.outcomes(move |outcome| {
+        send.send(outcome).unwrap();
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let mut all: Vec<_> = receive.into_iter().collect();
+    all.sort_by_key(|outcome| outcome.row);
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_row_is_accepted_exactly_once_whatever_share_of_requests_fails() {
+    for (seed, share) in [(1, 0.0), (2, 0.08), (3, 0.2), (4, 0.5)] {
+        let folder = tempfile::tempdir().unwrap();
+        let job = planned(folder.path(), 2_050).await;
+        let service = Service::faulty(seed, share);
+        let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        assert_eq!(report.ending, Ending::Finished, "{share}");
+        assert_eq!(report.counts, Counts { sent: 2_050, ..Counts::default() }, "{share}");
+        assert!(report.all_sent());
+        assert_eq!(service.delivered(), (2_050, 1), "{share}");
+        assert_eq!(report.requests, service.requests());
+        assert!(share > 0.0 || report.requests == 21);
+        let outcomes = outcomes(&job).await;
+        assert_eq!(outcomes.len(), 2_050);
+        for (row, outcome) in (1..).zip(outcomes) {
+            let recipient = format!("r{row}@example.com");
+            assert_eq!(outcome.outcome, Outcome::Sent { id: format!("id of {recipient}") });
+            assert_eq!((outcome.row, outcome.recipient), (row, recipient));
+        }
+        assert_eq!(job.status().await.unwrap().state, JobState::Finished);
+        // A finished job sends nothing when it is resumed.
+        let before = service.requests();
+        let again = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+        assert_eq!((again.counts.sent, service.requests()), (2_050, before));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_aborted_at_random_moments_loses_and_repeats_nothing() {
+    // F-09
+    let mut replayed = 0;
+    for seed in 0..12 {
+        let folder = tempfile::tempdir().unwrap();
+        let job = planned(folder.path(), 3_000).await;
+        let service = Service::faulty(seed, 0.15);
+        let mut random = StdRng::seed_from_u64(seed);
+        let mut runs = 0;
+        let report = loop {
+            let mut run = job.start_with(Arc::clone(&service), patient());
+            let until = service.requests() + random.gen_range(1..12);
+            while service.requests() < until && run.next().await.is_some() {}
+            if random.gen_bool(0.5) {
+                run.abort();
+            } else {
+                run.drain();
+            }
+            let report = run.finish().await.unwrap();
+            replayed += report.replayed;
+            runs += 1;
+            if report.ending == Ending::Finished {
+                break report;
+            }
+            assert_eq!(report.ending, Ending::Stopped);
+            assert!(report.counts.remaining > 0 && runs < 200);
+        };
+        assert_eq!(report.counts, Counts { sent: 3_000, ..Counts::default() });
+        assert_eq!(service.delivered(), (3_000, 1));
+    }
+    assert!(replayed > 0, "no run was aborted with requests in flight");
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_whose_keys_have_expired_become_unknown_and_are_never_sent_again() {
+    // F-09
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 500).await;
+    let service = Service::new(|_, request| {
+        let times_out = request.key.contains("/3/");
+        times_out.then_some(Fault::TimedOut { executed: true })
+    });
+    let mut run = job.start_with(Arc::clone(&service), patient());
+    while service.delivered().0 < 500 && run.next().await.is_some() {}
+    run.abort();
+    let report = run.finish().await.unwrap();
+    assert_eq!((report.counts.sent, report.counts.remaining), (400, 100));
+
+    service.forgets_keys.store(true, Ordering::SeqCst);
+    service.set_script(|_, _| None);
+    let requests = service.requests();
+    let options = patient().clock_offset(Duration::from_hours(24));
+    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 400, unknown: 100, ..Counts::default() });
+    assert_eq!((service.delivered(), service.requests()), ((500, 1), requests));
+    let list = std::fs::read_to_string(job.plan().dir().join("unknown.csv")).unwrap();
+    assert_eq!(list.lines().count(), 101);
+    let first = list.lines().nth(1).unwrap();
+    assert!(first.starts_with("301,r301@example.com,3,bulk/") && first.contains("23 hours"), "{first}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exhausted_quota_pauses_the_job_until_it_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 1_000).await;
+    let service = Service::new(|n, _| (n > 4).then_some(Fault::Quota));
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let Ending::Paused { until: Some(_), reason } = &report.ending else { panic!("{report:?}") };
+    assert_eq!(reason, "daily_quota_exceeded");
+    assert_eq!((report.counts.sent, report.counts.remaining), (400, 600));
+    service.set_script(|_, _| None);
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (1_000, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejected_credential_stops_the_job_and_one_401_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 300).await;
+    // An access token expires, and the next request has a new one.
+    let service = Service::new(|n, _| (n == 2).then_some(Fault::Unauthorized));
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (300, 1)));
+
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 300).await;
+    let service = Service::new(|_, _| Some(Fault::Unauthorized));
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    let Ending::Unauthorized { reason } = &report.ending else { panic!("{report:?}") };
+    assert!(reason.contains("invalid_api_key"), "{reason}");
+    assert_eq!((report.counts.remaining, service.delivered().0), (300, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_stays_down_ends_the_run_and_the_job_can_be_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 900).await;
+    let service = Service::new(|n, _| (n > 3).then_some(Fault::TimedOut { executed: n % 2 == 0 }));
+    let options = RunOptions::default().max_outage(Duration::from_mins(5));
+    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    let Ending::Unavailable { reason } = &report.ending else { panic!("{report:?}") };
+    assert_eq!(reason, "timeout");
+    assert_eq!(report.counts.sent, 300);
+    service.set_script(|_, _| None);
+    let report = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap();
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (900, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_emails_are_listed_with_the_reason_and_hold_up_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 400).await;
+    let service = Service::new(|_, request| match () {
+        () if request.key.contains("/1/") => Some(Fault::Invalid),
+        () if request.key.contains("/2/") => Some(Fault::Partial),
+        () => None,
+    });
+    let mut run = job.start_with(Arc::clone(&service), patient());
+    let mut rejections = Vec::new();
+    while let Some(event) = run.next().await {
+        if let Event::Rejected { batch, first_row, emails, .. } = event {
+            rejections.push((batch, first_row, emails));
+        }
+    }
+    rejections.sort_unstable();
+    assert_eq!(rejections, [(1, 101, 100), (2, 201, 1)]);
+    let report = run.finish().await.unwrap();
+    assert_eq!(report.counts, Counts { sent: 299, rejected: 101, ..Counts::default() });
+    assert_eq!(report.ending, Ending::Finished);
+    let list = std::fs::read_to_string(job.plan().dir().join("rejected.csv")).unwrap();
+    assert_eq!(list.lines().count(), 102);
+    assert!(list.contains("101,r101@example.com,1,422,validation_error\n"), "{list}");
+    assert!(list.contains("201,r201@example.com,2,200,invalid address\n"), "{list}");
+    assert_eq!(report.files, [job.plan().dir().join("rejected.csv")]);
+    assert_eq!(job.report().await.unwrap(), Some(report));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_process_can_pause_or_cancel_a_running_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 20_000).await;
+    let service = Service::reliable();
+    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
+    while service.requests() < 3 && run.next().await.is_some() {}
+    let other = BulkJob::open(job.plan().dir()).await.unwrap();
+    let error = other.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    assert!(error.to_string().contains("is running the job"), "{error}");
+    assert_eq!(other.status().await.unwrap().state, JobState::Running);
+    other.pause().await.unwrap();
+    let report = run.finish().await.unwrap();
+    assert_eq!(report.ending, Ending::Stopped);
+    assert_eq!(other.status().await.unwrap().state, JobState::Stopped);
+
+    let mut run = job.start_with(Arc::clone(&service), patient().max_rps(5.0));
+    let until = service.requests() + 2;
+    while service.requests() < until && run.next().await.is_some() {}
+    other.cancel().await.unwrap();
+    assert_eq!(run.finish().await.unwrap().ending, Ending::Stopped);
+    assert_eq!(other.status().await.unwrap().state, JobState::Canceled);
+    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    assert!(error.to_string().contains("was canceled"), "{error}");
+    assert_eq!(service.delivered().1, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_input_is_detected_before_anything_is_sent() {
+    // F-10
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 300).await;
+    let input = folder.path().join("people.csv");
+    let text = std::fs::read_to_string(&input).unwrap().replace("Ada 7\n", "Bob 7\n");
+    std::fs::write(&input, text).unwrap();
+    let service = Service::reliable();
+    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    assert!(error.to_string().contains("changed"), "{error}");
+    assert_eq!(service.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_for_which_the_service_keeps_failing_becomes_unknown_and_the_others_are_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    // Enough batches, and slow enough, that others succeed for more than an hour.
+    let job = planned(folder.path(), 80_000).await;
+    let service =
+        Service::new(|_, request| request.key.contains("/2/").then_some(Fault::Failed { executed: true }));
+    let options = patient().max_rps(0.2);
+    let report = job.start_with(Arc::clone(&service), options).finish().await.unwrap();
+    assert_eq!(report.ending, Ending::Finished);
+    assert_eq!(report.counts, Counts { sent: 79_900, unknown: 100, ..Counts::default() });
+    assert_eq!(service.delivered(), (80_000, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_another_machine_began_continues_only_after_it_is_taken_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = planned(folder.path(), 200).await;
+    let storage = FileStorage::open(&job.plan().dir().join(folder::JOURNAL)).unwrap();
+    let journal = Journal::open(storage, |_| Ok(())).unwrap();
+    let host = HostId([7; 16]);
+    let began = Record::Job(Job { id: job.plan().id().into(), host, started: UnixMillis::now() });
+    journal.append(&began).await.unwrap();
+    drop(journal);
+    let service = Service::reliable();
+    let error = job.start_with(Arc::clone(&service), patient()).finish().await.unwrap_err();
+    assert!(error.to_string().contains("belongs to another machine"), "{error}");
+    assert_eq!(service.requests(), 0);
+    let report = job.start_with(Arc::clone(&service), patient().take_over()).finish().await.unwrap();
+    assert_eq!((report.ending, service.delivered()), (Ending::Finished, (200, 1)));
+}

@@ -1,0 +1,174 @@
+//! The seam between a job and the service: one attempt to send one batch.
+
+use std::{future::Future, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use idempost::{ApiError, ApiErrorKind, Client, Error, Outcome, RetryPolicy, transport::TransportErrorKind};
+use serde::Deserialize;
+
+use crate::{pace::Observation, plan::BatchKind, state::AttemptResult};
+
+/// The timeout of an attempt. The service responds to a batch in well under a second; after a timeout, the outcome is uncertain.
+const TIMEOUT: Duration = Duration::from_mins(1);
+/// A longer `Retry-After` counts as an exhausted quota, for which a job doesn't wait.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
+
+/// One attempt to send a batch or a single email.
+#[derive(Clone, Debug)]
+pub(crate) struct SendRequest {
+    pub(crate) kind: BatchKind,
+    /// The number of emails.
+    pub(crate) emails: u16,
+    /// The idempotency key. All attempts of a batch have the same one.
+    pub(crate) key: String,
+    /// The exact bytes of the JSON body. All attempts of a batch have the same ones.
+    pub(crate) body: Bytes,
+}
+
+/// What an attempt led to.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// Decides what happens to the batch.
+    pub(crate) result: AttemptResult,
+    /// Influences the pace of the job.
+    pub(crate) observation: Observation,
+    /// The response headers, which can announce the rate limit; empty without a response.
+    pub(crate) headers: HeaderMap,
+}
+
+/// Sends one attempt, without retries and without waiting for a rate limit: the job does both.
+pub(crate) trait Sender: Send + Sync + 'static {
+    fn send(&self, request: SendRequest) -> impl Future<Output = Attempt> + Send;
+}
+
+impl Sender for Client {
+    async fn send(&self, request: SendRequest) -> Attempt {
+        let path = match request.kind {
+            BatchKind::Batch => "/emails/batch",
+            BatchKind::Single => "/emails",
+        };
+        let call = self
+            .request(Method::POST, path)
+            .body("application/json", request.body)
+            .idempotency_key(request.key)
+            .retry(RetryPolicy::never())
+            .timeout(TIMEOUT);
+        match call.typed::<Response>().with_response().await {
+            Ok(response) => Attempt {
+                result: response.value.result(request.emails),
+                observation: Observation::Accepted,
+                headers: response.headers,
+            },
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// The response to a send.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Response {
+    Batch {
+        data: Vec<Accepted>,
+        #[serde(default)]
+        errors: Option<Vec<Rejected>>,
+    },
+    Single(Accepted),
+}
+
+#[derive(Debug, Deserialize)]
+struct Accepted {
+    id: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Rejected {
+    index: usize,
+    #[serde(default)]
+    message: String,
+}
+
+impl Response {
+    fn result(self, emails: u16) -> AttemptResult {
+        let (data, errors) = match self {
+            Self::Batch { data, errors } => (data, errors.unwrap_or_default()),
+            Self::Single(accepted) => (vec![accepted], Vec::new()),
+        };
+        let ids = data.iter().map(|accepted| accepted.id.as_str().into()).collect();
+        let errors = errors.into_iter().map(|error| (error.index, error.message.into())).collect();
+        AttemptResult::from_response(emails, ids, errors)
+    }
+}
+
+/// Classifies a failed attempt.
+fn failed(error: &Error) -> Attempt {
+    let reason = chain(error);
+    let (result, observation) = match error {
+        Error::Api(response) => return error_response(response, error.outcome(), reason),
+        // The next attempt refreshes a rejected access token.
+        Error::Auth(_) if error.is_retryable() => (AttemptResult::NotSent(reason), Observation::Unreachable),
+        Error::Auth(_) => {
+            let status = error.status().map_or(0, |status| status.as_u16());
+            (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
+        }
+        Error::Unreachable(failure) if failure.transport.kind() == TransportErrorKind::Tls => {
+            (AttemptResult::Unauthorized { status: 0, message: reason }, Observation::Other)
+        }
+        Error::OutcomeUnknown(failure) => {
+            let timeout = failure.transport.kind() == TransportErrorKind::Timeout;
+            let observation = if timeout { Observation::Timeout } else { Observation::Unreachable };
+            (AttemptResult::Uncertain(reason), observation)
+        }
+        _ if error.outcome() == Outcome::NotSent => {
+            (AttemptResult::NotSent(reason), Observation::Unreachable)
+        }
+        _ => (AttemptResult::Uncertain(reason), Observation::ServerError),
+    };
+    Attempt { result, observation, headers: HeaderMap::new() }
+}
+
+fn error_response(response: &ApiError, outcome: Outcome, reason: Box<str>) -> Attempt {
+    let status = response.status.as_u16();
+    let retry_after = response.retry_after();
+    let name = || if response.name.is_empty() { "rate limit" } else { &response.name }.into();
+    let (result, observation) = match (response.kind(), response.status) {
+        (ApiErrorKind::QuotaExceeded, _) => {
+            (AttemptResult::Quota { name: name(), retry_after }, Observation::Other)
+        }
+        (ApiErrorKind::RateLimited, _) if retry_after.is_some_and(|delay| delay > MAX_RETRY_AFTER) => {
+            (AttemptResult::Quota { name: name(), retry_after }, Observation::Other)
+        }
+        (ApiErrorKind::RateLimited, _) => {
+            (AttemptResult::Throttled { retry_after }, Observation::Throttled { retry_after })
+        }
+        (_, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+            (AttemptResult::Unauthorized { status, message: reason }, Observation::Other)
+        }
+        (ApiErrorKind::IdempotencyConflict, _) if response.name == "invalid_idempotent_request" => {
+            (AttemptResult::KeyUsed, Observation::Other)
+        }
+        // The service didn't execute the request: it reached the wrong server, came too early, or another change was in progress.
+        (_, StatusCode::MISDIRECTED_REQUEST | StatusCode::TOO_EARLY) => {
+            (AttemptResult::NotSent(reason), Observation::ServerError)
+        }
+        _ if response.name == "resource_locked" => (AttemptResult::NotSent(reason), Observation::ServerError),
+        _ if outcome == Outcome::Unknown => (AttemptResult::Uncertain(reason), Observation::ServerError),
+        _ => (AttemptResult::Rejected { status, message: reason }, Observation::Other),
+    };
+    Attempt { result, observation, headers: response.headers.clone() }
+}
+
+/// The messages of an error and its sources.
+fn chain(error: &dyn std::error::Error) -> Box<str> {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let message = cause.to_string();
+        if !text.ends_with(&message) {
+            text = format!("{text}: {message}");
+        }
+        source = cause.source();
+    }
+    text.into()
+}

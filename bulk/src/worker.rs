@@ -1,0 +1,463 @@
+//! A process that sends the batches of a distributed job.
+//!
+//! # Why workers that know nothing of each other send each batch once
+//!
+//! A worker takes a permit of the shared rate, leases one batch, and records its intent before it sends, as the [queue](crate::queue) describes. It
+//! never leases more than it is about to send: a lease that expires while the batch waits for its turn would be a second attempt of another
+//! worker. The body is rendered from the job's files, whose hashes are verified, so every worker renders the same bytes; if its hash differs
+//! from that of the recorded intent nevertheless, the batch becomes unknown instead of being sent under another key.
+//!
+//! What a worker leaves behind when it is killed: a lease, which expires, and possibly an intent without a result. The next worker that is
+//! delivered the batch sends the same bytes under the same key if the first attempt is recent enough.
+
+mod claim;
+mod deliver;
+mod event;
+mod options;
+mod pace;
+mod renderer;
+
+pub use event::{WorkerEnding, WorkerEvent, WorkerReport};
+pub use options::WorkerOptions;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use idempost::Client;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+    time::{Instant, sleep, timeout},
+};
+
+use self::{
+    deliver::{Delivered, deliver},
+    pace::Pace,
+    renderer::Renderer,
+};
+use crate::{
+    error::{BulkError, Result},
+    files::blocking,
+    pace::{Gate, PaceOptions, Permit},
+    plan::Plan,
+    queue::{Backend, Control, ControlState, Lease, QueueClock, QueueError, load_control},
+    run::{Handle, RECENT, Stop, StopSignal},
+    sender::{Attempt, Sender},
+    state::AttemptResult,
+};
+
+/// The name of the job's description among its files.
+pub(crate) const DESCRIPTION: &str = "description.json";
+/// How long one request for a batch waits at the queue.
+const TAKE: Duration = Duration::from_secs(2);
+/// How often the worker reads the control record and the queue's clock.
+pub(crate) const CONTROL_INTERVAL: Duration = Duration::from_millis(500);
+/// The number of pulls that wait at the same time, each with the right to send. More than one hides the delay of the connection.
+const PULLS: usize = 8;
+/// The pause after a failed call to the queue.
+const QUEUE_RETRY: Duration = Duration::from_millis(250);
+/// A slot of the shared rate can be used until this time after it, since the use of several old ones would be a burst.
+const SLOT_LIFE: Duration = Duration::from_millis(250);
+/// Pauses shorter than this aren't reported.
+const MIN_REPORTED_PAUSE: Duration = Duration::from_secs(2);
+/// The number of events that wait for a slow reader; beyond it, events are dropped.
+const EVENTS: usize = 256;
+/// The rate of the local gate, which only bounds the requests in flight, retries and failures: the rate is shared.
+const UNLIMITED: f64 = 1e9;
+
+/// A running worker. Dropping this value doesn't stop it.
+#[derive(Debug)]
+pub struct Worker(Handle<WorkerEvent, WorkerReport>);
+
+impl Worker {
+    /// Starts a worker for one job on the current tokio runtime. It waits until the job's coordinator has uploaded the job, keeps the job's files in a
+    /// folder of its own below `cache`, and ends with the job.
+    ///
+    /// The client should be built with [`RateLimit::Off`](idempost::RateLimit::Off): the workers share the job's rate.
+    pub fn start(
+        backend: impl Backend,
+        client: &Client,
+        cache: impl AsRef<Path>,
+        options: WorkerOptions,
+    ) -> Self {
+        let origin = client.base_url().to_string();
+        Self::start_with(backend, client.clone(), Some(origin), cache.as_ref(), options)
+    }
+
+    /// Starts a worker over a sender.
+    pub(crate) fn start_with<B: Backend, S: Sender>(
+        backend: B,
+        sender: S,
+        origin: Option<String>,
+        cache: &Path,
+        options: WorkerOptions,
+    ) -> Self {
+        let (backend, cache) = (Arc::new(backend), cache.to_owned());
+        Self(Handle::spawn(EVENTS, |stop, signal, events| {
+            Start { backend, sender, origin, cache, options, events }.run(stop, signal)
+        }))
+    }
+
+    /// Returns the next event, or `None` when the worker has stopped. The worker drops events for a slow reader.
+    pub async fn next(&mut self) -> Option<WorkerEvent> {
+        self.0.next().await
+    }
+
+    /// Lets the requests in flight finish, and sends no others. Batches that wait for a retry return to the queue.
+    pub fn drain(&self) {
+        self.0.stop(Stop::Drain);
+    }
+
+    /// Stops at once. The queue delivers the batches in flight to other workers when their leases expire.
+    pub fn abort(&self) {
+        self.0.stop(Stop::Abort);
+    }
+
+    /// Waits until the worker stops, and returns what it did.
+    ///
+    /// # Errors
+    /// The job can't be read, or isn't one for this client.
+    pub async fn finish(self) -> Result<WorkerReport> {
+        self.0.finish().await
+    }
+}
+
+/// What a worker starts with.
+struct Start<B, S> {
+    backend: Arc<B>,
+    sender: S,
+    origin: Option<String>,
+    cache: PathBuf,
+    options: WorkerOptions,
+    events: mpsc::Sender<WorkerEvent>,
+}
+
+/// What the deliveries of a worker share.
+struct Shared<B, S> {
+    backend: Arc<B>,
+    sender: S,
+    plan: Arc<Plan>,
+    options: WorkerOptions,
+    clock: Arc<QueueClock>,
+    gate: Gate,
+    pace: Pace<B>,
+    renderer: Renderer,
+    stop: StopSignal,
+    control: watch::Receiver<Control>,
+    events: mpsc::Sender<WorkerEvent>,
+    tally: Tally,
+    /// When the service last responded without a failure.
+    responded: Mutex<Option<Instant>>,
+    /// When the last batch was leased, or else the worker joined the job.
+    leased: Mutex<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    batches: AtomicU64,
+    requests: AtomicU64,
+    throttled: AtomicU64,
+    replayed: AtomicU64,
+}
+
+impl<B: Backend, S: Sender> Start<B, S> {
+    async fn run(self, stop: watch::Sender<Stop>, signal: StopSignal) -> Result<WorkerReport> {
+        let joined = tokio::select! {
+            () = signal.reached(Stop::Drain) => return Ok(WorkerReport::default()),
+            joined = self.join() => joined?,
+        };
+        let Joined { control, plan, clock } = joined;
+        let (control_sender, control) = watch::channel(control);
+        let follower = tokio::spawn(follow(
+            Arc::clone(&self.backend),
+            control_sender,
+            Arc::clone(&clock),
+            self.events.clone(),
+        ));
+        let scope = control.borrow().rate_scope.clone();
+        let shared = Arc::new(Shared {
+            gate: Gate::new(PaceOptions {
+                concurrency: self.options.concurrency,
+                start_rate: Some(UNLIMITED),
+                ..PaceOptions::default()
+            }),
+            pace: Pace::new(Arc::clone(&self.backend), Arc::clone(&clock), scope),
+            renderer: Renderer::new(Arc::clone(&plan)),
+            backend: self.backend,
+            sender: self.sender,
+            plan,
+            options: self.options,
+            clock,
+            stop: signal,
+            control,
+            events: self.events,
+            tally: Tally::default(),
+            responded: Mutex::default(),
+            leased: Mutex::new(Instant::now()),
+        });
+        let ending = tokio::select! {
+            ending = work(&shared, &stop) => ending,
+            () = shared.pace.share() => Ok(WorkerEnding::Stopped),
+        };
+        follower.abort();
+        Ok(shared.report(ending?))
+    }
+
+    /// Waits for the job, copies its files, and opens its plan.
+    async fn join(&self) -> Result<Joined> {
+        let mut reported = false;
+        let (control, now) = loop {
+            let found = async {
+                let control = load_control(&*self.backend).await?;
+                Ok::<_, QueueError>((control, self.backend.now().await?))
+            };
+            let problem = match found.await {
+                Ok((Some((control, _)), now)) => break (control, now),
+                Ok((None, _)) => "the queue doesn't know the job yet".to_owned(),
+                Err(error) if error.is_transient() => error.to_string(),
+                Err(error) => return Err(error.into()),
+            };
+            if !std::mem::replace(&mut reported, true) {
+                let _ = self.events.try_send(WorkerEvent::Waiting { reason: problem });
+            }
+            sleep(CONTROL_INTERVAL).await;
+        };
+        self.backend.follow(&control.generation);
+        let dir = self.cache.join(self.backend.job());
+        for file in &control.files {
+            self.backend.download(file, &dir.join(&file.name)).await?;
+        }
+        let plan = blocking(move || {
+            let path = dir.join(DESCRIPTION);
+            let description = std::fs::read(&path).map_err(BulkError::io("read", path))?;
+            Plan::unpack(&dir, &description)
+        })
+        .await?;
+        if let Some(given) = &self.origin
+            && given != plan.origin()
+        {
+            return Err(BulkError::NotRunnable(format!(
+                "the job was planned for {}, and the client's base URL is {given}; nothing was sent",
+                plan.origin(),
+            )));
+        }
+        if plan.id() != self.backend.job() {
+            return Err(BulkError::PlanChanged(format!(
+                "the files in the queue are those of job {}",
+                plan.id()
+            )));
+        }
+        Ok(Joined { control, plan: Arc::new(plan), clock: Arc::new(QueueClock::new(now)) })
+    }
+}
+
+/// A job that a worker takes part in.
+struct Joined {
+    control: Control,
+    plan: Arc<Plan>,
+    clock: Arc<QueueClock>,
+}
+
+/// Follows the control record and the queue's clock.
+async fn follow<B: Backend>(
+    backend: Arc<B>,
+    control: watch::Sender<Control>,
+    clock: Arc<QueueClock>,
+    events: mpsc::Sender<WorkerEvent>,
+) {
+    let mut available = true;
+    loop {
+        sleep(CONTROL_INTERVAL).await;
+        let look = async { Ok::<_, QueueError>((load_control(&*backend).await?, backend.now().await?)) };
+        match look.await {
+            Ok((found, now)) => {
+                clock.correct(now);
+                if let Some((found, _)) = found {
+                    backend.follow(&found.generation);
+                    control.send_if_modified(|current| std::mem::replace(current, found.clone()) != found);
+                }
+                if !std::mem::replace(&mut available, true) {
+                    let _ = events.try_send(WorkerEvent::QueueAvailable);
+                }
+            }
+            Err(error) => {
+                if std::mem::replace(&mut available, false) {
+                    let _ = events.try_send(WorkerEvent::QueueUnavailable { reason: error.to_string() });
+                }
+            }
+        }
+    }
+}
+
+/// What the worker does next.
+enum Step {
+    /// Send this batch, in this slot of the shared rate unless it has passed.
+    Deliver(Lease, Permit, Option<Duration>),
+    /// Leave the job.
+    Leave(WorkerEnding),
+}
+
+/// Delivers batches until the job or the worker ends.
+async fn work<B: Backend, S: Sender>(
+    shared: &Arc<Shared<B, S>>,
+    stop: &watch::Sender<Stop>,
+) -> Result<WorkerEnding> {
+    let mut deliveries = JoinSet::new();
+    let mut ending = None;
+    let mut failure = None;
+    let mut steps = FuturesUnordered::new();
+    loop {
+        let stopping = ending.is_some() || shared.stop.stop() > Stop::No;
+        if stopping && deliveries.is_empty() {
+            break;
+        }
+        if stopping {
+            // Pulls that are open end.
+            steps.clear();
+        } else {
+            let free = shared.options.concurrency - deliveries.len().min(shared.options.concurrency);
+            while steps.len() < free.min(PULLS) {
+                steps.push(shared.step());
+            }
+        }
+        tokio::select! {
+            biased;
+            () = shared.stop.reached(Stop::Abort) => {
+                deliveries.abort_all();
+                break;
+            }
+            Some(delivered) = deliveries.join_next() => match delivered {
+                Ok(Delivered::Unauthorized(reason)) => {
+                    stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+                    ending = Some(WorkerEnding::Unauthorized { reason });
+                }
+                Ok(Delivered::Failed(error)) => {
+                    stop.send_if_modified(|stop| stop.raise(Stop::Drain));
+                    failure.get_or_insert(error);
+                }
+                // The lease expires, and the queue counts a failed delivery.
+                Err(error) if error.is_panic() => shared.report_event(WorkerEvent::Panicked),
+                Ok(Delivered::Settled | Delivered::Released) | Err(_) => {}
+            },
+            () = shared.stop.reached(Stop::Drain), if !stopping => {}
+            Some(next) = steps.next() => match next {
+                Step::Deliver(lease, permit, slot) => {
+                    deliveries.spawn(deliver(Arc::clone(shared), lease, permit, slot));
+                }
+                Step::Leave(reason) => {
+                    ending.get_or_insert(reason);
+                }
+            },
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(ending.unwrap_or(WorkerEnding::Stopped)),
+    }
+}
+
+impl<B: Backend, S: Sender> Shared<B, S> {
+    /// Waits for the next batch: first for the right to send, then for the batch.
+    async fn step(&self) -> Step {
+        let mut control = self.control.clone();
+        loop {
+            let state = control.borrow_and_update().state;
+            match state {
+                ControlState::Running => {}
+                ControlState::Finished => return Step::Leave(WorkerEnding::Finished),
+                ControlState::Canceled => return Step::Leave(WorkerEnding::Canceled),
+                ControlState::Paused if self.options.leave_when_idle.is_some() => {
+                    return Step::Leave(WorkerEnding::Idle);
+                }
+                ControlState::Paused => {
+                    // It ends only with the worker.
+                    if control.changed().await.is_err() {
+                        return Step::Leave(WorkerEnding::Stopped);
+                    }
+                    continue;
+                }
+            }
+            let permit = self.gate.permit().await;
+            let slot = self.slot().await;
+            while self.is_running() {
+                match self.backend.take(TAKE).await {
+                    Ok(Some(lease)) => {
+                        *self.leased.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+                        let usable = self.clock.now() < slot + SLOT_LIFE && self.pace.known_pause().is_none();
+                        return Step::Deliver(lease, permit, usable.then_some(slot));
+                    }
+                    Ok(None) if self.is_idle() => return Step::Leave(WorkerEnding::Idle),
+                    Ok(None) => {}
+                    Err(_) => sleep(QUEUE_RETRY).await,
+                }
+            }
+        }
+    }
+
+    /// Waits for a slot of the shared rate.
+    async fn slot(&self) -> Duration {
+        let max_rps = self.control.borrow().max_rps;
+        let acquired = self.pace.acquire(max_rps);
+        tokio::pin!(acquired);
+        if let Ok(slot) = timeout(MIN_REPORTED_PAUSE, &mut acquired).await {
+            return slot;
+        }
+        if let Some((until, reason)) = self.pace.known_pause() {
+            let remaining = until.saturating_sub(self.clock.now());
+            self.report_event(WorkerEvent::Paused { remaining, reason });
+        }
+        acquired.await
+    }
+
+    fn is_idle(&self) -> bool {
+        let leased = self.leased.lock().unwrap_or_else(PoisonError::into_inner);
+        self.options.leave_when_idle.is_some_and(|time| leased.elapsed() >= time)
+    }
+
+    fn is_running(&self) -> bool {
+        self.control.borrow().state == ControlState::Running
+    }
+
+    /// Resolves when the worker stops, or the job no longer runs.
+    async fn interrupted(&self) {
+        let mut control = self.control.clone();
+        tokio::select! {
+            () = self.stop.reached(Stop::Drain) => {}
+            _ = control.wait_for(|control| control.state != ControlState::Running) => {}
+        }
+    }
+
+    fn note_response(&self, attempt: &Attempt) {
+        if !matches!(attempt.result, AttemptResult::NotSent(_) | AttemptResult::Uncertain(_)) {
+            *self.responded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+    }
+
+    /// Returns whether the service responded lately, to any batch of this worker.
+    fn is_responsive(&self) -> bool {
+        let responded = self.responded.lock().unwrap_or_else(PoisonError::into_inner);
+        responded.is_some_and(|responded| responded.elapsed() < RECENT)
+    }
+
+    fn report_event(&self, event: WorkerEvent) {
+        let _ = self.events.try_send(event);
+    }
+
+    fn report(&self, ending: WorkerEnding) -> WorkerReport {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WorkerReport {
+            ending,
+            batches: count(&self.tally.batches),
+            requests: count(&self.tally.requests),
+            throttled: count(&self.tally.throttled),
+            replayed: count(&self.tally.replayed),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The crate's layers.
+
+use std::path::Path;
+
+/// Bottom to top.
+const LAYERS: [&str; 25] = [
+    "budget",
+    "counts",
+    "queue",
+    "error",
+    "files",
+    "host_id",
+    "template",
+    "message",
+    "input",
+    "plan",
+    "journal",
+    "key",
+    "state",
+    "lock",
+    "folder",
+    "pace",
+    "outcomes",
+    "report",
+    "retry",
+    "reconcile",
+    "sender",
+    "run",
+    "worker",
+    "coordinator",
+    "job",
+];
+
+#[test]
+fn no_file_imports_from_a_higher_layer() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    // The root file may import everything.
+    idempost_conformance::layers::check(&root, &LAYERS, &["lib"], 80);
+}

@@ -1,0 +1,511 @@
+//! Jobs with several workers.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use idempost::{Client, RateLimit};
+use idempost_bulk::{
+    DistributeOptions, Ending, JobState, Outcome,
+    queue::{ControlState, Intended, Intent, Ledger, Queue, set_state},
+    worker::{Worker, WorkerEnding, WorkerOptions},
+};
+use idempost_needs::needs;
+use idempost_reference_server::ReferenceServer;
+use tokio::time::{sleep, timeout};
+
+use super::{
+    job::{
+        MAX_WAIT, backend, distribute, finished, outcomes, planned, planned_in_batches, until, until_waiting,
+        worker, worker_with, workers,
+    },
+    server::Server,
+    service::{Action, Service},
+};
+
+const FAST: Action = Action::Accept(Duration::from_millis(1));
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn three_workers_send_every_email_once() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned_in_batches(folder.path(), &service.client(), 2_050).await;
+    let workers = workers(&server, &service, &job, folder.path(), 3).await;
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (2_050, 0));
+    service.assert_delivered_once(2_050);
+    assert_eq!((service.requests(), service.repeated()), (21, 0));
+    let mut batches = 0;
+    for worker in workers {
+        let report = worker.finish().await.expect("a report");
+        assert_eq!(report.ending, WorkerEnding::Finished);
+        batches += report.batches;
+    }
+    assert_eq!(batches, 21);
+    let sent = outcomes(&job).await;
+    assert_eq!(sent.len(), 2_050);
+    for row in sent {
+        assert_eq!(row.outcome, Outcome::Sent { id: format!("id-of-{}", row.recipient) });
+        assert!(row.key.starts_with(&format!("bulk/{}/", job.plan().id())), "{}", row.key);
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn the_reference_service_accepts_every_email_of_a_distributed_job_once() {
+    let (server, service) = (Server::start(), ReferenceServer::start().await);
+    let client = || {
+        Client::builder()
+            .base_url(service.base_url())
+            .api_key(service.api_key())
+            .rate_limit(RateLimit::Off)
+            .build()
+            .expect("valid settings")
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned_in_batches(folder.path(), &client(), 1_234).await;
+    let mut workers = Vec::new();
+    for index in 0..3 {
+        let cache = folder.path().join(format!("cache-{index}"));
+        workers.push(Worker::start(backend(&server, &job).await, &client(), cache, WorkerOptions::default()));
+    }
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (1_234, 0));
+    let mails = service.service().mails(&service.api_key());
+    let recipients: HashSet<String> = mails.iter().flat_map(|mail| mail.to.iter().cloned()).collect();
+    assert_eq!((mails.len(), recipients.len()), (1_234, 1_234));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_batch_whose_worker_dies_between_intent_and_result_is_sent_again_under_the_same_key() {
+    let server = Server::start();
+    let service = Service::with(|_, to| if to == "r3@example.com" { Action::Hang } else { FAST });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 10).await;
+    let run = distribute(&server, &job).await;
+    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
+    until(|| service.delivered() == 10).await;
+    dying.abort();
+    service.set_script(|_, _| FAST);
+    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    let report = finished(run).await;
+    assert_eq!(report.counts.sent, 10);
+    service.assert_delivered_once(10);
+    assert!(service.repeated() >= 1);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_worker_that_drains_returns_what_it_cannot_finish() {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::FailAfter);
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 6).await;
+    let run = distribute(&server, &job).await;
+    let draining = worker(&server, &service, &job, &folder.path().join("first")).await;
+    until(|| service.requests() >= 3).await;
+    draining.drain();
+    assert_eq!(draining.finish().await.expect("a report").ending, WorkerEnding::Stopped);
+    let queue = backend(&server, &job).await;
+    let control = until_leased(&queue, 0).await;
+    assert_eq!(control, 0);
+    service.set_script(|_, _| FAST);
+    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    assert_eq!(finished(run).await.counts.sent, 6);
+    service.assert_delivered_once(6);
+}
+
+/// Waits until this many batches are leased, by a handle that follows the job.
+async fn until_leased(queue: &idempost_bulk::queue::NatsJob, leased: u64) -> u64 {
+    follow(queue).await;
+    for _ in 0..200 {
+        if let Ok(stats) = queue.stats().await
+            && stats.leased == leased
+        {
+            return leased;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    queue.stats().await.expect("stats").leased
+}
+
+/// Uses the generation in the job's control record.
+async fn follow(queue: &idempost_bulk::queue::NatsJob) {
+    use idempost_bulk::queue::{CellKey, Control, Storage};
+
+    let supplied = async {
+        loop {
+            if let Ok(Some(cell)) = queue.load(CellKey::Control).await {
+                let control: Control = serde_json::from_slice(&cell.value).expect("a control record");
+                if control.added == control.batches {
+                    return queue.follow(&control.generation);
+                }
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(MAX_WAIT, supplied).await.expect("the coordinator starts in time");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_server_that_is_killed_and_restarted_mid_run_costs_no_email() {
+    let (mut server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 450).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
+    let run = distribute(&server, &job).await;
+    for share in [100, 250] {
+        until(|| service.delivered() >= share).await;
+        server.kill();
+        sleep(Duration::from_millis(300)).await;
+        server.restart();
+    }
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (450, 0));
+    service.assert_delivered_once(450);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn batches_that_the_queue_lost_are_found_and_added_again() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 500).await;
+    let run = distribute(&server, &job).await;
+    let queue = backend(&server, &job).await;
+    follow(&queue).await;
+    until_waiting(&queue, 500).await;
+    let context = async_nats::jetstream::new(async_nats::connect(server.address()).await.expect("connected"));
+    let jobs = context.get_stream("BULK_JOBS").await.expect("the stream");
+    for sequence in (1..=500).step_by(10) {
+        jobs.delete_message(sequence).await.expect("deleted");
+    }
+    until_waiting(&queue, 450).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let report = finished(run).await;
+    assert_eq!(report.counts.sent, 500);
+    service.assert_delivered_once(500);
+    assert_eq!(service.repeated(), 0);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_store_that_is_deleted_mid_run_is_rebuilt_and_no_email_is_sent_under_another_key() {
+    let (mut server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 300).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 100).await;
+    server.kill();
+    server.delete_store();
+    server.restart();
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
+    service.assert_delivered_once(300);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_batch_that_kills_its_workers_is_given_up_and_the_rest_is_sent() {
+    let server = Server::start();
+    let failures = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&failures);
+    let service = Service::with(move |_, to| {
+        if to == "r7@example.com" {
+            counted.fetch_add(1, Ordering::SeqCst);
+            return Action::Panic;
+        }
+        FAST
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 20).await;
+    let run = distribute(&server, &job).await;
+    let options = WorkerOptions::default().max_deliveries(3);
+    let _worker = worker_with(&server, &service, &job, &folder.path().join("cache"), options).await;
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (19, 1));
+    assert_eq!(failures.load(Ordering::SeqCst), 3);
+    let outcomes = outcomes(&job).await;
+    let reason = "3 workers failed while they processed the batch".to_owned();
+    assert_eq!(outcomes[6].outcome, Outcome::Unknown { reason });
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn workers_together_stay_below_the_limit_of_the_job() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 120).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 3).await;
+    let options = DistributeOptions::default().max_rps(30.0);
+    let run = job.distribute(backend(&server, &job).await, options).expect("no invalid rows");
+    assert_eq!(finished(run).await.counts.sent, 120);
+    let arrivals = service.arrivals();
+    let took = arrivals[119].duration_since(arrivals[0]);
+    assert!(took >= Duration::from_secs_f64(119.0 / 30.0 * 0.95), "{took:?}");
+    for (index, first) in arrivals.iter().enumerate() {
+        let within =
+            arrivals[index..].iter().take_while(|at| at.duration_since(*first) < Duration::from_secs(1));
+        // Requests arrive with different delays, up to a quarter of a second on a busy machine.
+        let count = within.count();
+        assert!(count <= 38, "{count} requests within a second");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_429_pauses_all_workers() {
+    let server = Server::start();
+    let service = Service::with(|n, _| if n == 10 { Action::Throttle } else { FAST });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 24).await;
+    let workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!(report.counts.sent, 24);
+    service.assert_delivered_once(24);
+    let arrivals = service.arrivals();
+    let pause = arrivals.windows(2).map(|pair| pair[1].duration_since(pair[0])).max().expect("requests");
+    assert!(pause >= Duration::from_millis(400), "{pause:?}");
+    let mut throttled = 0;
+    for worker in workers {
+        throttled += worker.finish().await.expect("a report").throttled;
+    }
+    assert_eq!(throttled, 1);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn an_attempt_that_is_too_old_is_never_repeated() {
+    let server = Server::start();
+    let service = Service::with(|_, to| if to == "r2@example.com" { Action::Hang } else { FAST });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 3).await;
+    let run = distribute(&server, &job).await;
+    let dying = worker(&server, &service, &job, &folder.path().join("first")).await;
+    until(|| service.delivered() == 3).await;
+    dying.abort();
+    let queue = backend(&server, &job).await;
+    let stored = queue.intent(1).await.expect("read").expect("an intent");
+    let old = stored.intent.first_attempt - 23 * 3_600_000;
+    let aged = Intent { first_attempt: old, ..stored.intent };
+    let written = queue.intend(1, &aged, Some(stored.revision)).await.expect("written");
+    assert!(matches!(written, Intended::Recorded(_)));
+    let _second = worker(&server, &service, &job, &folder.path().join("second")).await;
+    let report = finished(run).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (2, 1));
+    assert_eq!(service.requests(), 3);
+    let Outcome::Unknown { reason } = &outcomes(&job).await[1].outcome else { panic!("it is unknown") };
+    assert_eq!(reason, "the first attempt was more than 23 hours ago");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_coordinator_that_is_killed_repeatedly_loses_nothing() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 300).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+    for delivered in [1, 60, 180] {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
+        let runtime = runtime.expect("a runtime");
+        let (address, job) = (server.options(), job.clone());
+        runtime.spawn(async move {
+            let options = address.lease(Duration::from_secs(1));
+            let queue = idempost_bulk::queue::NatsQueue::connect(options).await.expect("connected");
+            let queue = queue.job(job.plan().id()).expect("a valid name");
+            job.distribute(queue, DistributeOptions::default()).expect("no invalid rows").finish().await
+        });
+        until(|| service.delivered() >= delivered).await;
+        runtime.shutdown_background();
+    }
+    sleep(Duration::from_millis(200)).await;
+    let report = finished(distribute(&server, &job).await).await;
+    assert_eq!((report.counts.sent, report.counts.unknown), (300, 0));
+    service.assert_delivered_once(300);
+    assert_eq!(outcomes(&job).await.len(), 300);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_canceled_job_ends_for_all_workers() {
+    for through_the_queue in [false, true] {
+        canceled(through_the_queue).await;
+    }
+}
+
+async fn canceled(through_the_queue: bool) {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 5_000).await;
+    let workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 10).await;
+    if through_the_queue {
+        set_state(&backend(&server, &job).await, ControlState::Canceled).await.expect("canceled");
+    } else {
+        job.cancel().await.expect("canceled");
+    }
+    let report = run.finish().await.expect("a report");
+    assert_eq!(report.ending, Ending::Stopped);
+    assert!(report.counts.sent >= 10 && report.counts.remaining > 0, "{report:?}");
+    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
+    assert!(!job.is_distributed());
+    for worker in workers {
+        assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
+    }
+    assert_eq!(service.delivered() as u64, report.counts.sent);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_canceled_job_reports_what_its_workers_had_in_flight() {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::Accept(Duration::from_secs(3)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let queue = server.connect().await;
+    let queue = || queue.job(job.plan().id()).expect("a valid name");
+    let options = WorkerOptions::default().concurrency(5);
+    let worker = Worker::start(queue(), &service.client(), folder.path().join("cache"), options);
+    let run = job.distribute(queue(), DistributeOptions::default()).expect("no invalid rows");
+    until(|| service.requests() == 5).await;
+    job.cancel().await.expect("canceled");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
+    let delivered = service.delivered();
+    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, delivered as u64));
+    assert!((5..50).contains(&delivered), "{delivered}");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_job_that_is_canceled_while_only_workers_run_ends_and_leaves_nothing_in_the_queue() {
+    let server = Server::start();
+    let service = Service::with(|_, _| Action::Accept(Duration::from_millis(50)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 5_000).await;
+    let mut workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 10).await;
+    run.drain();
+    assert_eq!(run.finish().await.expect("a report").ending, Ending::Stopped);
+    job.cancel().await.expect("canceled");
+    assert!(job.is_distributed());
+    let report = distribute(&server, &job).await.finish().await.expect("a report");
+    assert_eq!(report.ending, Ending::Stopped);
+    assert!(report.counts.remaining > 0, "{report:?}");
+    for worker in workers.drain(..) {
+        assert_eq!(worker.finish().await.expect("a report").ending, WorkerEnding::Canceled);
+    }
+    assert_eq!(service.delivered() as u64, report.counts.sent);
+    assert!(!job.is_distributed());
+    assert_eq!(job.status().await.expect("a status").state, JobState::Canceled);
+    let again = job.distribute(backend(&server, &job).await, DistributeOptions::default());
+    let refused = again.expect("no invalid rows").finish().await.expect_err("it was canceled");
+    assert!(refused.to_string().contains("was canceled"), "{refused}");
+
+    let context = async_nats::jetstream::new(async_nats::connect(server.address()).await.expect("connected"));
+    for name in ["BULK_JOBS", "BULK_INTENTS", "BULK_RESULTS"] {
+        let stream = context.get_stream(name).await.expect("the stream");
+        assert_eq!(stream.cached_info().state.messages, 0, "{name}");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_job_that_the_queue_has_lost_can_be_canceled() {
+    let (mut server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    follow(&backend(&server, &job).await).await;
+    run.drain();
+    run.finish().await.expect("a report");
+    server.kill();
+    server.delete_store();
+    server.restart();
+    job.cancel().await.expect("canceled");
+    let run = distribute(&server, &job).await;
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!((report.ending, report.counts.remaining), (Ending::Stopped, 50));
+    assert!(!job.is_distributed());
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_stopped_job_does_not_wait_for_workers_that_were_killed() {
+    let (server, service) = (Server::start(), Service::with(|_, _| Action::Hang));
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    let killed = worker(&server, &service, &job, &folder.path().join("cache")).await;
+    until(|| service.requests() > 0).await;
+    killed.abort();
+    job.pause().await.expect("paused");
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!((report.ending, report.counts.sent), (Ending::Stopped, 0));
+    service.set_script(|_, _| FAST);
+    let _other = worker(&server, &service, &job, &folder.path().join("other")).await;
+    assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 50);
+    service.assert_delivered_once(50);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_paused_job_continues_where_it_was() {
+    let (server, service) = (Server::start(), Service::new());
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 300).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+    let run = distribute(&server, &job).await;
+    until(|| service.delivered() >= 20).await;
+    let queue = backend(&server, &job).await;
+    set_state(&queue, ControlState::Paused).await.expect("paused");
+    sleep(Duration::from_millis(1_200)).await;
+    let paused_at = service.requests();
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(service.requests(), paused_at);
+    set_state(&queue, ControlState::Running).await.expect("continued");
+    assert_eq!(finished(run).await.counts.sent, 300);
+    service.assert_delivered_once(300);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_worker_with_a_rejected_credential_leaves_and_the_others_continue() {
+    let (server, service) = (Server::start(), Service::new());
+    let unauthorized = Service::with(|_, _| Action::Unauthorized);
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 50).await;
+    let run = distribute(&server, &job).await;
+    let refused = worker(&server, &unauthorized, &job, &folder.path().join("first")).await;
+    let ending = refused.finish().await.expect("a report").ending;
+    assert!(matches!(ending, WorkerEnding::Unauthorized { .. }), "{ending:?}");
+    let _other = worker(&server, &service, &job, &folder.path().join("second")).await;
+    assert_eq!(finished(run).await.counts.sent, 50);
+    service.assert_delivered_once(50);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn faults_of_the_service_lead_to_no_second_email() {
+    let server = Server::start();
+    let service = Service::with(|n, _| match n {
+        17 => Action::Throttle,
+        n if n % 5 == 3 => Action::FailAfter,
+        _ => FAST,
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = planned(folder.path(), &service.client(), 25).await;
+    let _workers = workers(&server, &service, &job, folder.path(), 2).await;
+    assert_eq!(finished(distribute(&server, &job).await).await.counts.sent, 25);
+    service.assert_delivered_once(25);
+}

@@ -1,0 +1,122 @@
+//! Jobs of single emails, so that each row is a batch.
+
+use std::{fmt::Write as _, fs, path::Path, time::Duration};
+
+use idempost::Client;
+use idempost_bulk::{
+    Bulk, DistributeOptions, Ending, Input, Job, Message, Report, RowOutcome, Run,
+    queue::{Backend, NatsJob},
+    worker::{Worker, WorkerOptions},
+};
+use tokio::time::{sleep, timeout};
+
+use super::{server::Server, service::Service};
+
+/// How long a job may take.
+pub(crate) const MAX_WAIT: Duration = Duration::from_mins(2);
+
+/// Plans a job whose rows are sent one by one.
+pub(crate) async fn planned(folder: &Path, client: &Client, rows: usize) -> Job {
+    let message = message().scheduled_at("in 1 hour");
+    plan(folder, client, rows, message).await
+}
+
+/// Plans a job whose rows are sent in batches of 100.
+pub(crate) async fn planned_in_batches(folder: &Path, client: &Client, rows: usize) -> Job {
+    plan(folder, client, rows, message()).await
+}
+
+fn message() -> Message {
+    Message::new().from("hi@acme.test").subject("Hello {{{NAME}}}").text("It works, {{{NAME}}}")
+}
+
+async fn plan(folder: &Path, client: &Client, rows: usize, message: Message) -> Job {
+    let mut csv = String::from("to,var:NAME\n");
+    for row in 1..=rows {
+        writeln!(csv, "r{row}@example.com,Ada {row}").expect("written");
+    }
+    let path = folder.join("people.csv");
+    fs::write(&path, csv).expect("written");
+    Bulk::new(Input::csv(path), message).plan(client, folder.join("jobs")).await.expect("a plan")
+}
+
+/// Starts workers with a connection, a client and a cache of their own.
+pub(crate) async fn workers(
+    server: &Server,
+    service: &Service,
+    job: &Job,
+    folder: &Path,
+    count: usize,
+) -> Vec<Worker> {
+    let mut workers = Vec::new();
+    for index in 0..count {
+        workers.push(worker(server, service, job, &folder.join(format!("cache-{index}"))).await);
+    }
+    workers
+}
+
+pub(crate) async fn worker(server: &Server, service: &Service, job: &Job, cache: &Path) -> Worker {
+    worker_with(server, service, job, cache, WorkerOptions::default()).await
+}
+
+pub(crate) async fn worker_with(
+    server: &Server,
+    service: &Service,
+    job: &Job,
+    cache: &Path,
+    options: WorkerOptions,
+) -> Worker {
+    Worker::start(server.job(job.plan().id()).await, &service.client(), cache, options)
+}
+
+pub(crate) async fn distribute(server: &Server, job: &Job) -> Run {
+    job.distribute(backend(server, job).await, DistributeOptions::default()).expect("no invalid rows")
+}
+
+pub(crate) async fn backend(server: &Server, job: &Job) -> NatsJob {
+    server.job(job.plan().id()).await
+}
+
+/// Waits for the report of a job that finishes.
+pub(crate) async fn finished(run: Run) -> Report {
+    let report = timeout(MAX_WAIT, run.finish()).await.expect("the job ends in time").expect("a report");
+    assert_eq!(report.ending, Ending::Finished, "{report:?}");
+    report
+}
+
+/// Waits until a condition holds.
+pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
+    timeout(MAX_WAIT, async {
+        while !condition() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await
+    .expect("the condition holds in time");
+}
+
+/// Waits until the queue has this many waiting batches.
+pub(crate) async fn until_waiting(backend: &impl Backend, batches: u64) {
+    timeout(MAX_WAIT, async {
+        while let Ok(stats) = backend.stats().await
+            && stats.waiting != batches
+        {
+            sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("the queue is filled in time");
+}
+
+pub(crate) async fn outcomes(job: &Job) -> Vec<RowOutcome> {
+    let (send, receive) = std::sync::mpsc::channel();
+    job.outcomes(move |outcome| {
+        send.send(outcome).expect("received");
+        Ok(())
+    })
+    .await
+    .expect("outcomes");
+    let mut all: Vec<_> = receive.into_iter().collect();
+    all.sort_by_key(|outcome| outcome.row);
+    all
+}

@@ -1,0 +1,301 @@
+//! The queue alone.
+
+use std::{fs, time::Duration};
+
+use bytes::Bytes;
+use idempost_bulk::queue::{
+    CellKey, Durability, Intended, Intent, IntentState, JobFile, Ledger, NatsJob, NatsQueue, Queue,
+    QueueAuth, QueueError, QueueOptions, QueueStats, Storage,
+};
+use idempost_needs::needs;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use super::server::Server;
+
+const SOON: Duration = Duration::from_millis(300);
+
+async fn restored(server: &Server, name: &str) -> NatsJob {
+    let job = server.job(name).await;
+    job.restore("a1").await.expect("restored");
+    job
+}
+
+fn intent(attempt: &str) -> Intent {
+    Intent { first_attempt: 1_000, hash: [7; 16], state: IntentState::Open, attempt: attempt.to_owned() }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn adding_batches_twice_creates_no_duplicates() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    let batches: Vec<u32> = (0..500).collect();
+    job.put(&batches, 0).await.expect("added");
+    job.put(&batches, 0).await.expect("added again");
+    assert_eq!(job.stats().await.expect("stats"), QueueStats { waiting: 500, leased: 0 });
+    // Another round is how a lost batch is added again.
+    job.put(&[3], 1).await.expect("added");
+    assert_eq!(job.stats().await.expect("stats").waiting, 501);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_lease_that_expires_is_delivered_again_and_counted() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    job.put(&[4], 0).await.expect("added");
+    let first = job.take(SOON).await.expect("taken").expect("a batch");
+    assert_eq!((first.batch, first.deliveries), (4, 1));
+    assert_eq!(job.take(SOON).await.expect("taken"), None);
+    let second = job.take(Duration::from_secs(3)).await.expect("taken").expect("the batch again");
+    assert_eq!((second.batch, second.deliveries), (4, 2));
+    job.done(&second).await.expect("removed");
+    assert!(job.stats().await.expect("stats").is_empty());
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn an_extended_lease_does_not_expire() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    job.put(&[4], 0).await.expect("added");
+    let lease = job.take(SOON).await.expect("taken").expect("a batch");
+    for _ in 0..5 {
+        assert_eq!(job.take(Duration::from_millis(300)).await.expect("taken"), None);
+        job.extend(&lease).await.expect("extended");
+    }
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_rejected_batch_is_available_at_once_and_its_deliveries_start_again() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    job.put(&[4], 0).await.expect("added");
+    for _ in 0..3 {
+        let lease = job.take(SOON).await.expect("taken").expect("a batch");
+        assert_eq!((lease.batch, lease.deliveries), (4, 1));
+        job.reject(&lease).await.expect("rejected");
+    }
+    assert_eq!(job.stats().await.expect("stats"), QueueStats { waiting: 1, leased: 0 });
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn jobs_share_the_streams_and_see_only_their_own_batches() {
+    let server = Server::start();
+    let one = restored(&server, "one").await;
+    let other = restored(&server, "one-two").await;
+    one.put(&[1], 0).await.expect("added");
+    other.put(&[2, 3], 0).await.expect("added");
+    other.conclude(2, Bytes::from_static(b"x")).await.expect("concluded");
+    assert_eq!(one.take(SOON).await.expect("taken").expect("a batch").batch, 1);
+    assert_eq!(one.results(0, 10).await.expect("results"), []);
+    one.clear().await.expect("cleared");
+    assert_eq!(other.stats().await.expect("stats").waiting, 2);
+    assert_eq!(other.results(0, 10).await.expect("results").len(), 1);
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn an_intent_is_created_once_and_replaced_only_in_the_version_that_was_read() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    let Intended::Recorded(first) = job.intend(5, &intent("a"), None).await.expect("recorded") else {
+        panic!("there was no intent")
+    };
+    let conflict = job.intend(5, &intent("b"), None).await.expect("a response");
+    assert!(
+        matches!(conflict, Intended::Conflict(stored) if stored.intent == intent("a") && stored.revision == first)
+    );
+    // The same call again: its first response may have been lost.
+    assert_eq!(job.intend(5, &intent("a"), None).await.expect("recorded"), Intended::Recorded(first));
+
+    let Intended::Recorded(second) = job.intend(5, &intent("b"), Some(first)).await.expect("recorded") else {
+        panic!("the version was the latest")
+    };
+    let withdrawn = Intent { state: IntentState::NotSent, ..intent("a") };
+    let conflict = job.intend(5, &withdrawn, Some(first)).await.expect("a response");
+    assert!(matches!(conflict, Intended::Conflict(stored) if stored.revision == second));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn the_first_result_of_a_batch_is_kept() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    assert_eq!(job.result(5).await.expect("read"), None);
+    assert!(job.conclude(5, Bytes::from_static(b"first")).await.expect("concluded"));
+    assert!(!job.conclude(5, Bytes::from_static(b"second")).await.expect("concluded"));
+    assert_eq!(job.result(5).await.expect("read"), Some(Bytes::from_static(b"first")));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn records_are_read_in_pages_from_a_position() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    for batch in 0..25 {
+        job.conclude(batch, Bytes::from(batch.to_string())).await.expect("concluded");
+    }
+    let (mut seen, mut position) = (Vec::new(), 0);
+    loop {
+        let page = job.results(position, 10).await.expect("results");
+        let Some(last) = page.last() else { break };
+        position = last.position;
+        seen.extend(page.into_iter().map(|entry| entry.batch));
+    }
+    assert_eq!(seen, (0..25).collect::<Vec<_>>());
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_cell_is_written_only_in_the_version_that_was_read() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    let key = CellKey::Rate("0123");
+    assert_eq!(job.load(key).await.expect("read"), None);
+    let revision = job.store(key, Bytes::from_static(b"1"), None).await.expect("written").expect("new");
+    assert_eq!(job.store(key, Bytes::from_static(b"2"), None).await.expect("a response"), None);
+    assert!(job.store(key, Bytes::from_static(b"2"), Some(revision)).await.expect("written").is_some());
+    assert_eq!(job.load(key).await.expect("read").expect("a value").value, "2");
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_file_arrives_complete_or_not_at_all() {
+    let server = Server::start();
+    let job = restored(&server, "job").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let content = vec![42; 300_000];
+    let source = folder.path().join("input");
+    fs::write(&source, &content).expect("written");
+    let file = JobFile {
+        name: "files/input".to_owned(),
+        size: content.len() as u64,
+        blake3: blake3::hash(&content).to_hex().to_string(),
+    };
+    job.upload(&file, &source).await.expect("uploaded");
+    job.upload(&file, &source).await.expect("uploaded already");
+    let target = folder.path().join("cache/files/input");
+    job.download(&file, &target).await.expect("downloaded");
+    assert_eq!(fs::read(&target).expect("read"), content);
+
+    fs::write(&source, b"another content").expect("written");
+    let wrong = JobFile { blake3: "00".repeat(32), ..file.clone() };
+    job.upload(&wrong, &source).await.expect("uploaded");
+    let elsewhere = folder.path().join("cache/other");
+    let error = job.download(&wrong, &elsewhere).await.expect_err("another hash");
+    assert_eq!(error.to_string(), "job file files/input: the queue's copy doesn't match its hash");
+    assert!(!elsewhere.exists());
+
+    let outside = JobFile { name: "../outside".to_owned(), ..file };
+    assert!(matches!(job.download(&outside, &elsewhere).await, Err(QueueError::File { .. })));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn records_survive_a_killed_server_and_the_connection_recovers() {
+    let mut server = Server::start();
+    let job = restored(&server, "job").await;
+    job.put(&(0..50).collect::<Vec<_>>(), 0).await.expect("added");
+    job.conclude(1, Bytes::from_static(b"x")).await.expect("concluded");
+    let before = job.identity().await.expect("read").expect("complete");
+    server.kill();
+    assert!(job.conclude(2, Bytes::from_static(b"x")).await.is_err_and(|error| error.is_transient()));
+    server.restart();
+    let mut stats = job.stats().await;
+    for _ in 0..50 {
+        if stats.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stats = job.stats().await;
+    }
+    assert_eq!(stats.expect("stats").waiting, 50);
+    let after = job.identity().await.expect("read").expect("complete");
+    assert_eq!((before.results, before.entries), (after.results, after.entries));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_missing_stream_is_recognized_as_lost_data() {
+    let server = Server::start();
+    let job = server.job("job").await;
+    assert_eq!(job.identity().await.expect("read"), None);
+    assert!(matches!(job.take(SOON).await, Err(QueueError::Lost { .. })));
+    assert!(matches!(job.conclude(0, Bytes::new()).await, Err(QueueError::Lost { .. })));
+    assert!(matches!(job.results(0, 10).await, Err(QueueError::Lost { .. })));
+    assert!(matches!(job.intend(0, &intent("a"), None).await, Err(QueueError::Lost { .. })));
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn the_monitoring_address_tells_whether_records_are_synced() {
+    let server = Server::start();
+    assert_eq!(server.connect().await.durability().await, Durability::Always);
+    let default = Server::start_with("", "");
+    assert_eq!(default.connect().await.durability().await, Durability::Interval(Duration::from_mins(2)));
+    let hidden =
+        NatsQueue::connect(QueueOptions::new(&server.address()).expect("valid")).await.expect("connected");
+    assert!(
+        hidden.durability().await.to_string().starts_with("can't verify"),
+        "{}",
+        hidden.durability().await
+    );
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn wrong_credentials_are_refused_without_showing_them() {
+    let server = Server::start_with("sync_interval: always", "authorization { token: s3cret }");
+    let options = |token: &str| {
+        QueueOptions::new(&server.address()).expect("valid").auth(QueueAuth::Token(token.to_owned().into()))
+    };
+    assert!(NatsQueue::connect(options("s3cret")).await.is_ok());
+    let error = NatsQueue::connect(options("wr0ng")).await.expect_err("refused");
+    let text = format!("{error:?} {error}");
+    assert!(text.contains("the server refused the credentials") && !text.contains("wr0ng"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_refused_with_its_version() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let address = format!("nats://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let (mut connection, _) = listener.accept().await.expect("a connection");
+        let info = r#"{"server_id":"A","server_name":"A","version":"2.9.25","go":"go","host":"127.0.0.1","port":4222,"max_payload":1048576,"proto":1,"headers":true,"jetstream":true}"#;
+        connection.write_all(format!("INFO {info}\r\n").as_bytes()).await.expect("written");
+        // CONNECT and PING.
+        let mut received = vec![0; 4096];
+        let _ = connection.read(&mut received).await;
+        connection.write_all(b"PONG\r\n").await.expect("written");
+        let _ = connection.read(&mut received).await;
+    });
+    let error = NatsQueue::connect(QueueOptions::new(&address).expect("valid")).await.expect_err("too old");
+    assert_eq!(
+        error.to_string(),
+        format!("the queue at {address} runs NATS 2.9.25; bulk sending requires 2.12 or later"),
+    );
+}
+
+#[needs("nats-server")]
+#[tokio::test]
+async fn a_stream_that_drops_records_is_refused() {
+    let server = Server::start();
+    let client = async_nats::connect(server.address()).await.expect("connected");
+    let context = async_nats::jetstream::new(client);
+    let config = async_nats::jetstream::stream::Config {
+        name: "BULK_RESULTS".to_owned(),
+        subjects: vec!["bulk.results.*.*".to_owned()],
+        max_messages_per_subject: 1,
+        max_messages: 1_000,
+        ..Default::default()
+    };
+    context.create_stream(config).await.expect("created");
+    let error = server.job("job").await.restore("a1").await.expect_err("refused");
+    assert!(error.to_string().contains("BULK_RESULTS exists with another configuration"), "{error}");
+}

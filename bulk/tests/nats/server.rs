@@ -1,0 +1,122 @@
+//! A real NATS server with a store of its own.
+
+use std::{
+    env, fs,
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use idempost_bulk::queue::{NatsJob, NatsQueue, QueueOptions};
+use tempfile::TempDir;
+
+/// How long a server may take to start.
+const START: Duration = Duration::from_secs(30);
+
+/// A running server. It is killed when this value is dropped.
+pub(crate) struct Server {
+    folder: TempDir,
+    port: u16,
+    monitoring: u16,
+    child: Child,
+}
+
+impl Server {
+    /// Starts a server that syncs each record to disk.
+    pub(crate) fn start() -> Self {
+        Self::start_with("sync_interval: always", "")
+    }
+
+    /// Starts a server with these settings in the `jetstream` section and at the top level.
+    pub(crate) fn start_with(jetstream: &str, settings: &str) -> Self {
+        // Another process can take a port between the look for a free one and the start.
+        (0..5).find_map(|_| Self::try_start(jetstream, settings)).expect("the server starts")
+    }
+
+    fn try_start(jetstream: &str, settings: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (port, monitoring) = (free_port(), free_port());
+        let store = folder.path().join("store");
+        let config = format!(
+            "listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitoring}\njetstream {{ store_dir: {store:?}, {jetstream} }}\n{settings}\n",
+        );
+        fs::write(folder.path().join("nats.conf"), config).expect("a configuration file");
+        let child = spawn(&folder.path().join("nats.conf"), port)?;
+        Some(Self { folder, port, monitoring, child })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn options(&self) -> QueueOptions {
+        QueueOptions::new(&self.address())
+            .and_then(|options| options.monitoring(&format!("http://127.0.0.1:{}", self.monitoring)))
+            .expect("valid options")
+    }
+
+    pub(crate) async fn connect(&self) -> NatsQueue {
+        NatsQueue::connect(self.options()).await.expect("a connection")
+    }
+
+    /// A job whose leases last a second, so that lost workers are noticed soon.
+    pub(crate) async fn job(&self, name: &str) -> NatsJob {
+        let options = self.options().lease(Duration::from_secs(1));
+        NatsQueue::connect(options).await.expect("a connection").job(name).expect("a valid name")
+    }
+
+    /// Kills the server with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("a running server");
+        self.child.wait().expect("a killed server");
+    }
+
+    /// Starts the server again, with the same addresses and the same store.
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&self.folder.path().join("nats.conf"), self.port).expect("the server starts");
+    }
+
+    /// Deletes everything that the server has stored.
+    pub(crate) fn delete_store(&self) {
+        fs::remove_dir_all(self.store()).expect("a store");
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have been killed by the test.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a server. `None` if it ends at once.
+fn spawn(config: &Path, port: u16) -> Option<Child> {
+    let program = env::var_os("NATS_SERVER").unwrap_or_else(|| "nats-server".into());
+    let mut child = Command::new(program)
+        .arg("--config")
+        .arg(config)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the server starts");
+    let deadline = Instant::now() + START;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if child.try_wait().expect("a child").is_some() {
+            return None;
+        }
+        assert!(Instant::now() < deadline, "the server doesn't listen");
+        thread::sleep(Duration::from_millis(10));
+    }
+    Some(child)
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).expect("a free port").local_addr().expect("an address").port()
+}
